@@ -1,4 +1,4 @@
-"""django-allauth's adapters: sign-in, sign-up, mail and second factors where the defaults do not fit."""
+"""django-allauth's adapters: sign-in, sign-up, mail and two-step verification where the defaults do not fit."""
 
 import base64
 import logging
@@ -41,9 +41,9 @@ from core.http.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
-# In the session, between the password and the end of a sign-in: what ends all sessions ends a half sign-in, too.
+# Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
 HALF_SIGNED_IN = "half_signed_in"
-# What a sign-up and a reset mail to known and unknown addresses.
+# The mails that sign-up and password reset send to known and unknown email addresses.
 OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
@@ -55,11 +55,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return client_ip(request)
 
     def is_safe_url(self, url: str | None) -> bool:
-        # `next` stays on this service; never a host that the request itself names.
+        # `next` must stay on this service; the Host header of the request is not trusted.
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        if split_hosts.serves_only(request, split_hosts.ADMIN):  # no app and no profile is there
+        if split_hosts.serves_only(request, split_hosts.ADMIN):  # this host has no apps and no profile page
             return reverse("admin:index")
         url: str = super().get_login_redirect_url(request)
         return url
@@ -69,7 +69,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return first_codes.lead_to_codes(request, user, response) if signup else response
 
     def save_user(self, request: HttpRequest, user: Account, form: Any, commit: bool = True) -> Account:
-        # The library would hash the password here, within the transaction of SignupForm.save.
+        # The library would hash the password here, inside the transaction of SignupForm.save.
         user_email(user, form.cleaned_data["email"])
         user.password = form.hashed_password
         if commit:
@@ -77,7 +77,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return user
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
-        # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
+        # This replaces allauth's own limits, which use the Host header in their keys (docs/sign-in.md#limits).
         guess = guesses.count_password(request, credentials.get("email", ""))
         try:
             account: Account | None = super().authenticate(request, **credentials)
@@ -108,14 +108,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         try:
             with transaction.atomic():
                 return self._confirm(request, email_address)
-        except IntegrityError:  # an account that nobody has proven has the address
+        except IntegrityError:  # another account, with an unverified email address, has it
             messages.error(request, "Another account has this email address, so yours was not changed.")
             return False
 
     def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         account = Account.objects.select_for_update(no_key=True).filter(pk=email_address.user_id).first()
         if account is None or (request.user.is_authenticated and has_changed(request.user, account)):
-            return False  # deleted, or its sessions ended, since this request began
+            return False  # deleted, or its sessions were ended, since this request began
         old, new = account.email if account.email_verified else "", email_address.email.lower()
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
         if not old:
@@ -124,7 +124,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         is_confirmed = bool(super().confirm_email(request, email_address))
         if is_confirmed and old not in ("", new):
             address_changes.record_change(request, account, old, new)
-        for address in others if is_confirmed else ():  # allauth removes them without a signal
+        for address in others if is_confirmed else ():  # allauth removes these without a signal
             record(email_address.user, "address_removed", request, also_to=[address], address=address)
         return is_confirmed
 
@@ -135,10 +135,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         if request.user.is_authenticated and request.user.pk == user.pk:
             kind = "password_changed" if user.has_usable_password() else "password_set"
             self._confirm_before_first_password(request)
-        hashed = make_password(password)  # it takes long, so it comes before the transaction
+        hashed = make_password(password)  # before the transaction, because it takes long
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
-            # Neither a session that has ended meanwhile counts, nor a code that went to an address of before.
+            # Reject sessions that have ended meanwhile, and codes that were sent to a former email address.
             if account is None or has_changed(user, account) or not self._is_own_reset(request, account):
                 raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
             user.password = hashed
@@ -146,7 +146,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             record(user, kind, request)
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:
-        """Lead people who can confirm only by a code from a mail to it; the form is not kept: it holds a password."""
+        """Redirect people who can only confirm by a code from a mail; the form is not kept, as it has a password."""
         try:
             raise_if_reauthentication_required(request, app="")
         except ReauthenticationRequired:
@@ -164,17 +164,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def login(self, request: HttpRequest, user: Account) -> None:
         half = request.session.pop(HALF_SIGNED_IN, None)
-        if getattr(request, "signed_up_again", False):  # its password has been replaced since it was read
+        if getattr(request, "signed_up_again", False):  # the password was replaced after `user` was read
             user.refresh_from_db(fields=["password"])
         elif half not in (None, user.get_session_auth_hash()):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
-        # For accounts/activity/receivers.py: nobody's first browser is a new one.
+        # For accounts/activity/receivers.py: an account's first browser is not reported as a new one.
         request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
         super().login(request, user)
 
     def generate_email_verification_code(self) -> str:
-        # "Send a new code": counted here, before the old code is replaced, and for known addresses too, to which
-        # nothing goes that time.
+        # Called for "Send a new code": count it before the old code is replaced, and also for email addresses that
+        # already have an account, although no code is sent to them.
         request = allauth_context.request
         waiting = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY)
         if waiting and request.POST.get("action") == "resend":
@@ -185,10 +185,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Queue a code, or what is mailed instead of one: allauth mails nothing else (ACCOUNT_EMAIL_NOTIFICATIONS)."""
+        """Queue a code, or the mail that replaces it; allauth sends no others (ACCOUNT_EMAIL_NOTIFICATIONS)."""
         request = allauth_context.request
         if PASSWORD_RESET_VERIFICATION_SESSION_KEY in request.session and template_prefix in OF_A_RESET:
-            # "Send a new code" of the reset's page asks for the reset once more.
+            # "Send a new code" on the page of the password reset starts another reset.
             self._wait_between_codes(email, "account_confirm_password_reset_code")
         self._count_mail(email)
         recipient_limit.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
@@ -196,7 +196,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         codes.queue_answer(request, email, render_mail(template_prefix.rpartition("/")[2], known))
 
     def _wait_between_codes(self, email: str, page: str) -> None:
-        """Show the page that counts down, if a code went to the address a moment ago."""
+        """Show the page that counts down if a code was just sent to the email address."""
         if recipient_limit.seconds_to_wait(allauth_context.request, email):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse(page)))
 
@@ -219,18 +219,18 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             codes.queue_answer(allauth_context.request, email, mail)
 
     def get_login_stages(self) -> list[str]:
-        # The last one: whoever sees it has taken every step of a sign-in.
+        # This stage is the last one: people who reach it have completed all other steps of a sign-in.
         return [*super().get_login_stages(), "accounts.deletion.sign_in.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
         if user.deletion_due_at is not None:
-            return None  # ClosedAccountStage stops them
+            return None  # ClosedAccountStage handles them
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Second factors: secrets encrypted at rest, names from settings and not from the Host header."""
+    """Two-step verification: secrets are encrypted at rest, and names come from settings, not from the Host header."""
 
     def _get_site_name(self) -> str:
         return settings.SERVICE_NAME
@@ -246,7 +246,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
             return encryption.decrypt(encrypted_text)
         except encryption.Unreadable as error:
             log.error("A second factor can't be checked. %s", error)
-            # A secret that nobody knows, of a form that fits both kinds: any code is wrong, and no page fails.
+            # Return a random secret that fits both kinds: every code is wrong, and no page fails.
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
     def is_mfa_enabled(self, user: Account, types: Any = None) -> bool:

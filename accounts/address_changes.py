@@ -25,12 +25,12 @@ from core.audit import Event, report
 from core.http.client_ip import client_ip
 from core.mail.typed_codes import as_typed, random_code
 
-# How long the mail with the code is tried; the code itself works for longer.
+# For this long, sending the mail with the code is retried; the code itself is valid for longer.
 MAIL_TRIED = timedelta(days=1)
 
 
 class TakeBackRefused(Exception):
-    """The address can't be taken back; the message is for the page."""
+    """The email address can't be taken back; the message is for the page."""
 
 
 def _standing() -> "QuerySet[AddressChange]":
@@ -40,20 +40,20 @@ def _standing() -> "QuerySet[AddressChange]":
 
 
 def addresses_left(account: Account) -> list[str]:
-    """Return the former addresses that can still take the account back."""
+    """Return the former email addresses that can still take the account back."""
     return list(_standing().filter(account=account).values_list("old_email", flat=True))
 
 
 def reachable_addresses(account: Account) -> list[str]:
-    """Return the proven email addresses, and the former ones that can still take the account back."""
+    """Return the verified email addresses, and the former ones that can still take the account back."""
     return list(dict.fromkeys((*verified_addresses_of(account), *addresses_left(account))))
 
 
 def record_change(request: HttpRequest, account: Account, old: str, new: str) -> None:
-    """Keep a change of a proven address, and mail the code to the old one; the account's row is locked.
+    """Store a change of a verified email address, and mail the code to the old one; the account's row is locked.
 
-    Back to an address that was left lately, it is that address's owner who goes back: those in between get no code, and
-    theirs of before work no more. Else a thief's address could take the account a second time.
+    Going back to a recent former email address counts as an action of its owner: the addresses in between get no code,
+    and their earlier codes no longer work. Otherwise a thief's email address could take the account a second time.
     """
     standing = _standing().filter(account=account)
     left = standing.filter(old_email=new).first()
@@ -84,18 +84,18 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
 
 
 def take_back(request: HttpRequest, email: str, code: str) -> Account:
-    """Make the old email address of a change the account's own again, and end what a thief could still use.
+    """Restore the old email address of a change, and remove all access that a thief could still have.
 
-    All sessions end, the password ends, and every factor that was added since the change is removed; older factors
-    stay. This change and all later ones can't be taken back any more, earlier ones can. Raises TakeBackRefused.
+    All sessions end, the password is removed, and every factor that was added since the change is removed; older
+    factors stay. This change and all later ones can no longer be taken back, earlier ones can. Raises TakeBackRefused.
     """
     with transaction.atomic():
         change = _find(email.lower(), code)
-        # The account's row before its changes', as a deletion and a change of address do.
+        # Lock the account before its changes, in the same order as account deletion and changes of email address.
         account = Account.objects.select_for_update(no_key=True).filter(pk=change.account_id).first()
         standing = _standing().filter(account=account)
         if account is None or not standing.filter(pk=change.pk).exists():
-            raise TakeBackRefused("This code has been used, or the account is gone.")
+            raise TakeBackRefused("This code has already been used, or the account has been deleted.")
         if is_taken(change.old_email, account):
             raise TakeBackRefused("This email address now belongs to another account, so you can't take it back.")
         removed = [account.email, *verified_addresses_of(account)]
@@ -116,14 +116,14 @@ def _find(email: str, code: str) -> AddressChange:
 
 
 def end_changes_since(account: Account, moment: datetime) -> None:
-    """End the changes of a thief: email addresses that the account had in between can't take it back any more."""
+    """End the changes of a thief: the email addresses since `moment` can no longer take the account back."""
     _standing().filter(account=account, at__gte=moment).update(ended_at=clock.now())
 
 
 def is_taken(email: str, account: Account) -> bool:
     """Return whether an email address belongs to somebody else.
 
-    A sign-up with it that nobody has proven does not count: a thief could begin one to keep the owner from coming back.
+    Unverified sign-ups do not count: a thief could start one to keep the owner from taking the account back.
     """
     if not email:
         return False
@@ -133,21 +133,21 @@ def is_taken(email: str, account: Account) -> bool:
 
 
 def make_way(email: str, account: Account) -> None:
-    """Delete a sign-up with an email address that becomes the account's own again, if nobody has proven it."""
+    """Delete an unverified sign-up that uses an email address which is about to return to the account."""
     for other in _unproven_sign_ups(email).exclude(pk=account.pk):
         delete_account(other)
     EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
 
 
 def _unproven_sign_ups(email: str) -> "QuerySet[Account]":
-    """Return the accounts that somebody began with an email address, and that nobody has ever signed in to."""
+    """Return the accounts that signed up with an email address, but never verified it or signed in."""
     signed_up = SecurityEvent.objects.filter(kind="signed_up").values("account")
     unproven = Account.objects.filter(email=email, email_verified=False, last_login=None, is_staff=False)
     return unproven.filter(pk__in=signed_up)
 
 
 def _give_address(account: Account, email: str) -> None:
-    """Make it the only email address, proven, and end the password."""
+    """Make this the only email address, verified, and remove the password."""
     make_way(email, account)
     account.email, account.email_verified = email, True
     account.set_unusable_password()

@@ -7,7 +7,7 @@ class AccountsConfig(AppConfig):
     verbose_name = "People and plans"
 
     def ready(self) -> None:
-        # They connect receivers or register tasks, checks and samples, and are nowhere else sure to be imported.
+        # These register receivers, tasks, checks and samples, and are not reliably imported anywhere else.
         from accounts import browser_accounts, known_browsers, receivers, tasks  # noqa: F401  (see above)
         from accounts.activity import receivers as activity_receivers  # noqa: F401  (see above)
         from accounts.data_export import exports  # noqa: F401  (see above)

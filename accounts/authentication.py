@@ -18,17 +18,17 @@ from core import clock
 
 SESSION_KEY = "authentication"
 STEPS_KEY = "authentication_steps"
-# In the session: the account's first factor, if it was set up here; other factors that were added here; those that were
-# used here although they are newer than the sign-in; and the keys that verified their user here.
+# Session keys: the account's first factor, if it was set up in this session; other factors that were added in it;
+# factors that are newer than its sign-in but were used in it; and keys that verified their user in it.
 FIRST_KEY, ADDED_KEY, LATE_KEY, VERIFIED_KEY = "first_factor", "added_factors", "late_factors", "verified_keys"
-MAX_STEPS = 20  # noted in a session; the newest are kept
+MAX_STEPS = 20  # stored in a session; the newest are kept
 
 PASSWORD, KEY = "password", str(Authenticator.Type.WEBAUTHN)
 CODE = str(Authenticator.Type.TOTP)
 CODES = (CODE, str(Authenticator.Type.RECOVERY_CODES))
 
-# allauth's name of each method -> its `amr` values (RFC 8176). Whether a key is kept in hardware (`hwk`) can't be known
-# without its attestation, which is not asked for; that somebody touched it (`user`) can.
+# allauth's name of each method -> its `amr` values (RFC 8176). Whether a key is stored in hardware (`hwk`) is unknown,
+# because no attestation is requested; but a test of user presence (`user`) always takes place.
 _AMR = {
     PASSWORD: ("pwd",),
     KEY: ("pop", "user"),
@@ -38,9 +38,9 @@ _AMR = {
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that the person showed: its kind, as allauth names it, and when (seconds since 1970).
+    """One authentication step: its kind, as allauth names it, and its time (seconds since 1970).
 
-    `verified`: the key checked a fingerprint, a face or a PIN (WebAuthn §6.1, UV); of keys alone.
+    `verified`: the key checked a fingerprint, a face or a PIN (WebAuthn §6.1, UV); only for keys.
     """
 
     kind: str
@@ -50,23 +50,23 @@ class Step:
 
 @dataclass(frozen=True)
 class Authentication:
-    """What was shown in a session: the moment of the latest sign-in (seconds since 1970), and each step.
+    """The authentication in a session: the time of the latest sign-in (seconds since 1970), and each step.
 
     `methods` are those of RFC 8176. Setting up the account's first key or app is a step, because its key or code is
-    checked; it is not a sign-in, and leaves `at` as it is. Setting up a further one is no step.
+    checked; it is not a sign-in, and does not change `at`. Setting up another one is not a step.
     """
 
     at: float
     methods: tuple[str, ...]
     steps: tuple[Step, ...] = ()
-    signed_in_at: float = 0.0  # when this session began; being asked again leaves it as it is
-    first_factor: int | None = None  # the key of the account's first factor, if it was set up in this session
+    signed_in_at: float = 0.0  # when this session began; reauthentication does not change it
+    first_factor: int | None = None  # primary key of the account's first factor, if it was set up in this session
 
     def counts(self, factor: Authenticator) -> bool:
         """Return whether a factor of the account counts for the admin and for levels (`acr`).
 
-        It does if it is older than the sign-in of this session, or if it is the account's first and was set up here.
-        Otherwise a session that knows only the password could add a factor of its own, and use that.
+        A factor counts if it is older than the sign-in of this session, or if it is the account's first and was set up
+        here. Otherwise a session that only knows the password could add a factor, and use that.
         """
         return bool(factor.created_at.timestamp() <= self.signed_in_at or factor.pk == self.first_factor)
 
@@ -75,13 +75,13 @@ class Authentication:
         return any(step.kind == PASSWORD for step in self.steps)
 
     def since(self, moment: float) -> "Authentication":
-        """Return what of it was shown at `moment` (seconds since 1970) or later."""
+        """Return the part that took place at `moment` (seconds since 1970) or later."""
         steps = tuple(step for step in self.steps if step.at >= moment)
         return replace(self, methods=_methods_of(steps), steps=steps)
 
 
 def current_authentication(request: HttpRequest) -> Authentication:
-    """Return the latest authentication in this session; its `at` is 0 if none is known."""
+    """Return the latest authentication in this session; its `at` is 0 if there is none."""
     records = get_authentication_records(request, request.user)
     signed_in = request.session.get(SESSION_KEY, {})
     latest = max([record["at"] for record in records] + [signed_in.get("at", 0.0)])
@@ -101,7 +101,7 @@ def current_authentication(request: HttpRequest) -> Authentication:
 
 
 def has_two_factors(steps: Iterable[Step]) -> bool:
-    """Return whether these steps are two factors: a password and a key or code, or a key that checked who holds it."""
+    """Return whether these steps are two factors: a password and a key or code, or a key that verified its user."""
     kinds = {step.kind for step in steps}
     beside_password = PASSWORD in kinds and not kinds.isdisjoint((KEY, *CODES))
     return beside_password or any(step.kind == KEY and step.verified for step in steps)
@@ -113,15 +113,15 @@ def _methods_of(steps: tuple[Step, ...]) -> tuple[str, ...]:
 
 
 def account_of(request: HttpRequest) -> Account:
-    """Return the signed-in person, in views that nobody else gets to."""
+    """Return the signed-in person, in views that require a sign-in."""
     assert isinstance(request.user, Account)
     return request.user
 
 
 def signed_in_lately(request: HttpRequest, seconds: int) -> bool:
-    """Return whether the person signed in within these seconds, in this session, with every step that was asked.
+    """Return whether the person signed in within these seconds, in this session, with all required steps.
 
-    allauth counts its records of reauthentication alone; a sign-in proves as much, or more.
+    allauth only counts its records of reauthentication, but a sign-in proves as much or more.
     """
     signed_in = request.session.get(SESSION_KEY, {})
     is_theirs = request.user.is_authenticated and signed_in.get("account") == request.user.pk
@@ -132,12 +132,12 @@ def signed_in_lately(request: HttpRequest, seconds: int) -> bool:
 
 
 def was_added_here(request: HttpRequest, factor: Authenticator) -> bool:
-    """Return whether the person added the factor in this session, beside another one that they had before."""
+    """Return whether the person added the factor in this session, when they already had another one."""
     return factor.pk in _ids(request, ADDED_KEY, request.user)
 
 
 def shown_factors(request: HttpRequest, account: Account) -> dict[int, float]:
-    """Return the factors that were used or first set up in this session: their keys, and when (seconds since 1970)."""
+    """Return the factors that were used or first set up in this session: {primary key: time in seconds since 1970}."""
     records = get_authentication_records(request, account)
     shown: dict[int, float] = {record["id"]: record["at"] for record in records if record["method"] == "mfa"}
     first = _of(request, FIRST_KEY, account)
@@ -164,11 +164,11 @@ def _note_id(request: HttpRequest, key: str, account: Account, factor: Authentic
     request.session[key] = {"of": str(account.pk), "ids": [*ids, factor.pk]}
 
 
-# --- What allauth does not record ---
+# --- Steps that allauth does not record ---
 
 
 def _noted(request: HttpRequest, user: Any) -> list[dict[str, Any]]:
-    """Return the steps that were noted in this session for this person, and for nobody before them."""
+    """Return the steps that were stored in this session for this person; those of other people are ignored."""
     noted = request.session.get(STEPS_KEY, {})
     steps: list[dict[str, Any]] = noted["steps"] if user.pk is not None and noted.get("of") == str(user.pk) else []
     return steps
@@ -194,9 +194,9 @@ def note_first_password(sender: Any, request: HttpRequest, user: Account, **kwar
 def note_enrolment(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
-    """Note the account's first key or app: allauth has just checked the key, or a code of the app.
+    """Record the account's first key or app as a step: allauth has just checked the key, or a code of the app.
 
-    A further one is no step. It would raise the level of a session whose person never showed what they already had.
+    Another one is not a step. It would raise the level of a session in which the existing factors were never used.
     """
     if authenticator.type in (KEY, CODE) and is_first_factor(authenticator):
         note_first_factor(request, user, authenticator)
@@ -205,7 +205,7 @@ def note_enrolment(
 
 
 def note_first_factor(request: HttpRequest, user: Account, factor: Authenticator) -> None:
-    """Note that the account's first key or app was set up in this session; a second call changes nothing."""
+    """Store that the account's first key or app was set up in this session; a second call changes nothing."""
     noted = _of(request, FIRST_KEY, user)
     if noted and noted["id"] == factor.pk:
         return
@@ -218,9 +218,9 @@ def note_first_factor(request: HttpRequest, user: Account, factor: Authenticator
 
 @receiver(authenticator_used)
 def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Note that a key opened its own lock, which the forms in accounts/factors/forms.py have read from its answer.
+    """Store that a key verified its user, as the forms in accounts/factors/forms.py have read from its response.
 
-    A factor that is newer than this session's sign-in confirms who somebody is, and raises no level.
+    A factor that is newer than this session's sign-in confirms the person, but does not raise the level.
     """
     if request.user == user and not current_authentication(request).counts(authenticator):
         _note_id(request, LATE_KEY, user, authenticator)
@@ -229,16 +229,16 @@ def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Au
         _note_id(request, VERIFIED_KEY, user, authenticator)
 
 
-# What counts is what was done in this session (accounts/authentication.py), not what the person could do. The sign-in
-# service gives each level its name (docs/sign-in.md#authentication-levels).
+# Only steps that took place in this session count (accounts/authentication.py), not the ones that the person could do.
+# The sign-in service names the levels (docs/sign-in.md#authentication-levels).
 
 
 class Level(enum.IntEnum):
-    """A level of authentication; a higher one includes those below."""
+    """A level of authentication; a higher one includes the lower ones."""
 
     ONE_FACTOR = 0
     TWO_FACTORS = 1
-    # A key bound to this service's address (WebAuthn) whose own lock was opened: a fingerprint, a face or a PIN.
+    # A key bound to this service's domain (WebAuthn) that checked a fingerprint, a face or a PIN.
     PHISHING_RESISTANT = 2
 
 
@@ -252,7 +252,7 @@ def level_of(steps: Iterable[Step]) -> Level:
 
 @dataclass(frozen=True)
 class Means:
-    """What a person has to reach a level with."""
+    """The means by which a person can reach a level."""
 
     password: bool
     key: bool
@@ -265,7 +265,7 @@ class Means:
         return self.key or level == Level.ONE_FACTOR
 
     def next_of_two(self, authentication: Authentication) -> str:
-        """Return what leads on to two factors beside a key: PASSWORD, then CODE; "" if neither does."""
+        """Return the missing second factor beside a key: PASSWORD, then CODE; "" if the person has neither."""
         if not self.password or not (self.key or self.code):
             return ""
         if not authentication.has_password:
@@ -274,12 +274,12 @@ class Means:
 
 
 def means_of(account: Account, counts: Callable[[Authenticator], bool] | None = None) -> Means:
-    """Return what the person has, in one statement; with `counts`, only the factors for which it returns True."""
+    """Return the person's means, in one statement; with `counts`, only the factors for which it returns True."""
     factors = Authenticator.objects.filter(user=account)
     return means_among(account, (factor for factor in factors if counts is None or counts(factor)))
 
 
 def means_among(account: Account, factors: Iterable[Authenticator]) -> Means:
-    """Return what the person has with their password and these factors."""
+    """Return the person's means with their password and these factors."""
     held = held_among(factors)
     return Means(account.has_usable_password(), held.keys > 0, held.has_app or held.codes_left > 0)

@@ -35,7 +35,7 @@ def cookie_name() -> str:
 
 
 def read_keys(request: HttpRequest) -> list[str]:
-    """Return the keys, each once: as this request has left them, or as the browser sent them."""
+    """Return the keys without duplicates: as this request has changed them, or as the browser sent them."""
     changed: list[str] | None = getattr(request, "other_session_keys", None)
     if changed is not None:
         return list(changed)
@@ -44,12 +44,12 @@ def read_keys(request: HttpRequest) -> list[str]:
 
 
 def write_keys(request: HttpRequest, keys: Iterable[str]) -> None:
-    """Have the answer to this request give the browser these keys, and no others."""
+    """Store these keys, and no others, in the browser with the response to this request."""
     request.other_session_keys = list(keys)[:MAX_KEYS]  # type: ignore[attr-defined]  # for the middleware
 
 
 class AccountsCookieMiddleware:
-    """Sends the cookie with the answer, where a request has changed it."""
+    """Sends the cookie with the response if a request has changed it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -71,13 +71,13 @@ class AccountsCookieMiddleware:
         return response
 
 
-# The session cookie has the key of the present one, the cookie of accounts/browser_accounts.py those of the others. A
-# key counts as Django decides on a session, and only beside sessions of the same browser: each of them holds the same
-# random mark. So a key that somebody slipped into the cookie joins nobody's accounts.
+# The session cookie holds the key of the current account's session; this cookie holds the keys of the others. A key
+# counts if Django accepts its session, and only together with sessions of the same browser: all of them hold the same
+# random mark. A key that somebody smuggles into the cookie is therefore ignored.
 
-MARK = "browser"  # in the session
+MARK = "browser"  # key in the session
 MARK_LENGTH = 22
-# Accounts that can be signed in at a time: the others, and the present one.
+# The most accounts that can be signed in at a time: the others, and the current one.
 MOST = MAX_KEYS + 1
 
 
@@ -87,7 +87,7 @@ class TooManyAccounts(Exception):
 
 @dataclass(frozen=True)
 class OtherAccount:
-    """An account that is signed in in this browser beside the present one, by the session with this key."""
+    """Another account that is signed in in this browser, in the session with this key."""
 
     key: str
     mark: str
@@ -99,22 +99,22 @@ class OtherAccount:
 
 
 def reference_of(key: str) -> str:
-    """Return how forms and addresses name a session: by neither its key nor the account's id."""
+    """Return the name of a session in forms and URLs, which reveals neither its key nor the account's id."""
     return salted_hmac("accounts.browser_accounts", hash_of(key), algorithm="sha256").hexdigest()[:32]
 
 
 def has_others(request: HttpRequest) -> bool:
-    """Return whether other accounts may be signed in; it takes no statement, and some may have ended."""
+    """Return whether other accounts may be signed in; this runs no query, and their sessions may have ended."""
     return bool(read_keys(request))
 
 
 def present_reference(request: HttpRequest) -> str | None:
-    """Return the reference of the present account's session, None if nobody is signed in."""
+    """Return the reference of the current account's session, None if nobody is signed in."""
     return reference_of(_key_of(request)) if request.user.is_authenticated else None
 
 
 def other_accounts(request: HttpRequest) -> list[OtherAccount]:
-    """Return the other accounts, the latest first, in two statements; keys that count no more leave the cookie."""
+    """Return the other accounts, the latest first, in two statements; invalid keys are removed from the cookie."""
     keys = read_keys(request)
     if not keys:
         return []
@@ -135,7 +135,7 @@ def find_other(others: Iterable[OtherAccount], reference: str) -> OtherAccount |
 
 
 def _valid(request: HttpRequest, keys: list[str]) -> list[OtherAccount]:
-    """Return the keys' accounts, each session valid as `django.contrib.auth.get_user` decides it."""
+    """Return the keys' accounts; each session is checked as in `django.contrib.auth.get_user`."""
     present = request.session.session_key
     hashes = {hash_of(key): key for key in keys if hash_of(key) != present}
     rows = Session.objects.filter(session_key__in=hashes, expire_date__gt=timezone.now())
@@ -154,9 +154,9 @@ def _valid(request: HttpRequest, keys: list[str]) -> list[OtherAccount]:
 
 
 def switch(request: HttpRequest, chosen: OtherAccount, others: Iterable[OtherAccount]) -> None:
-    """Make `chosen` the present account; the one before waits among the others.
+    """Make `chosen` the current account; the previous one becomes one of the others.
 
-    Forms that were opened before are refused from now on: they would act for somebody else than they showed.
+    Forms that were opened before are rejected from now on, because they belong to another account.
     """
     rest = [each.key for each in others if each.key != chosen.key]
     if request.user.is_authenticated:
@@ -165,13 +165,13 @@ def switch(request: HttpRequest, chosen: OtherAccount, others: Iterable[OtherAcc
         request.session.flush()
         write_keys(request, rest)
     request.session = SessionStore.from_cookie(chosen.key)
-    request.session.modified = True  # so that its cookie is sent, and it lasts as long as a new one
+    request.session.modified = True  # send its cookie again, so that it lasts as long as a new one
     request.user = chosen.account
     rotate_token(request)
 
 
 def put_aside(request: HttpRequest) -> None:
-    """Begin a session in which nobody is signed in; the present account waits among the others.
+    """Begin a session in which nobody is signed in; the current account becomes one of the others.
 
     Raises TooManyAccounts.
     """
@@ -183,7 +183,7 @@ def put_aside(request: HttpRequest) -> None:
         request.session = SessionStore()
         request.user = AnonymousUser()
     else:
-        request.session.flush()  # a sign-in that was under way
+        request.session.flush()  # a sign-in that was not complete
     rotate_token(request)
 
 
@@ -196,7 +196,7 @@ def _key_of(request: HttpRequest) -> str:
 def _keep_present(request: HttpRequest, others: list[str]) -> None:
     if not request.session.get(MARK):
         request.session[MARK] = random_text(MARK_LENGTH)
-    with contextlib.suppress(UpdateError):  # ended a moment ago: the key is worth nothing, and goes when it is read
+    with contextlib.suppress(UpdateError):  # the session has just ended; its key is removed when it is read
         request.session.save()
     write_keys(request, [_key_of(request), *others])
 
@@ -227,7 +227,7 @@ def _end(request: HttpRequest, ending: list[OtherAccount]) -> None:
 
 @receiver(user_logged_in)
 def join_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Have a session that has just begun belong to the browser's others; an older one of the same account ends."""
+    """Add a session that has just begun to the others of its browser; an older one of the same account ends."""
     keys = read_keys(request)
     if not keys:
         return

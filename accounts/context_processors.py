@@ -1,4 +1,4 @@
-"""Context processors about people."""
+"""Context processors of the account pages."""
 
 from django.http import HttpRequest
 

@@ -1,6 +1,6 @@
-"""Uploaded files and transactions: none is left behind by a failure, none stays when its row has gone.
+"""Uploaded files and transactions: failures leave no file behind, and files are deleted with their rows.
 
-docs/operations.md#static-and-uploaded-files says what happens when the store does not answer.
+docs/operations.md#static-and-uploaded-files explains what happens when the store does not respond.
 """
 
 import logging
@@ -28,7 +28,7 @@ _stored: ContextVar[list[str] | None] = ContextVar("files stored in this block",
 
 @contextmanager
 def discarded_on_failure() -> Iterator[None]:
-    """Delete what `store` stores within the block if it fails; put it around the transaction."""
+    """Delete the files that `store` stores within the block if it fails; put it around the transaction."""
     stored: list[str] = []
     outside = _stored.set(stored)
     try:
@@ -45,7 +45,7 @@ def store(folder: str, content: File[bytes]) -> str:
     """Store a file and return its name; call it within `discarded_on_failure`. Raises StoreUnavailable."""
     name = stored_files.save_file(folder, content)
     stored = _stored.get()
-    assert stored is not None, "nobody would delete the file after a failure"
+    assert stored is not None, "nothing would delete the file after a failure"
     stored.append(name)
     return name
 
@@ -57,20 +57,20 @@ def _discard(name: str) -> None:
         try:
             FileToDelete.objects.create(name=name, due_at=clock.now() + FIRST_RETRY)
         except DatabaseError:
-            log.warning("The file %s belongs to nothing, and could neither be deleted nor be noted for it.", name)
+            log.warning("The unused file %s could neither be deleted nor queued for deletion.", name)
 
 
 def delete_on_commit(name: str) -> None:
-    """Delete a file when the transaction is committed; if the store does not answer, the task goes on trying.
+    """Delete a file when the transaction is committed; if the store does not respond, the task tries again.
 
-    The name is noted in the same transaction, so that no crash after it leaves the file for ever.
+    The name is stored in the same transaction, so that a crash after it does not leave the file forever.
     """
     row = FileToDelete.objects.create(name=name, due_at=clock.now() + FIRST_RETRY)
     transaction.on_commit(partial(_delete, row), robust=True)
 
 
 def delete_waiting() -> int:
-    """Delete the files that are due, and return how many; a store that is down is asked once."""
+    """Delete the files that are due, and return how many; stops at the first failure of the store."""
     deleted = 0
     for row in FileToDelete.objects.filter(due_at__lte=clock.now()).order_by("due_at")[:BATCH]:
         if not _delete(row):

@@ -28,7 +28,7 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The browser offers passkeys in the field's own list (WebAuthn §5.1.4, conditional mediation).
+        # The browser offers passkeys in the field's autocomplete list (WebAuthn §5.1.4, conditional mediation).
         self.fields["login"].widget.attrs["autocomplete"] = "username webauthn"
         hint = self.request.GET.get("login_hint", "") or recipient_limit.interrupted_sign_up(self.request)
         with contextlib.suppress(forms.ValidationError):
@@ -37,21 +37,21 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
 
 class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
-    """The sign-up form; an address that nobody has proven yet can sign up again (accounts/sign_up_again.py)."""
+    """The sign-up form; an unverified email address can sign up again (accounts/sign_up_again.py)."""
 
     account_already_exists: bool
-    hashed_password: str  # an unusable one, if a passkey follows; the adapter stores it
+    hashed_password: str  # unusable if a passkey follows; the adapter stores it
 
     def try_save(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
-        """Create the account, or keep the sign-up for later. Known and unknown email addresses hash one password each.
+        """Create the account, or store the sign-up for later. Known and unknown email addresses hash one password each.
 
-        The hash comes first: within a transaction it would hold a slot and locks (docs/architecture.md#processes).
+        The hash comes first: inside a transaction it would hold a slot and locks (docs/architecture.md#processes).
         """
         self.hashed_password = make_password(self.cleaned_data.get("password1") or None)
         sign_up_again.forget(request)
         try:
             return self._save_or_keep(request)
-        except IntegrityError:  # another sign-up with the same email address came first, a moment ago
+        except IntegrityError:  # another sign-up with the same email address was faster
             self.account_already_exists = True
             return self._save_or_keep(request)
 
@@ -89,7 +89,7 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
 
 
 class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc]
-    """The form for a new password; a wrong current password is a guess (accounts/guesses.py)."""
+    """The form for a new password; a wrong current password counts as a guess (accounts/guesses.py)."""
 
     def clean_oldpassword(self) -> str:
         guess = guesses.count_password(allauth_context.request, self.user.email)
@@ -103,11 +103,11 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
 
 
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
-    """A code of the second factor, rate-limited (accounts/guesses.py)."""
+    """A code for two-step verification, rate-limited (accounts/guesses.py)."""
 
     @cached_property
     def held(self) -> Held:
-        """What the person has; the page asks for nothing else."""
+        """The person's factors; the page asks for nothing else."""
         return held_by(self.user)
 
     def clean_code(self) -> str:
@@ -125,15 +125,15 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         return code
 
     def check_factor(self) -> None:
-        """Raise ValidationError if the code is right, but of a factor that does not count here."""
+        """Raise ValidationError if the code is right, but its factor does not count here."""
 
 
 class MFAAuthenticateForm(RateLimitedCodeMixin, mfa_forms.AuthenticateForm):  # type: ignore[misc]
-    """The second factor at sign-in."""
+    """Two-step verification at sign-in."""
 
 
 class MFAReauthenticateForm(RateLimitedCodeMixin, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
-    """The second factor at reauthentication: a code of what was not added in this session."""
+    """Two-step verification at reauthentication: a code of a factor that was not added in this session."""
 
     @cached_property
     def held(self) -> Held:
@@ -162,7 +162,7 @@ class ProfileForm(forms.ModelForm[Account]):
     def save(self, commit: bool = True) -> Account:
         """Save only these fields, and the photo's file if there is a new one. Raises StoreUnavailable.
 
-        The rest of the row was read before the photo: it may be an operator's by now.
+        The other fields were read before the photo was processed, and an operator may have changed them since.
         """
         account = self.instance
         account.given_name, account.family_name = self.cleaned_data["given_name"], self.cleaned_data["family_name"]

@@ -20,15 +20,15 @@ from core import clock
 from core.limits import Rate, RateLimited, hit, seconds_left, undo_hit, usage
 
 HOUR, DAY = 3600, 24 * 3600
-# Seconds for which a browser counts as one of the mailbox: as long as the window of the guesses that made us ask.
+# How long (seconds) a proof of the mailbox is valid in a browser: as long as the window of the guesses.
 PROOF_SECONDS = HOUR
-ASKED, PROVED = "mailbox_to_prove", "mailboxes_proved"  # keys in the session
+ASKED, PROVED = "mailbox_to_prove", "mailboxes_proved"  # session keys
 PURPOSE = "mailbox proof"  # of its codes (accounts/mail/codes.py)
-PROVED_BY = "mailbox"  # how limits name all browsers that have proved the same mailbox
+PROVED_BY = "mailbox"  # name in limits for all browsers that have proved the same mailbox
 
 
 def ask(request: HttpRequest, email: str) -> HttpResponseRedirect:
-    """Lead to the page that asks for the code, and from there back to where this form was sent."""
+    """Redirect to the page that asks for the code, and from there back to the page of this form."""
     query = {"login_hint": email} if request.path == reverse("account_login") else {}
     if (query or request.user.is_authenticated) and (following := request.POST.get("next")):
         query["next"] = following
@@ -43,13 +43,13 @@ def code_for(email: str) -> str:
 
 
 def is_right(email: str, typed: str) -> bool:
-    """Return whether it is the code of today's mails or of yesterday's: a code works for a day at least."""
+    """Return whether it is today's or yesterday's code, so that a code is valid for at least a day."""
     return codes.is_right(PURPOSE, usage.mailbox_key(email), DAY, typed)
 
 
 def send_code(request: HttpRequest, email: str) -> None:
-    """Mail the code. Raises RateLimited beyond the mailbox's number a day, which is for these mails alone."""
-    # No other mail counts here: what strangers cause otherwise can't keep the owner from this code.
+    """Mail the code. Raises RateLimited after the mailbox's daily number, which only counts these mails."""
+    # No other mail counts here: mails that strangers trigger must not keep the owner from this code.
     hit(Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
     recipient_limit.note_code_sent(request, email)
     mail = render_mail("mailbox_proof", {"email": email, "code": code_for(email)})
@@ -57,9 +57,9 @@ def send_code(request: HttpRequest, email: str) -> None:
 
 
 def asked_of(request: HttpRequest) -> dict[str, str] | None:
-    """Return whose mailbox this browser was asked for ("email") and where it goes on ("then"), None if it was not.
+    """Return the mailbox that this browser has to prove ("email") and the URL after that ("then"), or None.
 
-    A question from before a sign-in or a sign-out since does not count.
+    A request from before the last sign-in or sign-out does not count.
     """
     asked: dict[str, str] | None = request.session.get(ASKED)
     if asked is None or asked.get("signed_in", False) != request.user.is_authenticated:
@@ -68,20 +68,20 @@ def asked_of(request: HttpRequest) -> dict[str, str] | None:
 
 
 def note_proved(request: HttpRequest, email: str) -> None:
-    """Note in the session that this browser has the mailbox."""
+    """Store in the session that this browser has proved the mailbox."""
     mailbox_proved = request.session.get(PROVED, {})
     request.session[PROVED] = mailbox_proved | {usage.mailbox_key(email): clock.timestamp()}
 
 
 def mailbox_proved(request: HttpRequest, email: str) -> str:
-    """Return by what guesses count in browsers that have proved the mailbox lately, "" if this one has not."""
+    """Return the name that guesses count under in browsers that have proved the mailbox, "" if this one has not."""
     at = request.session.get(PROVED, {}).get(usage.mailbox_key(email), 0)
     return PROVED_BY if 0 <= clock.timestamp() - at <= PROOF_SECONDS else ""
 
 
 # Guesses are counted by IP address; by IP address and account together; and, with a high limit, by account over all
-# IP addresses, so that a guess from many of them is slow. Beyond the last limit nothing is refused: an unknown
-# browser proves the account's mailbox first (accounts/guesses.py). Strangers can't use up the limits of a
+# IP addresses, so that guessing from many of them is slow. Above the last limit nothing is refused: an unknown
+# browser has to prove the account's mailbox first (accounts/guesses.py). Strangers can't use up the limits of a
 # browser that signed in to the account before or that has proved its mailbox, nor the one that all sessions of an
 # account share.
 #
@@ -90,11 +90,11 @@ def mailbox_proved(request: HttpRequest, email: str) -> str:
 # people who know the password or hold a session can type codes, so strangers can't bring this about.
 
 MINUTE, HOUR = 60, 3600
-# Seconds for which wrong guesses at one account from one address count.
+# Seconds for which wrong guesses at one account from one IP address count.
 SOME_MINUTES = 5 * MINUTE
-# How limits name the browsers of an account that have no limit each: signing out elsewhere renews a session's key.
+# Names in limits for browsers of an account that share one limit: signing out elsewhere renews a session's key.
 SIGNED_IN, OF_THE_MAILBOX = "signed in", PROVED_BY
-SECOND_STEP = "second step"  # in the names of limits
+SECOND_STEP = "second step"  # part of the names of limits
 
 
 Limit = tuple[Rate, tuple[object, ...]]
@@ -107,15 +107,15 @@ class Guess:
     counted: tuple[Limit, ...]
 
     def take_back(self) -> None:
-        """Take the guess back from the counters: it was right, or could not be checked."""
+        """Subtract the guess from the counters, because it was right or could not be checked."""
         for rate, key in self.counted:
             undo_hit(rate, *key)
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
-    """Count a password that was typed for `login_key`.
+    """Count an attempt with a password for `login_key`.
 
-    Raises RateLimited, and ImmediateHttpResponse where the mailbox has to be proved first.
+    Raises RateLimited, and ImmediateHttpResponse if the mailbox has to be proved first.
     """
     account = usage.login_key(login)
     checked_for: tuple[object, ...]
@@ -133,12 +133,12 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
-    """Count a code of the second factor, at sign-in or reauthentication. Raises as `count_password` does."""
+    """Count a code for two-step verification, at sign-in or reauthentication. Raises as `count_password` does."""
     proved = mailbox_proved(request, account.email)
     wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
     is_open = wrong < settings.WRONG_CODES_PER_ACCOUNT
     if not is_open:
-        tell_of_wrong_codes(request, account)  # the last guess may have failed before it was checked
+        tell_of_wrong_codes(request, account)  # the previous guess may have failed before it was checked
     if not is_open and not proved:
         raise ImmediateHttpResponse(ask(request, account.email))
     if not is_open:
@@ -156,28 +156,28 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
 
 
 def count_key(request: HttpRequest, account: Account) -> Guess:
-    """Count the answer of a passkey or security key at reauthentication. Raises RateLimited.
+    """Count the response of a passkey or security key at reauthentication. Raises RateLimited.
 
-    It has the limit of the codes that sessions type. Signatures can't be guessed, so WRONG_CODES_PER_ACCOUNT does not
-    count them: a key always remains a way to sign in.
+    It shares the limit of codes that are entered in sessions. Signatures can't be guessed, so WRONG_CODES_PER_ACCOUNT
+    does not count them: a key always remains a way to sign in.
     """
     limits = _limits(request, SECOND_STEP, str(account.pk), SIGNED_IN)
     return _count(request, limits, "")
 
 
 def count_wrong_code(account: Account) -> bool:
-    """Count a code as wrong, before it is checked; return False, and count nothing, beyond WRONG_CODES_PER_ACCOUNT."""
+    """Count a code as wrong before it is checked; above WRONG_CODES_PER_ACCOUNT, count nothing and return False."""
     below_limit = WrongCodes.objects.filter(account=account, count__lt=settings.WRONG_CODES_PER_ACCOUNT)
     if below_limit.update(count=F("count") + 1):
         return True
     _, is_first = WrongCodes.objects.get_or_create(account=account, defaults={"count": 1})
-    return is_first or bool(below_limit.update(count=F("count") + 1))  # a first one may have come from elsewhere
+    return is_first or bool(below_limit.update(count=F("count") + 1))  # another process may have created the row
 
 
 def tell_of_wrong_codes(request: HttpRequest, account: Account) -> None:
-    """Tell the owner once that WRONG_CODES_PER_ACCOUNT is reached; call it after a wrong code.
+    """Notify the owner once that WRONG_CODES_PER_ACCOUNT is reached; call this after a wrong code.
 
-    A count above the limit says that the owner has been told.
+    A count above the limit means that the owner was notified.
     """
     limit = settings.WRONG_CODES_PER_ACCOUNT
     with transaction.atomic():
@@ -186,12 +186,12 @@ def tell_of_wrong_codes(request: HttpRequest, account: Account) -> None:
 
 
 def forget_wrong_codes(account: Account) -> None:
-    """Begin the count of wrong codes again: after a right one, or once an operator's recovery has removed factors."""
+    """Reset the count of wrong codes, after a right one or after a recovery has removed the factors."""
     WrongCodes.objects.filter(account=account, count__gt=0).update(count=0)
 
 
 def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[Limit]:
-    """Return the limits of a guess at an account by the browser that is `known` to it; "" is a stranger."""
+    """Return the limits of a guess at an account by the browser `known` to it; "" for an unknown browser."""
     if known:
         return [(Rate(f"{what}, known", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES), (known, account))]
     address = usage.address(request)
@@ -203,8 +203,8 @@ def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[L
 
 
 def _count(request: HttpRequest, limits: list[Limit], to_prove: str) -> Guess:
-    """Count a guess; beyond the last limit of a stranger, have the mailbox `to_prove` proved first."""
-    # A refused guess counts no further down: whoever guesses from one address can't use up the account's limit.
+    """Count a guess; above the last limit of an unknown browser, require a proof of the mailbox `to_prove` first."""
+    # A refused guess does not count in later limits, so one IP address can't use up the account's limit.
     _hit_all(limits[:2], limits[:2])
     for rate, key in limits[2:]:
         try:
@@ -215,7 +215,7 @@ def _count(request: HttpRequest, limits: list[Limit], to_prove: str) -> Guess:
 
 
 def _hit_all(limits: Iterable[Limit], all_that_refuse: list[Limit]) -> None:
-    """Count under each limit. Raises RateLimited, whose wait is the one until none of them refuses any more."""
+    """Count under each limit. Raises RateLimited with the wait until none of them refuses any more."""
     try:
         for rate, key in limits:
             hit(rate, *key)

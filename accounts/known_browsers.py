@@ -1,7 +1,7 @@
-"""Known browsers: those that signed in to an account before, which strangers can't lock out (docs/sign-in.md#limits).
+"""Known browsers: they signed in to an account before, and strangers can't lock them out (docs/sign-in.md#limits).
 
-The cookie holds an entry for each of the last few accounts: when, a random id, and a MAC over both, the account and its
-password's hash. Nothing in it names the account, and a new password makes it worthless.
+The cookie holds an entry for each of the last few accounts: the time, a random id, and a MAC over both, the account and
+its password's hash. An entry does not reveal the account, and a new password makes it invalid.
 """
 
 import hmac
@@ -36,7 +36,7 @@ class KnownBrowser:
     mac: str
 
     def is_of(self, account: Account) -> bool:
-        """Return whether this is an unexpired sign-in to `account` with its present password."""
+        """Return whether this is an unexpired sign-in to `account` with its current password."""
         is_recent = 0 <= clock.timestamp() - self.at <= settings.KNOWN_BROWSER_DAYS * DAY
         keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
         return is_recent and any(hmac.compare_digest(self.mac, _mac(account, self.id, self.at, key)) for key in keys)
@@ -46,7 +46,7 @@ class KnownBrowser:
 
 
 def _mac(account: Account, entry_id: str, at: int, key: str | None = None) -> str:
-    """Return the MAC of an entry, by SECRET_KEY unless `key` is one of its fallbacks."""
+    """Return the MAC of an entry, with SECRET_KEY unless `key` is one of its fallbacks."""
     signed = f"{account.pk} {account.password} {entry_id} {at}"
     return salted_hmac("accounts.known_browsers", signed, secret=key, algorithm="sha256").hexdigest()
 
@@ -60,14 +60,14 @@ def _entries(request: HttpRequest) -> Iterator[KnownBrowser]:
 
 
 def find_known_browser(request: HttpRequest, account: Account) -> str:
-    """Return the id by which this browser is known to an account, "" if it is not."""
+    """Return the id of this browser for an account, "" if it is not known to the account."""
     return next((entry.id for entry in _entries(request) if entry.is_of(account)), "")
 
 
 def find_known_browser_by_login(request: HttpRequest, login: str) -> str:
-    """Return the id by which this browser is known to the account that signs in as `login`, "" if there is none.
+    """Return the id of this browser for the account that signs in as `login`, "" if there is none.
 
-    Only a browser that signed in to some account has the database asked, so time tells strangers nothing.
+    Only browsers that signed in to some account cause a query, so the response time tells strangers nothing.
     """
     if not any(_entries(request)):
         return ""
@@ -81,7 +81,7 @@ def record_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: A
 
 
 class KnownBrowserMiddleware:
-    """Gives the cookie to a browser that has just signed in, or whose account has just got a new password."""
+    """Sets the cookie in a browser that has just signed in, or whose account has just got a new password."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

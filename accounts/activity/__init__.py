@@ -1,1 +1,1 @@
-"""Security activity: what happened to an account, kept for its owner to see, and mailed to them where it matters."""
+"""Security activity: the events of an account, which its owner can see, and gets mails about if they matter."""

@@ -12,13 +12,13 @@ Type = Authenticator.Type
 
 
 def added_kind(factor: Authenticator) -> str:
-    """Return the kind of the event that says that a factor was added."""
+    """Return the kind of the event for an added factor."""
     kinds = {Type.TOTP: "authenticator_on", Type.RECOVERY_CODES: "recovery_codes_made"}
     return kinds.get(Type(factor.type)) or f"{_key_kind(factor)}_added"
 
 
 def removed_kind(factor: Authenticator) -> str:
-    """Return the kind of the event that says that a factor was removed."""
+    """Return the kind of the event for a removed factor."""
     kinds = {Type.TOTP: "authenticator_off", Type.RECOVERY_CODES: "recovery_codes_removed"}
     return kinds.get(Type(factor.type)) or f"{_key_kind(factor)}_removed"
 
@@ -29,10 +29,10 @@ def name_details(factor: Authenticator) -> dict[str, Any]:
 
 
 def added_details(request: HttpRequest, account: Account, factor: Authenticator, *, tells: bool) -> dict[str, Any]:
-    """Return the details of the event that says that a factor was added.
+    """Return the details of the event for an added factor.
 
-    They hold the factor's key, the mailbox that is told, and for recovery codes that came with another factor the key
-    of that one.
+    They contain the factor's primary key and the mailbox that gets the notice. For recovery codes that were created
+    together with another factor, they also contain that factor's primary key.
     """
     details = name_details(factor) | {"factor": factor.pk}
     if tells:
@@ -45,7 +45,7 @@ def added_details(request: HttpRequest, account: Account, factor: Authenticator,
 
 
 def removed_details(factor: Authenticator, *, ends_codes: bool) -> dict[str, Any]:
-    """Return the details of the event that a factor was removed, and with `ends_codes` the recovery codes as well."""
+    """Return the details of the event for a removed factor; with `ends_codes`, recovery codes are removed with it."""
     return name_details(factor) | {"ends_codes": ends_codes}
 
 

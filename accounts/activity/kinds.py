@@ -1,6 +1,6 @@
-"""The kinds of security events: what the activity page says of each, and the mail that tells of it, if one does.
+"""The kinds of security events: the sentence on the activity page for each, and its mail, if it has one.
 
-An event's details hold codes and values. `says` and the mail's sentences are texts with them as placeholders.
+An event's details are codes and values, which fill the placeholders in `says` and in the mail's sentences.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from core.messages import fill_in
 
 @dataclass(frozen=True)
 class Notice:
-    """The mail of an event: its subject, and what it tells in its first sentence.
+    """The mail of an event: its subject and its first sentence.
 
-    `then` is said instead of "if this was you, there is nothing to do", and of the link to /account/secure/ below it.
-    `also` has further sentences: of each detail that it names, the one for the detail's value, or else the one for
-    OTHERS, if there is one.
+    `then` replaces "if this was you, there is nothing to do" and the link to /account/secure/ below it. `also` has
+    further sentences: for each detail that it names, the sentence for the detail's value, or else the one for OTHERS,
+    if there is one.
     """
 
     subject: str
@@ -48,7 +48,7 @@ METHODS = {
     "sign_up": "the sign-up form",
 }
 _IF_FIRST = {"is_first": {True: "All other browsers that were signed in to your account have been signed out."}}
-# Recovery codes never go silently.
+# The removal of recovery codes is always mentioned.
 _IF_CODES_ENDED = {
     "ends_codes": {
         True: "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, "
@@ -68,10 +68,10 @@ KINDS: dict[str, Kind] = {
     "signed_up": Kind("The account was created"),
     "signed_in": Kind("Signed in with {methods:and}"),
     "signed_in_new_browser": Kind(
-        "Signed in with {methods:and}, from a browser that was new here",
+        "Signed in with {methods:and}, from a new browser",
         Notice(
             "New sign-in to your account",
-            "Somebody signed in to your account with {methods:and}, from a browser that was new here.",
+            "Somebody signed in to your account with {methods:and}, from a browser that was not used before.",
         ),
     ),
     # --- The password ---
@@ -93,7 +93,7 @@ KINDS: dict[str, Kind] = {
         "New password chosen, with a code from a mail",
         Notice(
             "Your password has been replaced",
-            "A new password has been chosen for your account, with a code that was mailed to this address. All "
+            "A new password has been chosen for your account, with a code that was sent to this email address. All "
             "browsers that were signed in are signed out.",
         ),
     ),
@@ -102,15 +102,15 @@ KINDS: dict[str, Kind] = {
         "Email address changed from {old} to {new}",
         Notice(
             "The email address of your account has been changed",
-            "The email address of your account has been changed from {old} to {new}. Codes and notices go to the new "
-            "address from now on.",
+            "The email address of your account has been changed from {old} to {new}. Codes and notices are sent to the "
+            "new email address from now on.",
         ),
     ),
     "address_taken_back": Kind(
         "The email address was taken back",
         Notice(
             "An email address has been taken back",
-            "The email address of your account is {email} again: somebody typed the code from the mail about its "
+            "The email address of your account is {email} again: somebody entered the code from the mail about its "
             "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
             "have been removed. The password no longer works, and all browsers are signed out.",
         ),
@@ -135,7 +135,7 @@ KINDS: dict[str, Kind] = {
         "Passkey “{name}” removed",
         Notice(
             "A passkey has been removed from your account",
-            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more.",
+            "The passkey “{name}” has been removed from your account. It can no longer be used to sign in.",
             also=_IF_CODES_ENDED,
         ),
     ),
@@ -167,7 +167,7 @@ KINDS: dict[str, Kind] = {
         "Authenticator app removed",
         Notice(
             "The authenticator app has been removed from your account",
-            "The authenticator app has been removed from your account. Its codes are not asked for any more.",
+            "The authenticator app has been removed from your account. Its codes are no longer asked for.",
             also=_IF_CODES_ENDED,
         ),
     ),
@@ -195,9 +195,9 @@ KINDS: dict[str, Kind] = {
         "Too many wrong codes: {number} in a row",
         Notice(
             "Too many wrong codes for your account",
-            "{number} wrong codes were typed for your account, without a right one in between. Only somebody who knows "
-            "your password, or who uses a browser where you are signed in, can type codes. Before the next code can be "
-            "typed, we ask for a code that we send to this mailbox.",
+            "{number} wrong codes in a row were entered for your account. Only somebody who knows your password, or "
+            "who uses a browser where you are signed in, can enter codes. Before the next code can be entered, we ask "
+            "for a code that we send to this mailbox.",
         ),
     ),
     "second_factors_lost": Kind("An authenticator app or recovery codes that could no longer be checked were removed"),
@@ -243,8 +243,8 @@ KINDS: dict[str, Kind] = {
         "Account turned off",
         Notice(
             "Your account has been turned off",
-            "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. What "
-            "is in it stays.",
+            "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. Your "
+            "data is kept.",
             "If you do not know why, please contact the team of the service.",
         ),
     ),
@@ -256,7 +256,7 @@ KINDS: dict[str, Kind] = {
             "your permission again.",
         ),
     ),
-    # --- Leaving ---
+    # --- Data export and account deletion ---
     "export_asked": Kind("Asked for an export of the account's data"),
     "export_downloaded": Kind("Downloaded an export of the account's data"),
     "deletion_asked": Kind(
@@ -270,14 +270,15 @@ KINDS: dict[str, Kind] = {
     "deletion_cancelled": Kind(
         "Kept the account instead of deleting it",
         Notice(
-            "Your account stays",
+            "Your account will be kept",
             "Your account will not be deleted, and you can use it again. You have to sign in to your apps again.",
         ),
     ),
     "deletion_blocked": Kind(
         "The account was kept, although it was due to be deleted",
         Notice(
-            "Your account was not deleted", "Your account was to be deleted today, and was kept. {blockers:sentences}"
+            "Your account was not deleted",
+            "Your account was due to be deleted today, but was kept. {blockers:sentences}",
         ),
     ),
 }

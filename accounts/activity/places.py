@@ -10,7 +10,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.http import HttpRequest
 
-# In this order: most browsers claim to be others too.
+# The order matters: most browsers also claim to be other browsers.
 _BROWSERS = (
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -31,16 +31,16 @@ _SYSTEMS = (
     ("Linux", "Linux"),
 )
 LONGEST_BROWSER = 40
-UNNAMED = "a browser that does not say its name"
+UNNAMED = "an unknown browser"
 
 
 def user_agent(request: HttpRequest) -> str:
-    """Return the User-Agent header without what can't be shown or stored; anybody can send anything."""
+    """Return the User-Agent header without characters that can't be shown or stored; anyone can send any text."""
     return "".join(letter for letter in request.META.get("HTTP_USER_AGENT", "") if letter.isprintable())
 
 
 def browser_name(agent: str) -> str:
-    """Return the browser and system that a User-Agent names, in words; its own beginning if it names none."""
+    """Return the names of browser and system in a User-Agent; its first characters if it contains no known name."""
     browser = next(
         (name for sign, name in _BROWSERS if sign in agent), agent[:LONGEST_BROWSER].strip() or "Unknown browser"
     )
@@ -49,13 +49,13 @@ def browser_name(agent: str) -> str:
 
 
 def known_browser_name(agent: str) -> str:
-    """Return the browser and system that a User-Agent names, and nothing of its own words: for mails to others."""
+    """Return the names of browser and system in a User-Agent, never its own text: for mails to others."""
     named, begins = browser_name(agent), agent[:LONGEST_BROWSER].strip()
     return UNNAMED if not begins or named.startswith(begins) else named
 
 
-# The database is a file in MaxMind's format (MMDB) of cities or countries, which the operator gets and renews.
-# Without one, or where it does not know an address, there is no place; nobody is asked over the network.
+# The database is a file of cities or countries in MaxMind's format (MMDB), which the operator provides and updates.
+# Without it, or if it does not contain an IP address, no place is shown; no request is sent over the network.
 
 log = logging.getLogger(__name__)
 
@@ -66,11 +66,11 @@ _UNREADABLE = (OSError, ValueError, maxminddb.InvalidDatabaseError)
 
 @cache
 def _reader(path: str) -> Any:
-    """Return the open database, once a process; None if it can't be read."""
+    """Return the open database, opened once per process; None if it can't be read."""
     try:
         return maxminddb.open_database(path)
     except _UNREADABLE as error:
-        log.warning("GEOIP_DATABASE can't be read, so that no place is shown: %s", error)
+        log.warning("GEOIP_DATABASE can't be read, so no places are shown: %s", error)
         return None
 
 
@@ -81,7 +81,7 @@ def place_of(ip: str) -> str:
         return ""
     try:
         found = reader.get(ip)
-    except _UNREADABLE:  # no address, one of a version that the database has not, or a broken entry
+    except _UNREADABLE:  # an invalid IP address, an IP version that is not in the database, or a broken entry
         return ""
     return ", ".join(filter(None, (_name(found, "city"), _name(found, "country"))))[:LONGEST]
 
@@ -95,12 +95,12 @@ def _name(found: Any, part: str) -> str:
 
 @register(Tags.compatibility)
 def check_database(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W005`: the database of places can't be read."""
+    """Return `devportal.W005` if the database of places can't be read."""
     if not settings.GEOIP_DATABASE:
         return []
     try:
         maxminddb.open_database(settings.GEOIP_DATABASE).close()
     except _UNREADABLE as error:
         text = f"GEOIP_DATABASE can't be read: {error}."
-        return [checks.Warning(text, hint="Name an .mmdb file of cities or countries.", id="devportal.W005")]
+        return [checks.Warning(text, hint="Set it to an .mmdb file of cities or countries.", id="devportal.W005")]
     return []

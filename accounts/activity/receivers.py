@@ -1,7 +1,7 @@
-"""Records what people do on django-allauth's pages: signing in, and changing what they sign in with.
+"""Records actions on django-allauth's pages: signing in, and changing passwords, email addresses and factors.
 
-Some of its signals are left out. An address is added and confirmed in the same step that changes the account's
-address, which is the one that is told. A new password is recorded where it is stored (`AccountAdapter.set_password`),
+Some of its signals are not used. A new email address is added and confirmed in the same step that changes the account's
+email address, and only that is recorded. A new password is recorded where it is stored (`AccountAdapter.set_password`),
 in the same transaction.
 """
 
@@ -34,7 +34,7 @@ from core.limits import Rate, RateLimited, hit, usage
 Type = Authenticator.Type
 DAY = 24 * 3600
 
-# allauth's names of methods that have another one in `kinds.METHODS`.
+# allauth's names of methods that have a different name in `kinds.METHODS`.
 _MAILED = {"code": "mailed_code", "password_reset": "mailed_code"}
 
 
@@ -58,7 +58,7 @@ def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 @receiver(user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Record a sign-in. The mail about a new password has told of the one that follows it."""
+    """Record a sign-in. No mail is sent after a new password, since the mail about that was just sent."""
     records = get_authentication_records(request, user)
     methods = methods_of(records)
     is_first = getattr(request, "is_first_sign_in", False)
@@ -70,7 +70,7 @@ def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 
 def _may_tell(request: HttpRequest, account: Account) -> bool:
-    """Return whether a sign-in from a new browser is mailed (docs/accounts.md#notices)."""
+    """Return whether a mail about a sign-in from a new browser is sent (docs/accounts.md#notices)."""
     name = browser_name(user_agent(request))
     try:
         hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, usage.address(request), name)
@@ -89,9 +89,9 @@ def changed_address(
     to_email_address: EmailAddress,
     **kwargs: Any,
 ) -> None:
-    """Tell the new email address; the old one gets a code (accounts/address_changes.py), if it was proven.
+    """Notify the new email address; the old one gets a code if it was verified (accounts/address_changes.py).
 
-    allauth reports any of the other email addresses as the old one; the adapter knows the right one.
+    allauth may report another of the account's email addresses as the old one; the adapter knows the right one.
     """
     if from_email_address is None or from_email_address.email == to_email_address.email:
         return
@@ -109,9 +109,10 @@ def removed_address(
 
 @receiver(authenticator_added)
 def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Record a new factor; its event remembers the factor, so that it can be undone (accounts/factors/undoing.py).
+    """Record a new factor, with its primary key, so that it can be undone (accounts/factors/undoing.py).
 
-    Recovery codes that come with another factor are mailed with it. At sign-up the email address is not proven yet.
+    Recovery codes that are created together with another factor are mentioned in its mail. At sign-up the email address
+    is not verified yet.
     """
     removal.refuse_if_session_ended(request, authenticator)
     is_alone = authenticator.type != Type.RECOVERY_CODES
@@ -126,7 +127,7 @@ def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator
 def removed_factor(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
-    """Record a removed factor. Recovery codes that were removed with another factor are mailed with it."""
+    """Record a removed factor. Recovery codes that were removed with it are mentioned in its mail."""
     ends_codes = getattr(request, "ends_recovery_codes", False)
     details = factor_events.removed_details(authenticator, ends_codes=ends_codes)
     tells = not (ends_codes and authenticator.type == Type.RECOVERY_CODES)
@@ -147,6 +148,6 @@ def used_recovery_code(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
     if authenticator.type == Type.RECOVERY_CODES:
-        # The row that the signal brings was read before the code was used up.
+        # The signal's row was read before the code was marked as used.
         left = len(Authenticator.objects.get(pk=authenticator.pk).wrap().get_unused_codes())
         record(user, "recovery_code_used", request, left=left)

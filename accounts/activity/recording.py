@@ -1,4 +1,4 @@
-"""Recording what happened to an account, and telling its owner by mail."""
+"""Recording the events of an account, and notifying its owner by mail."""
 
 import contextlib
 from collections.abc import Collection
@@ -34,9 +34,9 @@ def record(
 ) -> SecurityEvent:
     """Store an event of the account, and queue its mail if its kind has one; call it in the transaction of the change.
 
-    `request` is the one of the person's own browser, None for what an operator or the service did. `details` fill the
-    kind's sentences. The mail goes to the account's address, and to `also_to`; with `tells` False to nobody, where
-    another mail tells of the same change.
+    `request` is the request of the person's own browser, None for actions of operators or of the service. `details`
+    fill the kind's sentences. The mail is sent to the account's email address and to `also_to`; with `tells=False` none
+    is sent, because another mail covers the same change.
     """
     notice = KINDS[kind].notice if tells else None
     ip = client_ip(request) if request else ""
@@ -75,12 +75,12 @@ def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> 
 
 
 def token_of(event: SecurityEvent) -> str:
-    """Return what links to pages about an event carry: it names the event, and opens nothing."""
+    """Return the token for links to pages about an event: it identifies the event, and grants no access."""
     return signing.Signer(salt=_SIGNER_SALT).sign(str(event.pk))
 
 
 def event_by_token(token: str) -> SecurityEvent | None:
-    """Return the event that a link names; None if the link is not one of ours, or the event was deleted."""
+    """Return the event that a link names; None if the token is invalid, or the event was deleted."""
     try:
         pk = signing.Signer(salt=_SIGNER_SALT).unsign(token)
     except signing.BadSignature:
@@ -89,7 +89,7 @@ def event_by_token(token: str) -> SecurityEvent | None:
 
 
 def sentence(event: SecurityEvent) -> str:
-    """Return what the activity page says of an event; one of an earlier version may have a kind of no sentence."""
+    """Return the activity page's sentence for an event; events of an earlier version may have an unknown kind."""
     kind = KINDS.get(event.kind)
     try:
         return fill_in(kind.says, parameters_of(event.details)) if kind else event.kind.replace("_", " ").capitalize()

@@ -23,11 +23,11 @@ class FamilyMemberInline(ServiceTabularInline[FamilyMember, Family]):
 
 @admin.register(Family)
 class FamilyAdmin(ServiceModelAdmin[Family]):
-    """Families. The owner is a member in any case."""
+    """Families. The owner is always a member."""
 
     list_display = ("owner", "created_at")
     list_select_related = ("owner",)
-    search_help_text = "The owner's whole email address"
+    search_help_text = "The owner's complete email address"
     autocomplete_fields = ("owner",)
     inlines = (FamilyMemberInline,)
 
@@ -35,7 +35,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
         return Q(owner__email=term.lower())
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        # A family is called after its owner, also in fields that offer families.
+        # A family's name includes its owner, also in fields where families are selected.
         return super().get_queryset(request).select_related("owner")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Family | None = None) -> tuple[str, ...]:
@@ -72,8 +72,9 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
         RowAction(
             "invite",
             "Invite",
-            "The address gets a mail that says where to look. Whoever proves the address and accepts gets a seat. "
-            "The mail does not say who invited. The invitation ends when you are no longer an operator.",
+            "The invited person gets a mail that says where to answer. After they confirm the email address and "
+            "accept, they get a seat. The mail does not say who invited them. The invitation ends when you are no "
+            "longer an operator.",
             _invite,
             form=AddressForm,
             icon="mail",
@@ -89,11 +90,11 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
 
 @admin.register(OrganizationMember)
 class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
-    """Members of organizations, in a list of their own: an organization may have very many."""
+    """Members of organizations, as a separate list: an organization may have very many."""
 
     list_display = ("account", "organization", "joined_at")
     list_select_related = ("account", "organization")
-    search_help_text = "A person's whole email address"
+    search_help_text = "A person's complete email address"
     link_filters = ("organization", "account")
     autocomplete_fields = ("account", "organization")
 
@@ -101,7 +102,7 @@ class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
         return Q(account__email=term.lower())
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # a seat is given or taken back
+        return False  # seats can only be given and removed
 
     def deletion_consequence(self, row: OrganizationMember) -> str:
         return "They lose the organization's plan immediately. Their account stays."
@@ -113,7 +114,7 @@ def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
         invitations.withdraw(row.group, row.pk, request.user)
     except InvitationRefused as error:
         raise ActionRefused(str(error)) from error
-    return "The invitation is withdrawn."
+    return "The invitation has been withdrawn."
 
 
 @admin.register(Invitation)
@@ -122,7 +123,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
 
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     list_select_related = ("family__owner", "organization")
-    search_help_text = "A whole email address"
+    search_help_text = "A complete email address"
     link_filters = ("organization", "family")
     fields = (
         "email", "to", "invited_by", "created_at", "mailed_at", "expires_at",
@@ -133,7 +134,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
         RowAction(
             "withdraw",
             "Withdraw",
-            "It can't be accepted from now on. No mail is sent.",
+            "It can no longer be accepted. No mail is sent.",
             _withdraw,
             is_open=lambda request, row: row.is_open,
             icon="undo",

@@ -1,4 +1,4 @@
-"""Admin pages of the outbox: mails that wait, were sent, or failed; and how each mail of the service looks."""
+"""Admin pages of the outbox: waiting, sent and failed mails, and previews of every mail of the service."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from core.audit import Event, report
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise ActionRefused("It has been sent in the meantime, or is being sent now.")
+        raise ActionRefused("The mail has already been sent, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
     return "The mail will be sent within a few seconds, if the mail server accepts it."
 
@@ -29,13 +29,13 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
     """Mails."""
 
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
-    search_help_text = "A whole email address"
+    search_help_text = "A complete email address"
     row_actions = (
         RowAction(
             "retry",
             "Try again",
-            "The mail is handed to the mail server again, within some seconds. If that fails too, a mail that is "
-            "older than three days is given up at once.",
+            "The mail is sent to the mail server again within a few seconds. If that fails too, a mail that is older "
+            "than three days is given up immediately.",
             _try_again,
             is_open=lambda request, row: row.sent_at is None and bool(row.last_error) and not row.is_wiped,
             icon="replay",
@@ -53,13 +53,13 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
         ]
 
     def samples_view(self, request: HttpRequest) -> HttpResponse:
-        """GET: every mail that the service sends, with what causes it (docs/mail.md#preview)."""
+        """Show every mail that the service sends, and what causes it (docs/mail.md#preview)."""
         self._check(request)
         context = {"title": "What the mails look like", "samples": all_samples()}
         return self._page(request, "admin/accounts/mail_samples.html", context)
 
     def sample_view(self, request: HttpRequest, template: str, number: int) -> HttpResponse:
-        """GET: one mail with sample values, in light and dark and as text."""
+        """Show one mail with sample values, in light and dark and as text."""
         self._check(request)
         samples = all_samples()
         cases = list(samples[template].cases.items()) if template in samples else []

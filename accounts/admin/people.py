@@ -1,4 +1,4 @@
-"""Admin page of people. It neither shows nor sets passwords and second factors."""
+"""Admin page of people. It neither shows nor changes passwords and two-step verification."""
 
 from tempfile import TemporaryFile
 from typing import Any
@@ -11,7 +11,7 @@ from django.http import FileResponse, HttpRequest
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.admin.security_actions import ACTIONS as RECOVERY
-from accounts.admin.security_actions import SEND_RESET, SIGN_OUT, ask_anew, is_somebody_else, target_of, tell
+from accounts.admin.security_actions import SEND_RESET, SIGN_OUT, check_again, is_somebody_else, target_of, tell
 from accounts.authentication import account_of
 from accounts.data_export import archive
 from accounts.deletion import closing, deleting
@@ -21,7 +21,7 @@ from core.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ServiceModelAdmin
 from core.audit import Event, report
 
-# A `sub` is longer than what anybody types of a name.
+# A `sub` is longer than the beginning of an email address that anyone types.
 SHORTEST_SUB = 20
 
 
@@ -30,8 +30,8 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
 
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
-    ask_anew(request, account)
-    account.refresh_from_db(fields=["is_active", "deletion_due_at"])  # its owner may have closed or kept it meanwhile
+    check_again(request, account)
+    account.refresh_from_db(fields=["is_active", "deletion_due_at"])  # the owner may have changed it meanwhile
     before: dict[str, Any] = {"is_active": account.is_active}
     if account.deletion_due_at is not None:
         before["deletion_due_at"] = account.deletion_due_at.isoformat()
@@ -63,23 +63,21 @@ def _export(request: HttpRequest, account: Account, form: Any) -> FileResponse:
 
 
 def _keep(request: HttpRequest, account: Account, form: Any) -> str:
-    ask_anew(request, account)
+    check_again(request, account)
     try:
         closing.keep(account.pk, actor=account_of(request))
     except closing.Gone as gone:
         raise ActionRefused("The account was deleted or turned off.") from gone
-    return "The account stays, and they can sign in again. Ended tokens, API keys and invitations do not come back."
+    return "The account is kept, and they can sign in again. Ended tokens, API keys and invitations do not come back."
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
     blockers = deleting.deletion_blockers(account)
     if blockers:
-        raise ActionRefused(
-            f"Not deleted. What its owner would be told: {' '.join(blocker.text for blocker in blockers)}"
-        )
+        raise ActionRefused(f"Not deleted. The owner would see this: {' '.join(blocker.text for blocker in blockers)}")
     _note("account.deleted", request, account, details={"reason": form.cleaned_data["reason"]})
     closing.delete_and_tell(account)
-    return "The account is deleted."
+    return "The account has been deleted."
 
 
 class RolesForm(ActionForm):
@@ -93,7 +91,7 @@ class RolesForm(ActionForm):
 
 
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
-    ask_anew(request, account)
+    check_again(request, account)
     if not Account.objects.filter(pk=request.user.pk or 0, is_superuser=True).exists():
         raise ActionRefused("Only superusers can give roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
@@ -106,10 +104,10 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
 
 @admin.register(Account)
 class AccountAdmin(ServiceModelAdmin[Account]):
-    """People: who they are and whether they may sign in."""
+    """People: their data, roles, and whether they may sign in."""
 
     list_display = ("email", "full_name", "email_verified", "is_active", "is_staff", "created_at")
-    search_help_text = "Beginning of an email address, or a whole sub"
+    search_help_text = "The beginning of an email address, or a complete sub"
     fields = (
         "email", "email_verified", "other_addresses", "given_name", "family_name",
         "is_active", "deletion_due_at", "roles", "created_at", "last_login",
@@ -125,10 +123,10 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "deactivate",
             "Deactivate",
-            "They are signed out everywhere at once, and every code, token and API key in their name ends for good, as "
-            "do the invitations that they sent. They can't sign in until somebody activates the account again; their "
-            "data stays. If the owner has closed the account, it is no longer deleted on its own, and signing in no "
-            "longer offers to keep it.",
+            "They are signed out everywhere immediately. All codes, tokens and API keys in their name, and the "
+            "invitations that they sent, are permanently ended. They can't sign in until somebody activates the "
+            "account again; their data is kept. If the owner has closed the account, it is no longer deleted "
+            "automatically, and signing in no longer offers to keep it.",
             _deactivate,
             form=ReasonForm,
             is_open=lambda request, row: (
@@ -139,8 +137,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "activate",
             "Activate",
-            "They can sign in again, with the password and the two-step verification that they had. Tokens, API keys "
-            "and invitations stay ended.",
+            "They can sign in again, with the same password and two-step verification as before. Tokens, API keys and "
+            "invitations stay ended.",
             _activate,
             is_open=lambda request, row: (
                 not row.is_active and row.deletion_due_at is None and is_somebody_else(request, row)
@@ -150,8 +148,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "keep",
             "Cancel the deletion",
-            "Its owner has closed the account, and it would be deleted by itself. It stays instead, and they can sign "
-            "in again; they get a mail that says so. Tokens, API keys and invitations stay ended.",
+            "The owner has closed the account, and it would be deleted automatically. It is kept instead, and they can "
+            "sign in again; a mail tells them. Tokens, API keys and invitations stay ended.",
             _keep,
             is_open=lambda request, row: row.deletion_due_at is not None and is_somebody_else(request, row),
             icon="undo",
@@ -159,7 +157,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "export",
             "Export",
-            "Downloads everything that the service keeps about this person and that is theirs to have, as a ZIP. "
+            "Downloads all data that the service keeps about this person and that they are entitled to, as a ZIP file. "
             "The export is recorded in the audit trail.",
             _export,
             icon="download",
@@ -168,8 +166,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "roles",
             "Roles",
-            "A reviewer decides on apps; an operator does the rest. Either may open the admin, at once; who loses "
-            "both can't open it any more. A superuser becomes an ordinary person with these roles.",
+            "A reviewer decides on apps; an operator does everything else. Both roles can open the admin immediately; "
+            "people with neither role can't. A superuser becomes an ordinary person with these roles.",
             _give_roles,
             form=RolesForm,
             is_open=lambda request, row: request.user.is_superuser and is_somebody_else(request, row),
@@ -178,9 +176,10 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "delete",
             "Delete",
-            "The account, its addresses, sessions, second factors, photo and subscription are deleted at once and for "
-            "good, and every credential in its name ends. Apps keep what they already received. The audit keeps what "
-            "was done, without the name. Their proven addresses get a last mail. This can't be undone.",
+            "The account, its email addresses, sessions, passkeys, two-step verification, photo and subscription are "
+            "deleted immediately and permanently, and every credential in its name ends. Apps keep the data that they "
+            "already received. The audit trail keeps the actions, without the name. Their confirmed email addresses "
+            "get a last mail. This can't be undone.",
             _delete,
             form=ReasonForm,
             is_open=is_somebody_else,
@@ -198,7 +197,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         return target_of(row)
 
     def has_change_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
-        """Accounts with more permissions than one's own are read-only, for every action too."""
+        """Make accounts with more permissions than one's own read-only, for every action too."""
         allowed: bool = super().has_change_permission(request, obj)
         assert isinstance(request.user, Account)
         return allowed and (obj is None or may_administer(request.user, obj))
@@ -210,16 +209,16 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
-        return False  # an act, which names what ends
+        return False  # deletion is a row action, whose page lists the consequences
 
     @admin.display(description="name")
     def full_name(self, account: Account) -> str:
         return account.full_name
 
-    @admin.display(description="other addresses")
+    @admin.display(description="other email addresses")
     def other_addresses(self, account: Account) -> str:
         rows = EmailAddress.objects.filter(user=account).exclude(email=account.email)[:20]
-        return ", ".join(f"{row.email} ({'proven' if row.verified else 'not proven'})" for row in rows) or "none"
+        return ", ".join(f"{row.email} ({'confirmed' if row.verified else 'not confirmed'})" for row in rows) or "none"
 
     @admin.display(description="roles")
     def roles(self, account: Account) -> str:

@@ -36,17 +36,17 @@ class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
     autocomplete_fields = ("feature",)
     ordering = ("feature__name",)
     extra = 1
-    # DATA_UPLOAD_MAX_NUMBER_FIELDS bounds what one form may send.
+    # DATA_UPLOAD_MAX_NUMBER_FIELDS limits the size of a form.
     per_page = 20
 
 
 @admin.register(Plan)
 class PlanAdmin(ServiceModelAdmin[Plan]):
-    """Plans. The id can't be changed: apps identify the plan by it."""
+    """Plans. The id can't be changed, because apps identify the plan by it."""
 
     is_long = False
     list_display = ("plan_id", "display_name", "rank", "is_listed", "cache_max_age")
-    search_help_text = "Beginning of the id"
+    search_help_text = "The beginning of the id"
     ordering = ("-rank", "plan_id")
     fields = ("plan_id", "display_name", "rank", "is_listed", "apps", "cache_max_age")
     inlines = (EntitlementInline,)
@@ -62,27 +62,27 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
         return not in_use and super().has_delete_permission(request, obj)
 
     def deletion_consequence(self, row: Plan) -> str:
-        return "Nobody has this plan. It can't be given any more, from now on."
+        return "Nobody has this plan. From now on, it can't be given to anyone."
 
 
 @admin.register(Feature)
 class FeatureAdmin(ServiceModelAdmin[Feature]):
-    """The features that every answer lists."""
+    """The features that every response lists."""
 
     is_long = False
     list_display = ("name", "display_name", "unit")
-    search_help_text = "Beginning of the name"
+    search_help_text = "The beginning of the name"
     ordering = ("name",)
 
     def search_filter(self, term: str) -> Q:
         return Q(name__startswith=term)
 
     def deletion_consequence(self, row: Feature) -> str:
-        return "Every plan loses what it says of this feature, and no answer lists it any more, from the next call on."
+        return "All plans lose their setting for this feature, and responses no longer list it, from the next call on."
 
 
 class StepForm(forms.Form):
-    """One state transition and its dates. A date that is left empty stays as it is."""
+    """One state transition and its dates. An empty date means no change."""
 
     to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
     trial_end = forms.DateTimeField(
@@ -124,7 +124,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     list_display = ("holder", "plan", "state", "state_now", *DATES)
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
-    search_help_text = "A whole email address, or an organization's whole name"
+    search_help_text = "A complete email address, or an organization's complete name"
     link_filters = HOLDERS
     fields = (*HOLDERS, "plan", "state", *DATES, "addons")
     autocomplete_fields = (*HOLDERS, "plan")
@@ -132,14 +132,14 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     change_form_template = "admin/accounts/subscription_change.html"
 
     def search_filter(self, term: str) -> Q:
-        # Keys first: a condition across several joined tables would read all subscriptions.
+        # Look up keys first: a condition across several joined tables would read all subscriptions.
         if "@" not in term:
             return Q(organization__in=list(Organization.objects.filter(name=term).values_list("pk", flat=True)))
         accounts = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
         families = list(Family.objects.filter(owner__in=accounts).values_list("pk", flat=True))
         return Q(account__in=accounts) | Q(family__in=families)
 
-    @admin.display(description="state now")
+    @admin.display(description="current state")
     def state_now(self, subscription: Subscription) -> str:
         effective = lifecycle.effective_state(subscription, clock.now())
         return f"{effective.state}, read-only" if effective.read_only else effective.state
@@ -192,7 +192,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def take_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """POST: make the transition whose button was pressed; without one, change only the dates."""
+        """Make the transition of the button that was pressed; without one, change only the dates (POST)."""
         subscription = get_object_or_404(Subscription, pk=pk)
         if request.method != "POST" or not self.has_change_permission(request, subscription):
             raise PermissionDenied
@@ -215,7 +215,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
         except IllegalTransition as error:
             messages.error(request, str(error))
         else:
-            messages.success(request, "The subscription is changed.")
+            messages.success(request, "The subscription has been changed.")
 
 
 def _by(request: HttpRequest, note: str = "") -> Actor:

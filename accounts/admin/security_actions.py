@@ -1,4 +1,4 @@
-"""Admin actions of operators for the security of a person's account. The person is told about each."""
+"""Admin actions of operators for the security of a person's account. The person is notified of each."""
 
 from datetime import datetime
 from typing import Any
@@ -21,11 +21,11 @@ from core.audit import Event, report
 
 
 def target_of(account: Account) -> str:
-    """Return the audit target of a person: their key, not the address, so that deletion leaves no address behind."""
+    """Return the audit target of a person: their key, so that no email address is left after account deletion."""
     return f"account:{account.pk}"
 
 
-def ask_anew(request: HttpRequest, account: Account) -> Account:
+def check_again(request: HttpRequest, account: Account) -> Account:
     """Lock operator and account, in the order of their keys, and check permission again; return the operator.
 
     Raises ActionRefused.
@@ -34,22 +34,22 @@ def ask_anew(request: HttpRequest, account: Account) -> Account:
     now = {row.pk: row for row in people.order_by("pk")}
     actor, row = now.get(request.user.pk or 0), now.get(account.pk)
     if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
-        raise ActionRefused("This changed in the meantime; the page shows the current state.")
+        raise ActionRefused("This has changed in the meantime. The page shows the current state.")
     return actor
 
 
 def is_somebody_else(request: HttpRequest, account: Account) -> bool:
-    """Whether the account is not the operator's own: nobody may lock themselves out."""
+    """Return whether the account is not the operator's own: operators must not lock themselves out."""
     return account.pk != request.user.pk
 
 
 def tell(account: Account, kind: str, *, tells: bool = True, **details: Any) -> None:
-    """Record what an operator did. A mail tells of it if the address is proven to be the person's."""
+    """Record an operator's action. The person gets a mail if their email address is verified."""
     record(account, kind, by=By.OPERATOR, tells=tells and account.email_verified, **details)
 
 
-# Operators neither see what a person does, nor get a code or a link that opens the account: signing out ends
-# sessions, and a reset asks the person, who proves their address as always (docs/accounts.md#what-operators-can-do).
+# Operators never see what a person does, and never get a code or a link that opens the account. Signing out ends
+# sessions; a reset asks the person, who confirms their email address as usual (docs/accounts.md#what-operators-can-do).
 
 
 def _report(action: str, request: HttpRequest, account: Account, form: Any) -> None:
@@ -59,35 +59,35 @@ def _report(action: str, request: HttpRequest, account: Account, form: Any) -> N
 
 def sign_out(request: HttpRequest, account: Account, form: Any) -> str:
     """End all sessions of a person."""
-    ask_anew(request, account)
+    check_again(request, account)
     end_all_sessions(account)
     _report("account.signed_out", request, account, form)
     tell(account, "signed_out")
-    return "They are signed out everywhere, and were notified by email."
+    return "They have been signed out everywhere, and notified by email."
 
 
 def send_reset(request: HttpRequest, account: Account, form: Any) -> str:
-    """Mail a person the way to the page for forgotten passwords. Raises ActionRefused."""
-    ask_anew(request, account)
+    """Mail a person a link to the page for forgotten passwords. Raises ActionRefused."""
+    check_again(request, account)
     if not EmailAddress.objects.filter(user=account, email=account.email, verified=True).exists():
-        raise ActionRefused("Nothing was sent: the person has not proven this address.")
+        raise ActionRefused("Nothing was sent: the person has not confirmed this email address.")
     try:
         count_mail(account.email)
     except RecipientLimitReached as reached:
         raise ActionRefused(
-            "Nothing was sent: several mails went to this address today. Try again tomorrow."
+            "Nothing was sent: several mails were sent to this email address today. Try again tomorrow."
         ) from reached
     outbox.queue_mail(account.email, "reset_asked", {"email": account.email})
     _report("account.reset_sent", request, account, form)
     tell(account, "reset_sent")
-    return "A mail asks them to choose a new password. The old one works until they do."
+    return "The person got a mail that asks them to choose a new password. The old password works until they do."
 
 
 SIGN_OUT = RowAction(
     "sign-out",
     "Sign out everywhere",
-    "Every browser in which they are signed in is signed out at once. They can sign in again as before, and apps keep "
-    "their access; to end that too, deactivate the account. They are told by mail that operators did this.",
+    "Every browser in which they are signed in is signed out immediately. They can sign in again as before, and apps "
+    "keep their access; to end that too, deactivate the account. A mail tells them that operators did this.",
     sign_out,
     form=ReasonForm,
     is_open=lambda request, row: row.is_active,
@@ -96,8 +96,8 @@ SIGN_OUT = RowAction(
 SEND_RESET = RowAction(
     "send-reset",
     "Send a reset",
-    "A mail asks them to choose a new password, and leads to the page for forgotten passwords, which mails them a code "
-    "as always. Neither the mail nor this page holds anything that opens the account, and the old password works "
+    "A mail asks them to choose a new password. It links to the page for forgotten passwords, which sends them a code "
+    "as usual. Neither the mail nor this page contains anything that opens the account, and the old password works "
     "until they have chosen a new one.",
     send_reset,
     form=ReasonForm,
@@ -107,53 +107,53 @@ SEND_RESET = RowAction(
 
 
 class RecoveryForm(ReasonForm):
-    """Why, and how the operator made sure that it is the owner who asks."""
+    """The reason for a recovery, and how the operator checked that the owner asked for it."""
 
     checked = forms.CharField(
         label="What was checked",
         max_length=MAX_TEXT_LENGTH,
         widget=UnfoldAdminTextareaWidget({"rows": 3}),
-        help_text="How you made sure that the owner of the account asks. Kept in the audit trail.",
+        help_text="How you checked that the owner of the account asked for this. It is kept in the audit trail.",
     )
     new_email = forms.EmailField(
-        label="New address",
+        label="New email address",
         required=False,
         max_length=254,
         widget=UnfoldAdminEmailInputWidget({"autocomplete": "off"}),
-        help_text="Only if the mailbox is lost too. It replaces the account's addresses in the end; the person proves "
-        "it by a code. Every former address is told.",
+        help_text="Only if they lost their mailbox too. It replaces the account's email addresses at the end; the "
+        "person confirms it with a code. Every former email address is notified.",
     )
 
     taken_over_at = forms.DateTimeField(
         label="Taken over at (UTC)",
         required=False,
         widget=UnfoldAdminTextInputWidget({"placeholder": "2030-05-17 09:41", "autocomplete": "off"}),
-        help_text="Only if somebody else took the account over: when that began, and rather too early than too late. "
-        "Sessions, factors and email addresses from after that moment can't stop the recovery, and only they are "
-        "removed. Leave it empty if the owner lost what they sign in with.",
+        help_text="Only if somebody else took over the account: when that began. If you are not sure, enter an earlier "
+        "time. Sessions, factors and email addresses from after that time can't stop the recovery, and only they are "
+        "removed. Leave it empty if the owner lost their passkey, app or codes.",
     )
 
     def clean_taken_over_at(self) -> datetime | None:
         moment: datetime | None = self.cleaned_data["taken_over_at"]
         if moment and not self.row.created_at < moment < clock.now():
-            raise forms.ValidationError("Give a moment in the past, after the account was created.")
+            raise forms.ValidationError("Enter a time in the past, after the account was created.")
         return moment
 
 
 def _start(request: HttpRequest, account: Account, form: Any) -> str:
-    operator = ask_anew(request, account)
+    operator = check_again(request, account)
     try:
         started = recovery.start(account, operator, **form.cleaned_data)
     except recovery.RecoveryRefused as refusal:
         raise ActionRefused(str(refusal)) from refusal
-    return f"Started. The person has been told, and it will be done on {started.due_at:%-d %b %Y, %H:%M} UTC."
+    return f"Started. The person was notified. It will be completed on {started.due_at:%-d %b %Y, %H:%M} UTC."
 
 
 def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
-    operator = ask_anew(request, account)
+    operator = check_again(request, account)
     found = recovery.open_recovery(account)
     if found is None or not recovery.cancel(found, operator, form.cleaned_data["reason"]):
-        raise ActionRefused("There is nothing left to cancel.")
+        raise ActionRefused("There is no recovery to cancel.")
     return "Cancelled. The passkeys, authenticator app and recovery codes stay, and the person was notified."
 
 
@@ -166,15 +166,15 @@ def _consequence(account: Account) -> str:
         f"In {recovery.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
         "removed, their password no longer works, and they are signed out everywhere; they sign in again with a code "
         "to their email address. If the account was taken over, only what was added since then is removed. Until then "
-        "nothing changes. They are told at once at every email address. Anyone who reads that mail or is signed in can "
-        "stop it; after a takeover, only with a session, factor or email address from before it."
+        "nothing changes. They are notified immediately at every email address. Anyone who reads that mail or is "
+        "signed in can stop it; after a takeover, only with a session, factor or email address from before it."
     )
 
 
 ACTIONS = (
     RowAction(
         "remove-factors",
-        "Remove second factors",
+        "Remove two-step verification",
         _consequence,
         _start,
         form=RecoveryForm,
@@ -184,8 +184,8 @@ ACTIONS = (
     ),
     RowAction(
         "cancel-recovery",
-        "Call off the recovery",
-        "The person's second factors stay. They are told, at every address.",
+        "Cancel the recovery",
+        "The person's passkeys, authenticator app and recovery codes are kept. Every email address is notified.",
         _cancel,
         form=ReasonForm,
         is_open=lambda request, account: recovery.open_recovery(account) is not None,

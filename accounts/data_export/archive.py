@@ -23,41 +23,41 @@ from core.storage import stored_files
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S*")
 
-# Title of each section, and what it says of itself. One that is not listed has its name.
+# Title of each section, and its description. Sections that are not listed use their name as title.
 _TITLES: dict[str, tuple[str, str]] = {
-    "profile": ("Profile", "Who you are here. Apps that you allowed to see it get your name, address and photo."),
+    "profile": ("Profile", "Apps that you allowed to see your profile get your name, email address and photo."),
     "addresses": ("Email addresses", ""),
-    "address_changes": ("Changes of address", "Those that the old address can still take back."),
+    "address_changes": ("Changes of email address", "The changes that the old email address can still take back."),
     "sign_in_methods": (
         "Passkeys and two-step verification",
         "Their names and dates. The secrets themselves are never exported.",
     ),
     "sessions": ("Sessions", "Browsers in which you are signed in."),
-    "recoveries": ("Account recoveries", "Started by the team of the service, after you asked them."),
-    "security_activity": ("Security activity", "What happened to your account, the oldest first."),
+    "recoveries": ("Account recoveries", "Started by the support team, after you asked them."),
+    "security_activity": ("Security activity", "The events of your account, the oldest first."),
     "plan": ("Plan, families and organizations", ""),
-    "mails": ("Mails to you", "What was sent to you of late, or waits to be. Their texts are in your mailbox."),
-    "exports": ("Exports", "When you asked for your data before."),
-    "ids": ("Your ids in apps", "Each project knows you by an id of its own, so that no two can compare theirs."),
-    "connected_apps": ("Apps", "What you allowed, and what you took back."),
-    "projects": ("Your projects", "Those that you build with others, or alone."),
+    "mails": ("Mails to you", "Mails that were sent to you recently or are waiting. Their texts are in your mailbox."),
+    "exports": ("Exports", "Earlier exports of your data."),
+    "ids": ("Your ids in apps", "Each project has a different id for you, so that projects can't compare them."),
+    "connected_apps": ("Apps", "The access that you allowed, and the access that you removed."),
+    "projects": ("Your projects", "Projects that you own or work on."),
     "former_projects": ("Former projects", ""),
     "removed_projects": ("Memberships of projects that no longer exist", ""),
     "project_invitations": ("Invitations to projects", ""),
-    "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
+    "keys": ("API keys", "Their names and dates. The keys themselves are not stored."),
     "written_in_reviews": ("What you wrote in reviews", ""),
     "written_at_the_desk": ("Your internal review notes", "Only other reviewers can read them."),
-    "reported_apps": ("Apps that you reported", "Only the reviewers know that it was you."),
+    "reported_apps": ("Apps that you reported", "Only reviewers know that you reported them."),
     "console_activity": (
         "Audit trail",
-        "What you did in the console and with your account, as it is kept for safety's sake.",
+        "What you did in the console and with your account. It is kept for security.",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A value as the page shows it: a text, a time, a list of values, or facts."""
+    """A value in the format of the page: a text, a time, a list of values, or facts."""
 
     text: str = ""
     at: datetime | None = None
@@ -83,12 +83,12 @@ def facts(content: dict[str, Any]) -> list[tuple[str, Shown]]:
 
 
 def cells(rows: Iterable[dict[str, Any]], columns: list[str]) -> list[list[tuple[str, Shown]]]:
-    """Return each row as its columns' labels and values."""
+    """Return each row as labels and values of its columns."""
     return [[(label_of(name), shown(row.get(name))) for name in columns] for row in rows]
 
 
 def shown(value: Any) -> Shown:
-    """Return a value of the JSON document as the page shows it."""
+    """Return a value of the JSON document in the format of the page."""
     if value is None or value in ("", [], {}):
         return Shown("none")
     if isinstance(value, bool):
@@ -106,18 +106,18 @@ def shown(value: Any) -> Shown:
     return Shown(text)
 
 
-# Page and JSON are written side by side from one reading of the data, a few rows at a time.
+# Page and JSON are written in parallel from one reading of the data, a few rows at a time.
 
 PAGE, DOCUMENT, PHOTO = "your-data.html", "your-data.json", "photo.webp"
 ROWS_AT_ONCE = 200
 
 
 class TakesLonger(Exception):
-    """An export is not done within the time that its caller has."""
+    """An export is not finished within the time that its caller has."""
 
 
 def write_archive(account: Account, target: IO[bytes], *, until: float | None = None) -> None:
-    """Write the person's export to `target`. `until` is a moment of the monotonic clock.
+    """Write the person's export to `target`. `until` is a time of the monotonic clock.
 
     Raises TakesLonger, StoreUnavailable.
     """
@@ -130,7 +130,7 @@ def write_archive(account: Account, target: IO[bytes], *, until: float | None = 
         page, document = (io.TextIOWrapper(file, "utf-8", "replace") for file in (page_bytes, document_bytes))
         _write_both(account, page, document, has_photo=has_photo, until=until)
         for name, text in ((PAGE, page), (DOCUMENT, document)):
-            written = text.detach()  # with all that was written
+            written = text.detach()  # flushes everything that was written
             written.seek(0)
             with archive.open(name, "w", force_zip64=True) as entry:
                 shutil.copyfileobj(written, entry)
@@ -141,7 +141,7 @@ def _add_photo(account: Account, archive: ZipFile) -> bool:
         return False
     try:
         archive.writestr(PHOTO, stored_files.read_file(account.picture.name or ""), ZIP_STORED)
-    except FileNotFoundError:  # a backup without its files
+    except FileNotFoundError:  # for example after a backup without files was restored
         return False
     return True
 
@@ -172,7 +172,7 @@ def _write_both(account: Account, page: TextIO, document: TextIO, *, has_photo: 
 
 
 def _write_rows(rows: Iterator[dict[str, Any]], page: TextIO, document: TextIO, until: float | None) -> None:
-    """Write a list; what is empty is said to be."""
+    """Write a list; an empty list is stated as empty."""
     document.write("[")
     is_first = True
     columns: list[str] = []

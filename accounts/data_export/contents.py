@@ -1,7 +1,7 @@
-"""What a person's export holds, section by section (docs/accounts.md#export).
+"""The contents of a person's export, section by section (docs/accounts.md#export).
 
-Packages on higher layers hold personal data as well; they add sections by the signal `exporting`. A section is a dict,
-a list, or an iterator of rows for what may be long, which is read while the file is written.
+Packages on higher layers hold personal data as well; they add sections with the signal `exporting`. A section is a
+dict, a list, or for long sections an iterator of rows, which is read while the file is written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def rows_of(queryset: "QuerySet[Any]") -> Iterator[Any]:
 
 
 def moment(at: datetime | None) -> str | None:
-    """Return a time as exports have it."""
+    """Return a time in the format of exports."""
     return at.isoformat() if at else None
 
 
@@ -85,7 +85,7 @@ def _address_changes(account: Account) -> list[dict[str, Any]]:
 
 
 def _recoveries(account: Account) -> list[dict[str, Any]]:
-    """Return the removals of second factors that operators began (docs/accounts.md#recovery-by-an-operator)."""
+    """Return the account recoveries that operators started (docs/accounts.md#recovery-by-an-operator)."""
     return [
         {
             "taken_over_at": moment(row.taken_over_at),
@@ -98,7 +98,7 @@ def _recoveries(account: Account) -> list[dict[str, Any]]:
 
 
 def _factors(account: Account) -> list[dict[str, Any]]:
-    """Return passkeys, authenticator apps and recovery codes by name, never what proves them."""
+    """Return passkeys, authenticator apps and recovery codes by name, never their secrets."""
     return [
         {
             "kind": row.get_type_display(),
@@ -151,7 +151,7 @@ def _exports(account: Account) -> list[dict[str, Any]]:
 
 
 def addresses_of(account: Account) -> set[str]:
-    """Return all email addresses of the account, verified or not, and those that it left lately."""
+    """Return all email addresses of the account, verified or not, and its recent former ones."""
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
     somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
@@ -159,7 +159,7 @@ def addresses_of(account: Account) -> set[str]:
 
 
 def verified_addresses_of(account: Account) -> list[str]:
-    """Return the addresses that the person has proven to be theirs, the primary one first."""
+    """Return the verified email addresses of the person, the primary one first."""
     rows: Iterable[str] = EmailAddress.objects.filter(user=account, verified=True).values_list("email", flat=True)
     proven = [account.email] if account.email_verified else []
     return list(dict.fromkeys(proven + [address.lower() for address in rows]))

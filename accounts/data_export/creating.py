@@ -1,7 +1,7 @@
-"""Making exports that were asked for (accounts/data_export/exports.py), and deleting old ones.
+"""Creating requested exports (accounts/data_export/exports.py), and deleting old ones.
 
-One worker makes an export: its claim is a conditional update, and runs out if the worker is lost. After MOST_ATTEMPTS
-the export has failed, and its person may ask anew.
+One worker creates an export: its claim is a conditional update, which expires if the worker is lost. After
+MOST_ATTEMPTS the export has failed, and the person may ask for another one.
 """
 
 import logging
@@ -28,18 +28,18 @@ FOLDER = "exports/"
 NAME_LENGTH = 40  # 238 random bits
 MOST_ATTEMPTS = 3
 CLAIM = timedelta(minutes=10)  # longer than the task may run (accounts/data_export/tasks.py)
-PAUSE = timedelta(minutes=1)  # after a failure, and twice as long after the next
+PAUSE = timedelta(minutes=1)  # after a failure; doubled after each further one
 BATCH = 20
 
 
 class Discarded(Exception):
-    """Nobody waits for the export any more: its person has left, or it has failed meanwhile."""
+    """The export is no longer needed: its person has deleted the account, or it has failed meanwhile."""
 
 
 def make(pk: int, *, seconds: float | None = None) -> bool:
-    """Make one export if it waits; return whether it is ready now. Call it outside of a transaction.
+    """Create one export if it waits; return whether it is ready now. Call this outside of a transaction.
 
-    With `seconds`, one that takes longer is left to the periodic task; that is no failure.
+    With `seconds`, an export that takes longer is left to the periodic task, which does not count as a failure.
     """
     row = _claim(pk)
     if row is None:
@@ -48,7 +48,7 @@ def make(pk: int, *, seconds: float | None = None) -> bool:
         with files.discarded_on_failure(), TemporaryFile() as sealed:
             size = _write(row, sealed, seconds)
             name = f"{random_text(NAME_LENGTH)}.zip.sealed"
-            # Noted before it is stored, so that a process that dies between the two leaves no file for ever.
+            # Noted before it is stored, so that a process that dies between the two does not leave a file forever.
             noted = FileToDelete.objects.create(name=f"{FOLDER}{name}", due_at=clock.now() + CLAIM)
             _finish(row, files.store(FOLDER, File(sealed, name=name)), size, noted)
     except Discarded:
@@ -57,14 +57,14 @@ def make(pk: int, *, seconds: float | None = None) -> bool:
         _waiting(row).update(claimed_until=None, attempts=row.attempts - 1)
         return False
     except Exception:
-        log.exception("Export %d could not be made at attempt %d.", row.pk, row.attempts)
+        log.exception("Export %d could not be created at attempt %d.", row.pk, row.attempts)
         _note_failure(row)
         return False
     return True
 
 
 def _claim(pk: int) -> DataExport | None:
-    """Claim an export that waits; None if another worker has it, or it had all its tries."""
+    """Claim an export that waits; return None if another worker has it, or no attempts are left."""
     now = clock.now()
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     row = _all_waiting().filter(free, pk=pk).select_related("account").first()
@@ -88,18 +88,18 @@ def _waiting(row: DataExport) -> "QuerySet[DataExport]":
     return _all_waiting().filter(pk=row.pk, attempts=row.attempts)
 
 
-def _write(row: DataExport, sealed: IO[bytes], seconds: float | None) -> int:
-    """Write the sealed ZIP, and return the size of the plain one."""
+def _write(row: DataExport, encrypted: IO[bytes], seconds: float | None) -> int:
+    """Write the encrypted ZIP, and return the size of the plain one."""
     with TemporaryFile() as plain:
         archive.write_archive(row.account, plain, until=None if seconds is None else time.monotonic() + seconds)
         size = plain.tell()
         plain.seek(0)
-        encryption.seal(plain, sealed, row.pk)
+        encryption.seal(plain, encrypted, row.pk)
     return size
 
 
 def _finish(row: DataExport, name: str, size: int, noted: FileToDelete) -> None:
-    """Store that the export is ready, and tell its person; the file of the one before goes."""
+    """Store that the export is ready, and notify its person; the file of the previous export is deleted."""
     with transaction.atomic():
         now = clock.now()
         expires_at = now + timedelta(days=settings.EXPORT_DAYS)
@@ -120,25 +120,25 @@ def _note_failure(row: DataExport) -> None:
 
 
 def make_waiting() -> int:
-    """Make the exports that wait; return how many became ready. For tasks that got lost, and further tries."""
+    """Create the exports that wait, for lost tasks and further attempts; return how many became ready."""
     free = Q(claimed_until=None) | Q(claimed_until__lte=clock.now())
     keys = _all_waiting().filter(free).order_by("pk").values_list("pk", flat=True)[:BATCH]
     return sum(make(pk) for pk in list(keys))
 
 
 def clear_old() -> int:
-    """Delete the files that have expired, and rows that nobody needs any more; return how many files went."""
+    """Delete files that have expired, and rows that are no longer needed; return how many files were deleted."""
     now = clock.now()
     with transaction.atomic():
         gone = drop_files(DataExport.objects.filter(expires_at__lte=now))
-    counted_until = now - timedelta(days=max(settings.EXPORT_DAYS, 1))  # the limit of a day counts rows
+    counted_until = now - timedelta(days=max(settings.EXPORT_DAYS, 1))  # EXPORTS_PER_DAY counts rows
     old = DataExport.objects.filter(asked_at__lt=counted_until, file="").exclude(ready_at=None, failed_at=None)
     old.delete()
     return gone
 
 
 def drop_files(rows: "QuerySet[DataExport]") -> int:
-    """Delete the files of exports with the transaction; return how many there were."""
+    """Delete the files of exports when the transaction is committed; return how many there were."""
     held = list(rows.exclude(file="").select_for_update())
     for row in held:
         files.delete_on_commit(row.file)

@@ -1,6 +1,6 @@
-"""Sealed files: encrypted and authenticated piece by piece, so that neither side needs a whole file in memory.
+"""Encrypted files: encrypted and authenticated in pieces, so that no whole file has to be in memory.
 
-Each line is one piece, encrypted by core/database/encryption.py with what it belongs to, its number, and whether it is
+Each line is one piece, encrypted by core/database/encryption.py together with its owner, its number, and whether it is
 the last one: no piece can be left out, moved, or taken from another file.
 """
 
@@ -16,7 +16,7 @@ LONGEST_LINE = 4 * (_HEAD.size + PIECE) // 3 + 200
 
 
 def seal(plain: IO[bytes], sealed: IO[bytes], owner: int) -> None:
-    """Write what is read from `plain` to `sealed`; `owner` is the key of what the file belongs to."""
+    """Encrypt the file `plain` into `sealed`; `owner` is the primary key of the row that the file belongs to."""
     number, piece = 0, plain.read(PIECE)
     while True:
         following = plain.read(PIECE)
@@ -27,7 +27,7 @@ def seal(plain: IO[bytes], sealed: IO[bytes], owner: int) -> None:
 
 
 def unseal(sealed: IO[bytes], owner: int) -> Iterator[bytes]:
-    """Yield the plain file in pieces. Raises encryption.Unreadable where it is not what was sealed for `owner`."""
+    """Yield the plain file in pieces. Raises encryption.Unreadable if it was changed or has another owner."""
     number, is_last = 0, False
     while line := sealed.readline(LONGEST_LINE):
         opened = encryption.decrypt_bytes(line.strip())

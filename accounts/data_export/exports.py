@@ -1,4 +1,4 @@
-"""Asking for an export of one's own data, and reading it back."""
+"""Requesting an export of one's own data, and reading it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +21,7 @@ from core.audit import Event, report
 from core.storage import stored_files
 from core.tasks import queue_task
 
-# The embedded environment makes exports in the request, which waits so long; larger ones are left to the timer.
+# The embedded environment creates exports in the request, with this limit; the timer creates larger ones.
 INLINE_SECONDS = 2.0
 
 
@@ -30,14 +30,14 @@ class TooManyExports(Exception):
 
 
 def latest_of(account: Account) -> DataExport | None:
-    """Return the person's newest export, whatever became of it."""
+    """Return the person's newest export, whatever its state."""
     return DataExport.objects.filter(account=account).order_by("-pk").first()
 
 
 def ask(account: Account, request: HttpRequest) -> DataExport:
-    """Have an export made; return the one that is being made already, if there is one. Raises TooManyExports."""
+    """Request an export, or return the one that is being created already. Raises TooManyExports."""
     with transaction.atomic():
-        Account.objects.select_for_update(no_key=True).get(pk=account.pk)  # of two clicks one comes first
+        Account.objects.select_for_update(no_key=True).get(pk=account.pk)  # two clicks at once: one waits for the other
         rows = DataExport.objects.filter(account=account)
         waiting = rows.filter(ready_at=None, failed_at=None).first()
         if waiting is not None and not waiting.is_stuck:
@@ -56,7 +56,7 @@ def ask(account: Account, request: HttpRequest) -> DataExport:
 
 
 def _announce(pk: int) -> None:
-    """Have the export made by a worker; by this process where there is none (embedded environment)."""
+    """Let a worker create the export, or this process if there is none (embedded environment)."""
     if settings.CELERY_TASK_ALWAYS_EAGER:
         creating.make(pk, seconds=INLINE_SECONDS)
     else:
@@ -64,7 +64,7 @@ def _announce(pk: int) -> None:
 
 
 def pieces_of(row: DataExport) -> Iterator[bytes]:
-    """Return the ZIP of an export in pieces, of which the first is read before this returns.
+    """Return the ZIP of an export in pieces; the first piece is read before this returns.
 
     Raises FileNotFoundError, StoreUnavailable, encryption.Unreadable.
     """
@@ -86,6 +86,6 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 @receiver(post_delete, sender=DataExport)
 def delete_file(sender: type[DataExport], instance: DataExport, **kwargs: object) -> None:
-    """Delete the file with its row: an account that goes takes its exports along."""
+    """Delete the file together with its row, for example when an account is deleted."""
     if instance.file:
         files.delete_on_commit(instance.file)

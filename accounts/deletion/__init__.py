@@ -1,1 +1,1 @@
-"""Leaving: the export of a person's own data, and the deletion of their account (docs/accounts.md)."""
+"""Account deletion: closing an account, keeping it after all, and deleting it (docs/accounts.md)."""

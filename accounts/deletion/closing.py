@@ -1,8 +1,8 @@
-"""Closing an account at its owner's wish, and what becomes of it: kept, or deleted when its time has come.
+"""Closing an account at its owner's request, and then keeping it, or deleting it when its waiting time is over.
 
-From the wish on the account is not active, so that whatever refuses one that is turned off refuses it too; who signs in
-to it gets to one page (accounts/leaving/stage.py). Each step is decided under the lock of the account's row: of keeping
-and deleting at the same moment, the one that has the lock first counts, and the other finds nothing left to do.
+A closed account is not active, so everything that rejects deactivated accounts rejects it too. People who sign in to it
+only get one page (accounts/deletion/sign_in.py). Each step locks the account's row: if it is kept and deleted at the
+same moment, the first one to get the lock wins, and the other finds nothing left to do.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ BATCH = 100
 
 
 class Gone(Exception):
-    """The account has been deleted, or turned off, meanwhile."""
+    """The account has been deleted or deactivated meanwhile."""
 
 
 class Outdated(Exception):
-    """The sign-in is older than what has ended the person's sessions: they have to sign in anew."""
+    """The person's sessions were ended after this sign-in: they have to sign in again."""
 
 
 def day_of(due_at: datetime) -> str:
@@ -46,7 +46,7 @@ def day_of(due_at: datetime) -> str:
 
 
 def ask(account: Account, request: HttpRequest) -> datetime | None:
-    """Close the account at its owner's wish; return when it is deleted for good, None if it is already.
+    """Close the account at its owner's request; return when it will be deleted, None if it already was.
 
     All access in its name ends, and stays ended if they keep it. Raises deletion.DeletionBlocked, Gone.
     """
@@ -77,10 +77,10 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
 def keep(
     pk: int, request: HttpRequest | None = None, *, actor: Account | None = None, stamp: str | None = None
 ) -> Account:
-    """Open an account again that is to be deleted; `actor` is the operator, if it is one.
+    """Open a closed account again; `actor` is the operator, if an operator does it.
 
-    With `stamp`, the person's session auth hash when they signed in, only if nothing has ended their sessions since: a
-    new password, or another wish to delete. Raises Gone, Outdated.
+    With `stamp`, the person's session auth hash at sign-in, this is refused if their sessions were ended since, by a
+    new password or another request to delete. Raises Gone, Outdated.
     """
     with transaction.atomic():
         row = _locked(pk)
@@ -88,7 +88,7 @@ def keep(
             raise Gone
         if stamp is not None and not constant_time_compare(stamp, row.get_session_auth_hash()):
             raise Outdated
-        if row.deletion_due_at is not None:  # else it is kept already
+        if row.deletion_due_at is not None:  # otherwise it was already kept
             _open(row)
             _note("account.deletion_cancelled", row, actor or row)
             by = By.OPERATOR if actor is not None else By.PERSON
@@ -97,14 +97,14 @@ def keep(
 
 
 def delete_due() -> int:
-    """Delete the accounts whose time has come; return how many went. One that fails does not hold up the others."""
+    """Delete the accounts that are due; return how many were deleted. A failure does not stop the others."""
     gone = 0
     due = Account.objects.filter(deletion_due_at__lte=clock.now()).order_by("deletion_due_at")
     for pk in list(due.values_list("pk", flat=True)[:BATCH]):
         try:
             gone += _delete_if_due(pk)
         except Exception:
-            log.exception("The account %d, which is to be deleted, could not be; it is tried again.", pk)
+            log.exception("The account %d is due but could not be deleted. It is tried again.", pk)
     return gone
 
 
@@ -113,7 +113,7 @@ def _delete_if_due(pk: int) -> bool:
         row = _locked(pk)
         if row is None or row.is_active or row.deletion_due_at is None or row.deletion_due_at > clock.now():
             return False
-        # Nobody can make themselves the only owner of a project while they are signed out; an operator can.
+        # People can't become the only owner of a project while they are signed out, but an operator can make them so.
         blockers = deleting.deletion_blockers(row)
         if blockers:
             _open(row)
@@ -127,9 +127,9 @@ def _delete_if_due(pk: int) -> bool:
 
 
 def delete_and_tell(account: Account) -> None:
-    """Delete an account at once, and send the last mail: it is stored until it is sent, and no longer.
+    """Delete an account immediately, and send the last mail, which is deleted once it is sent.
 
-    It goes to the verified email addresses and to former ones that could still take the account back. Raises
+    It is sent to the verified email addresses and to former ones that could still take the account back. Raises
     deletion.DeletionBlocked.
     """
     with transaction.atomic():
@@ -141,14 +141,14 @@ def delete_and_tell(account: Account) -> None:
 
 
 def _tell_former_addresses(account: Account, due_at: datetime) -> None:
-    """Tell the former email addresses that they can still take the account back, and keep it."""
+    """Notify former email addresses that can still take the account back, and keep it."""
     for address in addresses_left(account):
         with contextlib.suppress(ValidationError):  # no mail server accepts this email address
             outbox.queue_mail(address, "former_account_to_be_deleted", {"email": address, "due_at": due_at})
 
 
 def _locked(pk: int) -> Account | None:
-    """Lock an account; who joins something just now, and refers to it, is not kept waiting."""
+    """Lock an account, without blocking other transactions that only refer to it."""
     return Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
 
 
@@ -158,5 +158,5 @@ def _open(row: Account) -> None:
 
 
 def _note(action: str, account: Account, actor: Account | None, **details: str) -> None:
-    """Report a step; `actor` is None where the service itself took it."""
+    """Report an audit event; `actor` is None for actions of the service itself."""
     report(Event(action, actor.pk if actor else None, target=f"account:{account.pk}", details=dict(details)))

@@ -1,4 +1,4 @@
-"""Signing in to an account that its owner has closed: one page on which to keep it, and its password form."""
+"""Signing in to an account that its owner has closed: the page to keep it, and the password reset form."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from accounts.models import Account
 
 
 class ClosedAccountStage(LoginStage):  # type: ignore[misc]  # allauth is untyped
-    """Holds a sign-in to an account that is to be deleted."""
+    """Holds a sign-in to an account that is going to be deleted."""
 
     key = "closed_account"
     urlname = "account_closed"
@@ -24,7 +24,7 @@ class ClosedAccountStage(LoginStage):  # type: ignore[misc]  # allauth is untype
         account = self.login.user
         if account is None or account.is_active:
             return None, True
-        if account.deletion_due_at is None:  # turned off since the first step
+        if account.deletion_due_at is None:  # deactivated since the sign-in began
             return HttpResponseRedirect(reverse("account_inactive")), False
         self.state["stamp"] = account.get_session_auth_hash()
         return HttpResponseRedirect(reverse("account_closed")), True
@@ -43,13 +43,13 @@ def keep_and_sign_in(stage: Any, request: HttpRequest) -> HttpResponse:
 
 
 def deletion_due_at(email: str) -> datetime | None:
-    """Return when the account with this address is deleted, None if it is not to be."""
+    """Return when the account with this email address is deleted, None if it is not closed."""
     found = Account.objects.filter(emailaddress__email__iexact=email).exclude(deletion_due_at=None)
     return found.values_list("deletion_due_at", flat=True).first()
 
 
 class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc]  # allauth is untyped
-    """The library's, which takes no account that is not active; one that is to be deleted can still be kept."""
+    """The library's form, which ignores inactive accounts, extended to closed ones, which can still be kept."""
 
     def clean_email(self) -> str:
         email: str = get_adapter().clean_email(self.cleaned_data["email"].lower())

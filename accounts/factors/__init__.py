@@ -1,1 +1,1 @@
-"""Second factors and passkeys: what somebody has, names of devices, first recovery codes, account recovery, staff."""
+"""Passkeys and two-step verification: factors, names of devices, first recovery codes, account recovery, staff."""

@@ -1,8 +1,8 @@
-"""WebAuthn challenges in the session: each belongs to one purpose, one account and a few minutes.
+"""WebAuthn challenges in the session: each belongs to one purpose and one account, and expires after a few minutes.
 
-django-allauth keeps one challenge per session, which any of its endpoints accepts at any later time. Here every
-challenge is moved to a place of its purpose as soon as it is made, and the form of that purpose takes it out again, so
-that it counts for one response, whether that response is right or wrong. See docs/security.md#webauthn-challenges.
+django-allauth stores one challenge per session, which any of its endpoints accepts at any later time. Here every
+challenge is stored for its purpose as soon as it is created. The form of that purpose removes it, so that it is valid
+for one response, whether that is right or wrong. See docs/security.md#webauthn-challenges.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ SECONDS = 5 * 60
 
 
 class Purpose(enum.StrEnum):
-    """What a challenge was made for."""
+    """The purpose of a challenge."""
 
     SIGN_IN = "sign_in"
     SECOND_STEP = "second_step"
@@ -36,7 +36,7 @@ class Purpose(enum.StrEnum):
 
 
 def keep_challenge(purpose: Purpose, account: Account | None = None) -> None:
-    """Store the challenge that django-allauth has just made; `account` is None for a sign-in with a passkey alone."""
+    """Store the challenge that django-allauth has just created; `account` is None for a sign-in with only a passkey."""
     session = allauth_context.request.session
     state = webauthn.get_state()
     webauthn.clear_state()
@@ -46,13 +46,13 @@ def keep_challenge(purpose: Purpose, account: Account | None = None) -> None:
 
 @contextlib.contextmanager
 def challenge_of(purpose: Purpose, account: Account | None = None) -> Iterator[bool]:
-    """Give django-allauth the challenge of this purpose for the block, then forget it.
+    """Give django-allauth the challenge of this purpose for the block, then delete it.
 
-    Yields whether there is one that was made for this account within the last minutes.
+    Yields whether there is one that was created for this account within the last minutes.
     """
     entry = _take(purpose)
     is_current = entry is not None and _is_current(entry, account)
-    webauthn.clear_state()  # only a challenge of this purpose counts
+    webauthn.clear_state()  # only a challenge of this purpose is accepted
     if entry is not None and is_current:
         webauthn.set_state(entry["state"])
     try:
@@ -62,7 +62,7 @@ def challenge_of(purpose: Purpose, account: Account | None = None) -> Iterator[b
 
 
 def cancel(purpose: Purpose) -> None:
-    """Forget the challenge of this purpose: the person pressed Cancel."""
+    """Delete the challenge of this purpose, because the person pressed Cancel."""
     _take(purpose)
 
 
@@ -87,6 +87,6 @@ def _is_current(entry: dict[str, Any], account: Account | None) -> bool:
 
 @receiver(user_logged_in)
 def forget_all(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    """Forget every challenge once somebody has signed in: all of them belonged to the sign-in that has ended."""
+    """Delete every challenge after a sign-in: all of them belonged to the session before it."""
     request.session.pop(SESSION_KEY, None)
     request.session.pop(webauthn.STATE_SESSION_KEY, None)

@@ -1,7 +1,7 @@
-"""Recovery codes of somebody who signed up with a passkey: made with the account, shown once before they go on.
+"""Recovery codes after a sign-up with a passkey: created with the account, and shown once before people continue.
 
-Whoever adds a first passkey or authenticator app to an account gets them from django-allauth, whose pages show them
-next. At a sign-up by passkey it makes none, for nobody is signed in yet.
+When people add a first passkey or authenticator app to an existing account, django-allauth creates the codes and shows
+them next. At a sign-up with a passkey it creates none, because nobody is signed in yet.
 """
 
 from typing import Any
@@ -13,16 +13,16 @@ from django.urls import reverse
 
 from accounts.models import Account
 
-# In the session: where the person goes from the page that shows the codes.
+# Session key: the URL that follows the page with the codes.
 SESSION_KEY = "after_first_codes"
 Type = Authenticator.Type
 
 
 def lead_to_codes(request: HttpRequest, account: Account, response: Any) -> HttpResponse:
-    """Return `response`, or instead, where a sign-up made a passkey, the page with its recovery codes.
+    """Return `response`, or after a sign-up with a passkey a redirect to the page with the recovery codes.
 
-    Call it once the person is signed in. Where `response` leads is kept for that page, and so is whatever waits in the
-    session.
+    Call this once the person is signed in. The target of `response` is stored for that page, and everything else in
+    the session is kept.
     """
     types = set(Authenticator.objects.filter(user=account).values_list("type", flat=True))
     if Type.WEBAUTHN not in types or Type.RECOVERY_CODES in types:
@@ -33,7 +33,7 @@ def lead_to_codes(request: HttpRequest, account: Account, response: Any) -> Http
 
 
 def codes_to_show(account: Account) -> list[str] | None:
-    """Return the codes if they were never shown, and note that they are now; None once they were."""
+    """Return the codes if they were never shown, and store that they are shown now; otherwise None."""
     row = Authenticator.objects.filter(user=account, type=Type.RECOVERY_CODES).first()
     codes = row.wrap() if row else None
     if codes is None or codes.did_view:

@@ -1,4 +1,4 @@
-"""Forms that create a passkey or security key, and that take its response (setting MFA_FORMS)."""
+"""Forms that create a passkey or security key, and that accept its response (setting MFA_FORMS)."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,21 +25,21 @@ SECOND_STEP_ONLY = "This security key works only after your password. Sign in wi
 
 
 class KeyAnswerField(forms.JSONField):
-    """What a key has answered, as JSON."""
+    """The response of a key, as JSON."""
 
     def to_python(self, value: Any) -> Any:
         try:
             return super().to_python(value)
-        except RecursionError:  # of lists in lists
+        except RecursionError:  # caused by deeply nested lists
             raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        return ""  # an answer counts once: the page that says what is wrong asks for another
+        return ""  # a response is valid once: the error page asks for another one
 
 
 @contextlib.contextmanager
 def refused_if_no_answer() -> Iterator[None]:
-    """Refuse JSON that is no answer of a key: the library takes its members for granted."""
+    """Reject JSON that is not the response of a key: the library assumes that all its members exist."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -47,9 +47,9 @@ def refused_if_no_answer() -> Iterator[None]:
 
 
 class ChallengeMixin(forms.Form):
-    """A form that accepts a response to a challenge of its own purpose only, once and for a few minutes.
+    """A form that only accepts a response to a challenge of its own purpose, once and for a few minutes.
 
-    `user` is None where the response itself names the account.
+    `user` is None if the response itself identifies the account.
     """
 
     purpose: ceremonies.Purpose
@@ -69,9 +69,9 @@ class ChallengeMixin(forms.Form):
 
 
 class UserVerificationMixin(ChallengeMixin, webauthn_forms.AuthenticateWebAuthnForm):  # type: ignore[misc]  # untyped
-    """Marks the key that was used with `user_was_verified`, once its answer has been found to be right.
+    """Marks the key that was used with `user_was_verified`, after its response has been validated.
 
-    With `needs_verification`, a key that did not check who holds it is refused, whatever its challenge asked for.
+    With `needs_verification`, a key that did not verify its user is rejected, whatever its challenge asked for.
     """
 
     needs_verification = False
@@ -90,13 +90,13 @@ class UserVerificationMixin(ChallengeMixin, webauthn_forms.AuthenticateWebAuthnF
 
 
 class AuthenticateKeyForm(UserVerificationMixin):
-    """A key as the second step of a sign-in."""
+    """A key as the second factor of a sign-in."""
 
     purpose = Purpose.SECOND_STEP
 
 
 class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # type: ignore[misc]
-    """A passkey that signs in by itself."""
+    """A passkey that signs in without a password."""
 
     purpose = Purpose.SIGN_IN
     needs_verification = True
@@ -129,7 +129,7 @@ class ReauthenticateKeyForm(UserVerificationMixin, webauthn_forms.Reauthenticate
 
 
 class StepUpKeyForm(ReauthenticateKeyForm):
-    """A key for an app that asks for more, which has to count for its level."""
+    """A key for an app that requires a higher level, which has to count for that level."""
 
     purpose = Purpose.STEP_UP
 
@@ -141,10 +141,10 @@ class StepUpKeyForm(ReauthenticateKeyForm):
 
 
 def begin_authentication(account: Account, purpose: Purpose, *, verified: bool) -> dict[str, Any]:
-    """Return the options for the browser to ask a key of the person; `verified`: one that checks who holds it.
+    """Return the browser's options for a response of the person's keys.
 
-    allauth asks every key to do so if it can (`preferred`). Where it has to, the state that the answer is checked
-    against says so too, and an answer without the flag is refused.
+    allauth asks every key to verify its user if it can (`preferred`). With `verified`, it has to: the state that the
+    response is checked against says so too, and a response without the flag is rejected.
     """
     options: dict[str, Any] = webauthn.begin_authentication(account)
     if verified:
@@ -158,7 +158,7 @@ NAME_LENGTH = 60
 
 
 class NamedByDevice(ChallengeMixin):
-    """A name that nobody changed becomes that of the passkey's keeper, where it is known."""
+    """A default name that nobody changed is replaced by the name of the passkey provider, if it is known."""
 
     user: Any
     credential = KeyAnswerField(required=True, widget=forms.HiddenInput)
@@ -186,7 +186,7 @@ class NamedByDevice(ChallengeMixin):
 
 
 class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: ignore[misc]  # allauth is untyped
-    """A further passkey, or a security key that is a second step only."""
+    """Another passkey, or a security key for two-step verification only."""
 
     purpose = Purpose.ENROLMENT
 
@@ -198,6 +198,6 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
 
 
 class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]
-    """The passkey of an account that is being made."""
+    """The passkey of an account that is being created."""
 
     purpose = Purpose.SIGN_UP

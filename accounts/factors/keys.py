@@ -19,7 +19,7 @@ Type = Authenticator.Type
 
 @dataclass(frozen=True)
 class Held:
-    """The second factors of one person: what the pages may ask for."""
+    """The factors of one person, which decide what the pages may ask for."""
 
     has_app: bool = False
     codes_left: int = 0
@@ -27,23 +27,23 @@ class Held:
 
     @property
     def has_any(self) -> bool:
-        """Whether signing in takes a second step; recovery codes alone ask for none."""
+        """Return whether signing in takes a second factor; recovery codes alone require none."""
         return self.has_app or self.keys > 0
 
 
 def is_first_factor(factor: Authenticator) -> bool:
-    """Return whether the account has no other second factor; recovery codes are none."""
+    """Return whether the account has no other second factor; recovery codes do not count."""
     others = Authenticator.objects.filter(user_id=factor.user_id).exclude(type=Type.RECOVERY_CODES)
     return not others.exclude(pk=factor.pk).exists()
 
 
 def held_by(account: Account) -> Held:
-    """Return the second factors of a person."""
+    """Return a summary of a person's factors."""
     return held_among(Authenticator.objects.filter(user=account))
 
 
 def held_among(factors: Iterable[Authenticator]) -> Held:
-    """Return what these factors of one person are."""
+    """Return a summary of these factors of one person."""
     app, left, keys = False, 0, 0
     for row in factors:
         if row.type == Type.TOTP:
@@ -55,8 +55,8 @@ def held_among(factors: Iterable[Authenticator]) -> Held:
     return Held(app, left, keys)
 
 
-# The AAGUIDs under which the large keepers of passkeys and some families of keys are known (WebAuthn §6.5.1). One that
-# is not here is called by browser and system.
+# The AAGUIDs of the large passkey providers and of some families of keys (WebAuthn §6.5.1). Keys with other AAGUIDs are
+# named after browser and system.
 _KEEPERS = {
     "fbfc3007-154e-4ecc-8c0b-6e020557d7bd": "iCloud Keychain",
     "dd4ec289-e01d-41c9-bb89-70fa845d4bf2": "iCloud Keychain",
@@ -76,7 +76,7 @@ _KEEPERS = {
 
 
 def keeper_of(credential: dict[str, Any]) -> str:
-    """Return the name of what keeps a new passkey, "" if the browser does not tell or the table does not know."""
+    """Return the name of the provider of a new passkey, "" if it is unknown."""
     data = RegistrationResponse.from_dict(credential).response.attestation_object.auth_data.credential_data
     return _KEEPERS.get(str(data.aaguid), "") if data else ""
 
@@ -88,7 +88,7 @@ def names_of(account: Account) -> set[str]:
 
 
 def device_name(agent: str, taken: Collection[str]) -> str:
-    """Return a name for a passkey made in this browser (its User-Agent) that the person has not given yet."""
+    """Return an unused name for a passkey that is created in this browser (its User-Agent)."""
     return untaken(browser_name(agent), taken)
 
 
@@ -102,7 +102,7 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name} ({number})"
 
 
-# The flag is stored beside the credential, never inside it, because the browser sends the credential. See
+# The flag is stored next to the credential, never inside it, because the browser sends the credential. See
 # docs/security.md#keys-that-sign-in-alone.
 
 FLAG = "signs_in_alone"  # in Authenticator.data
@@ -110,15 +110,15 @@ _CHOICE = "new_key_signs_in_alone"  # on the request that adds a key
 
 
 def choose(request: HttpRequest, *, signs_in_alone: bool) -> None:
-    """Note what the key that this request is about to add may do."""
+    """Store on the request what the key that it is about to add may do."""
     setattr(request, _CHOICE, signs_in_alone)
 
 
 def signs_in_alone(authenticator: Authenticator) -> bool:
     """Return whether this key may sign in without a password.
 
-    Keys from before the flag may if they verified their user when they were added, as every passkey had to, and the
-    browser did not report them as keys that sites can't discover. Browsers that report nothing made passkeys, too.
+    Keys from before this flag may if they verified their user when they were added, as every passkey had to, and the
+    browser did not report them as non-discoverable. Browsers that report nothing created passkeys, too.
     """
     if FLAG in authenticator.data:
         return authenticator.data[FLAG] is True
@@ -126,13 +126,13 @@ def signs_in_alone(authenticator: Authenticator) -> bool:
     try:
         verified = key.authenticator_data.is_user_verified()  # when it was added (WebAuthn §6.1, UV)
     except (ValidationError, ValueError, KeyError):
-        return False  # a credential that can't be read signs nobody in
+        return False  # a credential that can't be read can't sign anybody in
     return bool(verified) and key.is_passwordless is not False
 
 
 @receiver(authenticator_added)
 def store_choice(sender: Any, request: HttpRequest, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Store what was chosen on the page that added the key."""
+    """Store the choice from the page that added the key."""
     if authenticator.type == Authenticator.Type.WEBAUTHN and hasattr(request, _CHOICE):
         authenticator.data[FLAG] = getattr(request, _CHOICE)
         authenticator.save(update_fields=["data"])

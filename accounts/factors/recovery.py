@@ -1,8 +1,8 @@
-"""Account recovery: an operator has the second factors of somebody removed who lost them, after a time of waiting.
+"""Account recovery: an operator removes the factors of people who have lost them, after a waiting time.
 
-What a check by an operator can't prove, the waiting time makes up for: everybody who reads mail of the account, or is
-signed in to it, is told at once and can stop it (docs/accounts.md#second-factors-and-recovery). Each step locks the
-account, then the recovery, and looks at its state again.
+The waiting time makes up for what an operator can't verify: everyone who reads mail of the account, or is signed in to
+it, is notified immediately and can stop it (docs/accounts.md#second-factors-and-recovery). Each step locks the account,
+then the recovery, and checks its state again.
 """
 
 import contextlib
@@ -36,34 +36,34 @@ from core.http import split_hosts
 Outcome = AccountRecovery.Outcome
 Lapse = AccountRecovery.Lapse
 PERMISSION = "accounts.change_account"
-# The reminder goes out so long before the end, or halfway where the whole time is shorter than twice that.
+# The reminder is sent this long before the end, or halfway if the whole time is shorter than twice that.
 REMINDER_HOURS = 24
 _SIGNER_SALT = "accounts.recovery.stop"
 
 
 class RecoveryRefused(Exception):
-    """It can't be started; the text is for the operator."""
+    """The recovery can't be started; the text is for the operator."""
 
 
 def hours() -> int:
-    """Return the waiting time."""
+    """Return the waiting time in hours."""
     waiting: int = settings.ACCOUNT_RECOVERY_HOURS
     return waiting
 
 
 def open_recovery(account: Account) -> AccountRecovery | None:
-    """Return the recovery that is under way for a person."""
+    """Return the open recovery of a person."""
     return AccountRecovery.objects.open().filter(account=account).first()
 
 
 def addresses_of(account: Account) -> list[str]:
-    """Return every address at which the person can be told: proven ones, and those that can take the account back."""
+    """Return all email addresses to notify: verified ones, and former ones that can take the account back."""
     former = address_changes.addresses_left(account)
     return list(dict.fromkeys((account.email, *verified_addresses_of(account), *former)))
 
 
 def stop_code(recovery: AccountRecovery) -> str:
-    """Return what the mails carry: it stops this recovery, and opens nothing."""
+    """Return the code in the mails: it stops this recovery, and grants no access."""
     return signing.Signer(salt=_SIGNER_SALT).sign(str(recovery.pk))
 
 
@@ -87,9 +87,9 @@ def start(
 ) -> AccountRecovery:
     """Start a recovery and tell the person at every email address. Raises RecoveryRefused.
 
-    With `new_email` it replaces the account's email addresses; the person has to prove it before they can sign in. This
-    is for people who lost their mailbox as well. With `taken_over_at`, the moment at which somebody else took the
-    account over, nothing younger can stop the recovery and only what is younger is removed.
+    `new_email` replaces the account's email addresses, for people who lost their mailbox as well; they have to verify
+    it before they can sign in. With `taken_over_at`, the time when somebody else took over the account, nothing newer
+    than that time can stop the recovery, and only what is newer is removed.
     """
     new_email = new_email.strip().lower()
     account = _lock_account(account.pk)
@@ -124,7 +124,7 @@ def start(
 
 @transaction.atomic
 def stop(recovery: AccountRecovery, request: HttpRequest, *, by_code: bool = True) -> bool:
-    """Stop a recovery for the person, who has the code of a mail or else is signed in.
+    """Stop a recovery for the person, who has the code from a mail or is signed in.
 
     Return False if it was over, or if this session may not stop it.
     """
@@ -152,9 +152,9 @@ def cancel(recovery: AccountRecovery, operator: Account, reason: str) -> bool:
 
 @receiver([authenticator_added, authenticator_reset])
 def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
-    """End the open recovery of somebody who adds or replaces a second factor: they have lost no access.
+    """End the open recovery of a person who adds or replaces a factor, because they have not lost access.
 
-    After a takeover that may be the thief, and it ends nothing.
+    After a takeover this may be the thief, so it ends nothing.
     """
     found = open_recovery(user)
     if found is None or found.taken_over_at is not None:
@@ -165,7 +165,7 @@ def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
 
 
 def advance() -> int:
-    """Send reminders and do what is due; return how many recoveries moved on."""
+    """Send reminders and complete due recoveries; return how many recoveries changed."""
     now = clock.now()
     to_remind = AccountRecovery.objects.open().filter(remind_at__lte=now, due_at__gt=now)
     due = AccountRecovery.objects.open().filter(due_at__lte=now)
@@ -205,7 +205,7 @@ def _complete(pk: int) -> bool:
     if address:
         _replace_addresses(account, address)
     if address or recovery.taken_over_at or not Authenticator.objects.filter(user=account).exists():
-        # A password alone would guard less than the person chose: they prove their address, and choose a new one.
+        # A password alone would protect less than the person chose: they confirm their email, and set a new password.
         account.set_unusable_password()
         Account.objects.filter(pk=account.pk).update(password=account.password)
     guesses.forget_wrong_codes(account)
@@ -222,14 +222,14 @@ def _complete(pk: int) -> bool:
 def _address_then(recovery: AccountRecovery) -> str:
     """Return the email address that replaces the account's, "" if it stays.
 
-    An email address that the account got since it was taken over never stays.
+    An email address that the account got after a takeover never stays.
     """
     before = takeovers.address_before(recovery)
     return recovery.new_email or (before if before != recovery.account.email else "")
 
 
 def _replace_addresses(account: Account, address: str) -> None:
-    """Give the account one address, which counts as unproven until a code from there was typed."""
+    """Give the account one email address, which is unverified until a code from there was entered."""
     address_changes.make_way(address, account)
     EmailAddress.objects.filter(user=account).delete()
     EmailAddress.objects.create(user=account, email=address, verified=False, primary=True)
@@ -238,7 +238,7 @@ def _replace_addresses(account: Account, address: str) -> None:
 
 
 def _lapse_of(recovery: AccountRecovery, factors: list[Authenticator]) -> AccountRecovery.Lapse | None:
-    """Return why a recovery that is due may not be done by now; None if it may."""
+    """Return why a recovery that is due may not be completed now; None if it may."""
     account, operator = recovery.account, recovery.started_by
     if not account.is_active:
         return Lapse.ACCOUNT_OFF
@@ -249,7 +249,7 @@ def _lapse_of(recovery: AccountRecovery, factors: list[Authenticator]) -> Accoun
             return Lapse.NOTHING_LEFT
         if any(row.created_at > recovery.started_at for row in factors):
             return Lapse.FACTOR_ADDED
-    # What an operator promised ends with their right to.
+    # The recovery lapses if the operator has lost the permission since.
     may = operator and operator.is_active and operator.is_staff and operator.has_perm(PERMISSION)
     return None if operator and may and may_administer(operator, account) else Lapse.OPERATOR_LOST_RIGHT
 
@@ -284,9 +284,9 @@ def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: 
 
 
 def _mail(recovery: AccountRecovery, template: str) -> None:
-    """Queue a mail to every email address: kept encrypted, and no longer than its code is valid.
+    """Queue a mail to every email address; it is stored encrypted, and at most as long as its code is valid.
 
-    Email addresses that the account got since it was taken over get the mail too, but no code.
+    Email addresses that the account got after a takeover get the mail too, but without a code.
     """
     link = f"{split_hosts.address_of(reverse('account_recovery'))}?code={stop_code(recovery)}"
     since = takeovers.addresses_since(recovery)

@@ -1,4 +1,4 @@
-"""Removing factors that were added by somebody else, and refusing factors of sessions that have ended."""
+"""Removing factors that somebody else added, and rejecting factors of sessions that have ended."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -22,7 +22,7 @@ Type = Authenticator.Type
 def added_since(account: Account, moment: datetime, newest: int | None = None) -> list[Authenticator]:
     """Lock and return the person's factors that were added at `moment` or later.
 
-    With `newest`, what `newest_factor` returned at that moment, this does not rely on clocks alone.
+    With `newest`, the result of `newest_factor` at that time, this does not rely on clocks alone.
     """
     later = Q(created_at__gte=moment)
     if newest is not None:
@@ -31,7 +31,7 @@ def added_since(account: Account, moment: datetime, newest: int | None = None) -
 
 
 def newest_factor(account: Account) -> int:
-    """Return the key of the person's newest factor, 0 if there is none."""
+    """Return the primary key of the person's newest factor, 0 if there is none."""
     newest: int = Authenticator.objects.filter(user=account).aggregate(newest=Max("pk"))["newest"] or 0
     return newest
 
@@ -47,13 +47,13 @@ def remove_factors(
 ) -> None:
     """Delete these factors, and recovery codes that would be left alone; the account's row is locked.
 
-    Each one is recorded in the activity. With `tells` each one is also mailed, to the account's email address and to
-    `also_to`; otherwise the caller's own mail has to say it.
+    Each removal is recorded in the activity. With `tells`, each one is also mailed to the account's email address and
+    to `also_to`; otherwise the caller has to send a mail about it.
     """
     gone = {row.pk: row for row in [*factors, *_codes_left_alone(account, factors)]}
     Authenticator.objects.filter(pk__in=gone).delete()
     types = {row.type for row in gone.values()}
-    ends_codes = Type.RECOVERY_CODES in types and len(types) > 1  # named in the mail about the other factor
+    ends_codes = Type.RECOVERY_CODES in types and len(types) > 1  # mentioned in the mail about the other factor
     for row in gone.values():
         kind, told = factor_events.removed_kind(row), tells and not (ends_codes and row.type == Type.RECOVERY_CODES)
         details = factor_events.removed_details(row, ends_codes=ends_codes)
@@ -61,7 +61,7 @@ def remove_factors(
 
 
 def is_last_way_in(account: Account, factor: Authenticator) -> bool:
-    """Return whether the person signs in with this key alone: without it they have neither password nor passkey."""
+    """Return whether this key is the person's only way to sign in, without a password or another passkey."""
     if account.has_usable_password() or not _is_passkey(factor):
         return False
     others = Authenticator.objects.filter(user=account, type=Type.WEBAUTHN).exclude(pk=factor.pk)
@@ -73,12 +73,12 @@ def _is_passkey(factor: Authenticator) -> bool:
 
 
 def ends_recovery_codes(account: Account, factor: Authenticator) -> bool:
-    """Return whether the person's recovery codes go with this factor, because no other one is left."""
+    """Return whether removing this factor also removes the recovery codes, because no other factor is left."""
     return bool(_codes_left_alone(account, [factor]))
 
 
 def _codes_left_alone(account: Account, factors: Collection[Authenticator]) -> list[Authenticator]:
-    """Return the recovery codes that have nothing to stand in for once these factors are gone."""
+    """Return the recovery codes that would be the only factor left without these factors."""
     left = Authenticator.objects.filter(user=account).exclude(pk__in=[row.pk for row in factors])
     rows = list(left)
     return rows if all(row.type == Type.RECOVERY_CODES for row in rows) else []

@@ -1,7 +1,7 @@
-"""The second factor of staff: the admin opens to nobody without one that they used in this session.
+"""Two-step verification of staff: the admin only opens for people who used a second factor in this session.
 
 A factor counts if it is older than the sign-in of this session, or if it is the account's first and was set up here. A
-passkey or security key has to check a fingerprint, a face or a PIN as well (docs/accounts.md#staff).
+passkey or security key also has to check a fingerprint, a face or a PIN (docs/accounts.md#staff).
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ from accounts.models import Account
 from core import clock
 from core.http.sessions import IN_ADMIN
 
-WANTED = "staff_wanted"  # in the session: the page of the admin that was asked for
+WANTED = "staff_wanted"  # session key: the requested page of the admin
 Type = Authenticator.Type
 
 
 def needs_verified_keys(account: Account) -> bool:
-    """Return whether the keys of this person have to check who holds them each time they are asked for."""
+    """Return whether the keys of this person have to verify their user each time."""
     return account.is_staff and settings.ADMIN_SECOND_FACTOR
 
 
 def is_second_factor_missing(request: HttpRequest) -> bool:
-    """Return whether this session has still to show a second factor before the admin opens.
+    """Return whether this session still has to use a second factor before the admin opens.
 
-    A passkey that signed in alone counts as two, for the device asked for a finger, a face or a PIN.
+    A passkey without a password counts as two factors, because the device asked for a fingerprint, a face or a PIN.
     """
     if IN_ADMIN not in request.session and not signed_in_since_idle(request):
         return True
@@ -44,15 +44,15 @@ def is_second_factor_missing(request: HttpRequest) -> bool:
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:
-    """Return whether staff have still to show a second factor for what only staff may see (ADMIN_SECOND_FACTOR)."""
+    """Return whether a second factor is still missing for pages that only staff may see (ADMIN_SECOND_FACTOR)."""
     return settings.ADMIN_SECOND_FACTOR and is_second_factor_missing(request)
 
 
 def signed_in_since_idle(request: HttpRequest) -> bool:
     """Return whether the person signed in or reauthenticated within ADMIN_IDLE_SECONDS.
 
-    The first page of the admin in a session asks this: what was shown longer ago opens the admin to nobody. Later the
-    idle time-out of the session decides (core/http/sessions.py).
+    The first page of the admin in a session checks this, because older authentication is not enough. Later, the idle
+    time-out of the session decides (core/http/sessions.py).
     """
     age = clock.now().timestamp() - current_authentication(request).at
     return age <= settings.ADMIN_IDLE_SECONDS

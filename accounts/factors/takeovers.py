@@ -1,7 +1,7 @@
-"""What counts in the recovery of an account that was taken over (docs/accounts.md#an-account-that-was-taken-over).
+"""The rules for the recovery of an account that was taken over (docs/accounts.md#an-account-that-was-taken-over).
 
-The operator gives the moment of the takeover. No session, factor or email address that is younger than it can stop the
-recovery, and nothing older than it is removed.
+The operator enters the time of the takeover. No session, factor or email address from after that time can stop the
+recovery, and nothing from before it is removed.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from accounts.signals import blocking_deletion
 def may_stop(recovery: AccountRecovery, request: HttpRequest) -> bool:
     """Return whether a signed-in person may stop the recovery.
 
-    After a takeover only a session that began before it may, or one in which a factor from before it was used.
+    After a takeover, only a session that began before it may, or one in which a factor from before it was used.
     """
     moment = recovery.taken_over_at
     if moment is None:
@@ -61,6 +61,6 @@ def _changes_since(recovery: AccountRecovery) -> list[tuple[str, str]]:
 
 @receiver(blocking_deletion)
 def keep_while_recovering(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
-    """Keep an account that is being recovered from a takeover: closing it would be a way to stop that."""
+    """Block deletion of an account that is being recovered from a takeover: it could be used to stop the recovery."""
     found = AccountRecovery.objects.open().filter(~Q(taken_over_at=None), account=account)
     return [Blocker("recovery")] if found.exists() else []

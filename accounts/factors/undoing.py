@@ -1,7 +1,7 @@
 """Undoing a new factor from the mailbox that got the notice (docs/accounts.md#undoing-a-new-factor).
 
-A link names the event, and opens nothing by itself: the page behind it mails a code to the mailbox that got the notice,
-and the code removes exactly the factor of that event. Nobody has to be signed in.
+A link identifies the event, and grants no access: its page mails a code to the mailbox that got the notice, and the
+code removes exactly the factor of that event. Nobody has to be signed in.
 """
 
 from datetime import timedelta
@@ -19,7 +19,7 @@ from accounts.sessions import end_all_sessions
 from core import clock
 from core.audit import Event, report
 
-# Kinds of events that add something to sign in with. Their details name the factor and the mailbox that got the notice.
+# Kinds of events that add a factor. Their details contain the factor and the mailbox that got the notice.
 UNDOABLE = frozenset({"passkey_added", "key_added", "authenticator_on", "recovery_codes_made"})
 _LASTS = codes.DAY
 
@@ -50,7 +50,7 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
         account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()
         factor = _factor_of(event)
         if account is None or factor is None or not _is_recent(event) or not _may_undo(event):
-            raise UndoRefused("There is nothing left to remove. It was already removed, or it was added too long ago.")
+            raise UndoRefused("There is nothing to remove. It was already removed, or it was added too long ago.")
         factors = [factor, *_codes_that_came_with(factor)]
         removal.remove_factors(account, factors, request, tells=True, also_to=[mailbox])
         end_all_sessions(account)
@@ -74,15 +74,15 @@ def _is_recent(event: SecurityEvent) -> bool:
 
 
 def _may_undo(event: SecurityEvent) -> bool:
-    """Return whether the mailbox that got the notice is still one of the account's, or can still take the account back.
+    """Return whether the mailbox that got the notice still belongs to the account, or can take it back.
 
-    Once the owner has taken the account back, a thief's mailbox is neither.
+    Once the owner has taken the account back, neither is true for a thief's mailbox.
     """
     return event.details.get("mailbox") in address_changes.reachable_addresses(event.account)
 
 
 def _factor_of(event: SecurityEvent) -> Authenticator | None:
-    """Return the very factor that the event added; recovery codes that were replaced since are others."""
+    """Return exactly the factor that the event added; recovery codes that were replaced since do not count."""
     factor: Authenticator | None = Authenticator.objects.filter(
         user=event.account_id, pk=event.details.get("factor") or 0
     ).first()

@@ -1,7 +1,7 @@
-"""Second factors whose secrets can't be read any more, because the encryption key they need is lost.
+"""Factors whose secrets can no longer be read, because their encryption key is lost.
 
-django-allauth keeps them (`Authenticator`): the secret of an authenticator app and the seed of recovery codes, both
-encrypted with KEY_ENCRYPTION_KEY. Passkeys have public keys alone, and stay.
+django-allauth stores them (`Authenticator`): the secret of an authenticator app and the seed of recovery codes, both
+encrypted with KEY_ENCRYPTION_KEY. Passkeys only have public keys, and stay.
 """
 
 from allauth.mfa.models import Authenticator
@@ -13,13 +13,13 @@ from accounts.models import Account
 from accounts.sessions import end_all_sessions
 from core.database.encryption import EncryptedColumn
 
-# Whatever allauth encrypts in `data`: of an authenticator app, of recovery codes, and of codes from another system.
+# Everything that allauth encrypts in `data`: secrets of authenticator apps, recovery codes, and migrated codes.
 COLUMN = EncryptedColumn(Authenticator, "data", ("secret", "seed", "migrated_codes"))
 Type = Authenticator.Type
 
 
 def people_with_unreadable_factors() -> list[int]:
-    """Return the keys of the accounts that have a second factor which can't be read."""
+    """Return the keys of the accounts that have a factor which can't be read."""
     lost = list(COLUMN.unreadable())
     found: set[int] = set()
     for start in range(0, len(lost), 1000):
@@ -29,11 +29,11 @@ def people_with_unreadable_factors() -> list[int]:
 
 @transaction.atomic
 def remove_unreadable_factors(account_pk: int) -> bool:
-    """Remove a person's unreadable second factors and tell them by mail; return whether their password ended with it.
+    """Remove a person's unreadable factors and notify them by mail; return whether their password ended too.
 
-    Who has no second factor left would be protected by less than they chose. So their password ends, and their sessions
-    with it: they sign in by a code that goes to their address, and choose a new password. With a passkey left, nothing
-    is weaker, and nothing else changes.
+    Without any second factor, the account would be protected by less than its owner chose. So the password is removed,
+    and all sessions end: the person signs in with a code sent to their email address, and chooses a new password. If a
+    passkey is left, protection is not weaker, and nothing else changes.
     """
     account = Account.objects.select_for_update(no_key=True).get(pk=account_pk)
     rows = list(Authenticator.objects.select_for_update().filter(user=account))
@@ -44,13 +44,13 @@ def remove_unreadable_factors(account_pk: int) -> bool:
     had_app = any(row.type == Type.TOTP for row in lost)
     Authenticator.objects.filter(pk__in=[row.pk for row in lost]).delete()
     if not left - {Type.RECOVERY_CODES}:
-        Authenticator.objects.filter(user=account).delete()  # recovery codes alone open nothing
+        Authenticator.objects.filter(user=account).delete()  # recovery codes alone are of no use
     ends_password = had_app and not left - {Type.RECOVERY_CODES}
     if ends_password:
         account.set_unusable_password()
         Account.objects.filter(pk=account.pk).update(password=account.password)
         end_all_sessions(account)
-    # The mail says more than a notice would: what ended with them, and how to go on.
+    # A separate mail explains more than a notice: what else ended, and how to go on.
     record(account, "second_factors_lost", by=By.SERVICE, tells=False)
     if account.is_active:
         outbox.queue_mail(account.email, "second_factor_lost", {"had_app": had_app, "ends_password": ends_password})

@@ -1,1 +1,1 @@
-"""Mail to people: the outbox, its delivery, and how much one address gets."""
+"""Mail to people: the outbox, its delivery, and the limits per recipient."""

@@ -23,19 +23,19 @@ from core.mail.typed_codes import as_typed, format_code, letters_of
 
 log = logging.getLogger(__name__)
 
-_WAITING_MAIL = "mail_with_code"  # in the session: the key of the mail with its newest code
-# Mail programs make links of these, and people call them.
+_WAITING_MAIL = "mail_with_code"  # session key: the primary key of the mail with the newest code
+# Mail programs turn these into links or phone numbers.
 _ADDRESS = re.compile(r"\S[.:/@\\]\S|(?:\d\D?){7}")
-_LONGEST_NAME = 40  # characters that are shown of an unverified app's name
+_LONGEST_NAME = 40  # characters of an unverified app's name that a mail shows
 
 
 def origin_context(request: HttpRequest) -> dict[str, Any]:
-    """Return what a mail says of where it was asked for: `app`, `browser`, and how long a code `lasts`.
+    """Return the mail's context about its request: `app`, `browser`, and how long a code `lasts`.
 
-    Strangers cause these mails, so none of their own words are in it: a browser is named if it is known, and of an
-    unverified app no name that is long, or an address.
+    Strangers can trigger these mails, so they contain no text of theirs: the browser is only named if it is known, and
+    the name of an unverified app is left out if it is long or contains a URL.
     """
-    apps: list[Any] = []  # none for somebody signed in: they came for something else, whatever waits in the session
+    apps: list[Any] = []  # none if the person is signed in: an app in the session is not what they are here for
     if not request.user.is_authenticated:
         apps = [app for _, app in naming_app.send(sender=None, request=request) if app]
     return {
@@ -53,15 +53,15 @@ def _as_mailed(app: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_minutes(seconds: float) -> str:
-    """Return a duration in whole minutes, never more than it is; a second that the mail itself took is not counted."""
+    """Return a duration in whole minutes, rounded down, but ignoring a second that the mail itself took."""
     minutes = int(seconds + 1) // 60
     return f"{minutes} minute{'' if minutes == 1 else 's'}" if minutes > 0 else "less than a minute"
 
 
 def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:
-    """Queue a mail with a code, or one instead; it is sent as long as the code is valid.
+    """Queue a mail with a code, or the mail that replaces it; it is sent only while the code is valid.
 
-    The mail with the code before it, of the same browser, is not sent any more.
+    An unsent mail with an earlier code for the same browser is withdrawn.
     """
     replaced = request.session.pop(_WAITING_MAIL, None)
     if replaced is not None:
@@ -69,22 +69,22 @@ def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:
     expires_at = clock.now() + timedelta(seconds=_seconds_left(request))
     try:
         row = outbox.store_mail(to, mail, expires_at=expires_at)
-    except ValidationError:  # the page says the same as for any other
-        log.info("A code can't be mailed: no mail server takes the address.")
+    except ValidationError:  # the page must show the same as for any other email address
+        log.info("A code was not mailed: mail can't be sent to this email address.")
     else:
         request.session[_WAITING_MAIL] = row.pk
 
 
 def _seconds_left(request: HttpRequest) -> float:
-    """Return how long a code that is mailed now is valid (seconds); a new code has no more time than its first one."""
+    """Return how long a code that is mailed now is valid (seconds); a new code expires with the first one."""
     began = time.time()
     if request.POST.get("action") == "resend":
         began = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY, {}).get("at", began)
     return float(settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT) - (time.time() - began)
 
 
-# A code is a MAC over the purpose, the email address and the period of time, so nothing is stored, and the code is
-# the same in every browser. People who have mails sent to somebody else's mailbox only hand its owner the code.
+# A code is a MAC over the purpose, the email address and the period of time. Nothing is stored, and the code is the
+# same in every browser. People who have mails sent to somebody else's mailbox only send its owner the code.
 
 DAY = 24 * 3600
 
@@ -96,16 +96,16 @@ def code_for(purpose: str, email: str, lasts: int, ago: int = 0, secret: str | N
 
 
 def is_right(purpose: str, email: str, lasts: int, typed: str) -> bool:
-    """Return whether it is the code of this period or of the one before: a code works for `lasts` seconds at least."""
+    """Return whether it is the code of this period or the one before, so that it is valid for at least `lasts`."""
     secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     rights = [code_for(purpose, email, lasts, ago, secret) for ago in (0, 1) for secret in secrets]
     return any(hmac.compare_digest(as_typed(right), as_typed(typed)) for right in rights)
 
 
 def send_code(request: HttpRequest, template: str, purpose: str, email: str, lasts: int) -> None:
-    """Mail the code, unless this browser had one sent a moment ago.
+    """Mail the code, unless one was just sent for this browser.
 
-    Raises RateLimited beyond the mailbox's number of these mails a day, which is apart from that of all other mails.
+    Raises RateLimited after the mailbox's daily number of these mails, which is separate from that of other mails.
     """
     if recipient_limit.seconds_to_wait(request, email):
         return

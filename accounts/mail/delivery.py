@@ -1,8 +1,8 @@
 """Sends the mails that wait in the outbox (accounts/mail/outbox.py).
 
-Each mail is sent once, however many workers try at the same time. One exception: if a process dies, or the connection
-ends, after the mail server accepted a mail and before the row says so, the mail is sent again, with the same
-Message-ID.
+Each mail is sent once, however many workers try at the same time. There is one exception: if a process dies or the
+connection ends after the mail server accepted a mail, but before the row is updated, the mail is sent again with the
+same Message-ID.
 """
 
 import contextlib
@@ -28,25 +28,25 @@ from core.telemetry import metrics
 log = logging.getLogger(__name__)
 
 BATCH = 100
-RUN_SECONDS = 45  # of one run of the periodic task, whose limits stand in accounts/tasks.py
-# A request of the embedded environment waits so long for the mail that it causes: with a password that is hashed, and
-# all else, it is answered within two seconds.
+RUN_SECONDS = 45  # of one run of the periodic task, whose limits are in accounts/tasks.py
+# The longest time that a request of the embedded environment waits for its mail. With password hashing and everything
+# else, the response then takes less than two seconds.
 INLINE_SECONDS = 1.0
-# After the mail server was found unavailable this process leaves new mails to the periodic task for so long.
+# After the mail server was unavailable, this process leaves new mails to the periodic task for this long.
 PAUSE_SECONDS = 10.0
-# SMTP errors that concern one mail only; the server accepts others.
+# SMTP errors that concern one mail only; the server accepts other mails.
 _REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
-_CLOSING = 421  # RFC 5321 4.2.3: the service ends the connection, whatever the mail
+_CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the mail
 
 _paused_until = 0.0
 
 
 class MailServerUnavailable(Exception):
-    """The mail server can't be reached, so that no other mail could be sent either."""
+    """The mail server can't be reached, so no other mail could be sent either."""
 
 
 def resume() -> None:
-    """Forget that the mail server was unavailable a moment ago."""
+    """Clear the pause after the mail server was unavailable."""
     global _paused_until
     _paused_until = 0.0
 
@@ -72,7 +72,7 @@ def _mail_server() -> Iterator[Any]:
 
 
 def send_queued(pk: int) -> bool:
-    """Send one mail if it still waits; return whether it was sent. Call it outside of a transaction."""
+    """Send one mail if it still waits; return whether it was sent. Call this outside of a transaction."""
     row = None if _is_paused() else Outbox.objects.due().filter(pk=pk).first()
     if row is None or not row.claim():
         return False
@@ -82,7 +82,7 @@ def send_queued(pk: int) -> bool:
 
 
 def send_inline(pk: int) -> None:
-    """Send one mail, and wait INLINE_SECONDS at most: what takes longer goes on without the request."""
+    """Send one mail, and wait at most INLINE_SECONDS; after that, sending continues without the request."""
     row = None if _is_paused() else Outbox.objects.due().filter(pk=pk).first()
     if row is None or not row.claim():
         return
@@ -97,7 +97,7 @@ def send_inline(pk: int) -> None:
     try:
         error = outcome.result(timeout=INLINE_SECONDS)
     except TimeoutError:
-        log.warning("Mail %d goes on without its request: the mail server is slow.", row.pk)
+        log.warning("The mail server is slow. Mail %d is sent in the background.", row.pk)
         _pause()
         outcome.add_done_callback(partial(_note_late, row, conversation))
     else:
@@ -117,7 +117,7 @@ def _note_late(row: Outbox, conversation: Thread, outcome: "Future[Exception | N
 def send_due(limit: int = BATCH) -> int:
     """Send the mails that are due, at most `limit`; return how many were sent. Safe to run concurrently.
 
-    A mail server that is down is asked once a run: the mail that found out waits for longer, the others stay due.
+    A mail server that is down is only tried once per run: the mail that failed waits for longer, the others stay due.
     """
     sent = 0
     Outbox.objects.expire()
@@ -126,7 +126,7 @@ def send_due(limit: int = BATCH) -> int:
         for row in Outbox.objects.next_due(limit):
             if time.monotonic() > until:
                 break
-            if not row.claim():  # another worker has
+            if not row.claim():  # another worker has claimed it
                 continue
             try:
                 sent += _note(row, _converse(row, server))
@@ -136,7 +136,7 @@ def send_due(limit: int = BATCH) -> int:
 
 
 def _converse(row: Outbox, server: Any) -> Exception | None:
-    """Hand a claimed mail to the mail server; return the error if it was not taken. Touches no database."""
+    """Send a claimed mail to the mail server; return the error if it was not accepted. Uses no database."""
     try:
         server.open()
         if not server.send_messages([row.message()]):
@@ -147,7 +147,7 @@ def _converse(row: Outbox, server: Any) -> Exception | None:
 
 
 def _note(row: Outbox, error: Exception | None) -> bool:
-    """Store what came of a mail; return whether it was sent. Raises MailServerUnavailable."""
+    """Store the result for a mail; return whether it was sent. Raises MailServerUnavailable."""
     if error is None:
         metrics.mail_tried("sent")
         resume()
@@ -156,29 +156,29 @@ def _note(row: Outbox, error: Exception | None) -> bool:
     if isinstance(error, _REFUSALS) and _CLOSING not in _codes(error):
         metrics.mail_tried("refused")
         _failed(row, error)
-    elif isinstance(error, OSError | SoftTimeLimitExceeded):  # SMTPException and timeouts are among them
+    elif isinstance(error, OSError | SoftTimeLimitExceeded):  # includes SMTPException and time-outs
         metrics.mail_tried("unreachable")
         _pause()
         _failed(row, error)
         raise MailServerUnavailable from error
-    else:  # a mail that can't be put together must not hold up the others
+    else:  # a mail that can't be built must not stop the others
         metrics.mail_tried("broken")
-        log.error("Mail %d can't be sent as it is.", row.pk, exc_info=error)
+        log.error("Mail %d can't be built.", row.pk, exc_info=error)
         row.note_failure(error)
     return False
 
 
 def _codes(error: Exception) -> list[int]:
-    """Return the reply codes of a refusal (RFC 5321 4.2)."""
+    """Return the SMTP reply codes of a rejection (RFC 5321 4.2)."""
     if isinstance(error, SMTPRecipientsRefused):
         return [code for code, _ in error.recipients.values()]
     return [getattr(error, "smtp_code", 0)]
 
 
 def _failed(row: Outbox, error: Exception) -> None:
-    # The server's words may hold the address; they stand in the row.
+    # The server's message may contain the email address, so it is only stored in the row.
     log.warning("Mail %d was not sent at attempt %d: %s.", row.pk, row.attempts, type(error).__name__)
-    # RFC 5321 4.2.1: after a 5xx the same should not be tried again.
+    # RFC 5321 4.2.1: after a 5xx reply, the same mail should not be sent again.
     row.note_failure(error, is_final=isinstance(error, _REFUSALS) and min(_codes(error)) >= 500)
 
 

@@ -1,4 +1,4 @@
-"""Queues mail in the transaction that causes it; accounts/mail/delivery.py sends it once that is committed."""
+"""Queues mail in the transaction that causes it; accounts/mail/delivery.py sends it after the commit."""
 
 import html
 import re
@@ -25,29 +25,30 @@ from core.mail.backends import validate_mail_address
 from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
-SOMEBODY = "[deleted account]"  # replaces the address of a deleted account in mails to others
+SOMEBODY = "[deleted account]"  # replaces the email address of a deleted account in mails to others
 _READABLE = ("subject", "body", "html", "last_error")
 
 
 def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
-    """Store a mail to one address: it is sent if the caller's transaction is committed, and only then.
+    """Store a mail to one email address: it is only sent if the caller's transaction is committed.
 
     `context` is for the template, `templates/mail/<template>.html` (accounts/mail/rendering.py). Put no secret into it.
-    Raises ValidationError for what is no address.
+    Raises ValidationError for an invalid email address.
     """
     return store_mail(to, render_mail(template, context))
 
 
 def queue_last_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
-    """Queue a mail as `queue_mail` does, to somebody whose account is gone: its row is deleted once it is sent."""
+    """Queue a mail to somebody whose account was deleted: like `queue_mail`, but the row is deleted once it is sent."""
     return store_mail(to, render_mail(template, context), is_last=True)
 
 
 def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None, is_last: bool = False) -> Outbox:
-    """Store a mail as `queue_mail` does, one that has been rendered.
+    """Store a rendered mail as `queue_mail` does.
 
-    With `expires_at` the body is encrypted and wiped once it is sent, and from then on nobody sends it. It must name
-    nobody but its recipient: `delete_mail_to` can't read it. Raises ValidationError for what is no address.
+    With `expires_at` the body is encrypted and wiped once it is sent, and the mail is not sent after that time. It must
+    not mention anybody but its recipient, because `delete_mail_to` can't read it. Raises ValidationError for an invalid
+    email address.
     """
     validate_mail_address(to)
     body, page = printable(mail.text).strip() + "\n", printable(mail.html)
@@ -76,13 +77,13 @@ def withdraw_mail(pk: int) -> bool:
 
 
 def delete_mail_to(addresses: Collection[str]) -> None:
-    """Delete mails to these addresses, waiting ones too, and take the addresses out of all mails to others.
+    """Delete mails to these email addresses, including waiting ones, and remove the addresses from mails to others.
 
-    What a mail server has taken can't be called back. Reads every mail that is kept: for deletions of accounts.
+    Mails that a mail server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
     """
     Outbox.objects.filter(to__in=addresses).delete()
     for address in addresses:
-        # In HTML as Django escapes it, and as it is once styles have been put at their elements.
+        # In HTML, as Django escapes it, and as it is after styles were inlined.
         written = {html.escape(address, quote=quote) for quote in (True, False)}
         naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
         for each in written:
@@ -102,7 +103,7 @@ def _standing_alone(address: str) -> "re.Pattern[str]":
 
 
 def _announce(pk: int) -> None:
-    """Have the mail sent by a worker; by this process where there is none (embedded environment)."""
+    """Let a worker send the mail, or this process if there is none (embedded environment)."""
     if settings.CELERY_TASK_ALWAYS_EAGER:
         delivery.send_inline(pk)
     else:

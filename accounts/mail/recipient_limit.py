@@ -33,20 +33,20 @@ def count_mail(recipient: str, known: str = "") -> None:
 
 
 def count_mail_once(request: HttpRequest, recipient: str) -> None:
-    """Count a request's mail to `recipient` once, however often this is called for it. Raises RecipientLimitReached."""
+    """Count a request's mail to `recipient` once, however often this is called. Raises RecipientLimitReached."""
     counted: set[str] = request.__dict__.setdefault("mails_counted", set())
     if recipient not in counted:
         counted.add(recipient)
         count_mail(recipient, known_browsers.find_known_browser_by_login(request, recipient))
 
 
-# Seconds between two codes that one browser has sent to an address: about as long as a mail takes.
+# Seconds between two codes that one browser has sent to an email address: about as long as a mail takes.
 PAUSE = 60
-SENT = "code_sent"  # in the session: to whom the last code went, and when
+SENT = "code_sent"  # session key: the recipient and time of the last code
 
 
 def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None) -> None:
-    """Note that a code is on its way, or what is mailed instead of one; None: it goes on with what it was for."""
+    """Store that a code (or the mail that replaces it) was sent; `signing_up=None` keeps its previous purpose."""
     before: dict[str, Any] = request.session.get(SENT, {})
     if signing_up is None:
         signing_up = before.get("to") == email.lower() and before.get("signing_up", False)
@@ -54,23 +54,23 @@ def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None 
 
 
 def interrupted_sign_up(request: HttpRequest) -> str:
-    """Return the address of a sign-up that this browser began and has not finished, "" if there is none."""
+    """Return the email address of a sign-up that this browser began and has not finished, "" if there is none."""
     sent: dict[str, Any] = request.session.get(SENT, {})
     return sent["to"] if sent.get("signing_up") and not request.user.is_authenticated else ""
 
 
 def seconds_to_wait(request: HttpRequest, email: str) -> int:
-    """Return how long this browser waits until it can have another code sent to the address (seconds)."""
+    """Return how long (seconds) this browser has to wait before another code can be sent to the email address."""
     sent: dict[str, Any] = request.session.get(SENT, {})
     if sent.get("to") != email.lower():
         return 0
-    # A clock that was set back, or another machine's, makes nobody wait longer.
+    # If the clock was set back, or another machine's clock differs, nobody waits longer.
     left: int = sent["at"] + PAUSE - clock.timestamp()
     return min(max(0, left), PAUSE)
 
 
 def resending(request: HttpRequest) -> dict[str, Any]:
-    """Context processor, for pages that show it: `code_wait`, until another code can be sent, and `interrupted`."""
+    """Context processor: `code_wait`, the seconds until another code can be sent, and `interrupted`."""
 
     def code_wait() -> dict[str, Any]:
         sent = request.session.get(SENT)

@@ -12,7 +12,7 @@ from django.template import Context
 from django.template.engine import Engine
 
 INDENT = "    "
-WIDTH = 72  # of a line, in characters; only what can't be broken is longer
+WIDTH = 72  # characters per line; only text that can't be broken is longer
 RULE = "--"
 _BLOCKS = frozenset(
     {"p", "h1", "h2", "h3", "li", "blockquote", "dt", "dd", "div", "ul", "ol", "dl", "td", "tr", "table"}
@@ -25,7 +25,7 @@ _SILENT = frozenset({"style", "head", "script"})
 
 @dataclass
 class _Block:
-    """A paragraph: its kind (a tag, or a class of _ALONE), how deep in lists it stands, and its lines."""
+    """A paragraph: its kind (a tag, or a class of _ALONE), its depth in lists, and its lines."""
 
     kind: str
     depth: int = 0
@@ -39,9 +39,9 @@ class _Reader(HTMLParser):
         self.blocks: list[_Block] = []
         self._block = _Block("p")
         self._depth = 0
-        self._silent: list[str] = []  # the open elements from the outermost one that is left out
+        self._silent: list[str] = []  # the open elements inside the outermost one that is left out
         self._in_title = False
-        self._link: tuple[str, int] | None = None  # address of the open link, and where in its line its words begin
+        self._link: tuple[str, int] | None = None  # URL of the open link, and where its text begins in the line
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":
@@ -88,7 +88,7 @@ class _Reader(HTMLParser):
         self._begin("p")
 
     def _begin(self, kind: str) -> None:
-        """End the present block and begin another one."""
+        """End the current block and begin another one."""
         lines = [line for written in self._block.lines for line in self._read(written)]
         while lines and not lines[0]:
             lines.pop(0)
@@ -100,12 +100,12 @@ class _Reader(HTMLParser):
         self._block = _Block(kind, self._depth)
 
     def _read(self, written: str) -> list[str]:
-        if self._block.kind == "blockquote":  # somebody's own lines
+        if self._block.kind == "blockquote":  # keeps the lines of its author
             return [line.rstrip() for line in written.splitlines()] or [""]
         return [" ".join(written.split())]
 
     def _name_address(self, address: str, begins: int) -> None:
-        """Write the address of a link that ends: instead of its words where it stands alone, else behind them."""
+        """Write the URL of a link that ends: instead of its text if the link stands alone, else after it."""
         line = self._block.lines[-1]
         words = " ".join(line[begins:].split())
         if self._block.kind == "link":
@@ -129,14 +129,14 @@ def read_html(html: str) -> tuple[str, str]:
 
 
 def _between(before: str, kind: str) -> str:
-    """Return what stands between two blocks: items of a list, and rows of what is a table in HTML, stand together."""
+    """Return the text between two blocks: list items and rows of an HTML table have no empty line between them."""
     if (before, kind) == ("dt", "dd"):
         return ": "
     return "\n" if before == "hr" or (before, kind) in {("li", "li"), ("dd", "dt"), ("dd", "dd")} else "\n\n"
 
 
 def _written(block: _Block, begun: str) -> str:
-    """Return a block's text; `begun` is what its first line has already."""
+    """Return a block's text; `begun` is the part of its first line that is already written."""
     if block.kind in _ALONE:
         return "\n".join(INDENT + line for line in block.lines)
     if block.kind == "blockquote":
@@ -144,7 +144,7 @@ def _written(block: _Block, begun: str) -> str:
     if block.kind == "hr":
         return RULE
     first = rest = ""
-    if block.kind == "li":  # at no depth as far to the right as a code
+    if block.kind == "li":  # not indented as far as a code
         rest = "   " * max(block.depth - 1, 0) + "  "
         first = rest[:-2] + "- "
     elif block.kind == "dd":
@@ -156,7 +156,7 @@ def _written(block: _Block, begun: str) -> str:
 
 
 def _wrapped(line: str, first: str, rest: str) -> list[str]:
-    """Return a line in lines of WIDTH, none of which is the rule above the signature."""
+    """Wrap a line to lines of WIDTH; none of them looks like the separator above the signature."""
     lines = wrap(
         line, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
@@ -164,18 +164,18 @@ def _wrapped(line: str, first: str, rest: str) -> list[str]:
 
 
 SUBJECT_LENGTH = 200
-# Mail programs that drop a mail's style sheets keep what stands at its elements. The dark scheme is a sheet of its own,
-# which base.html marks to be kept.
+# Mail programs that remove a mail's stylesheets keep inline styles. The dark scheme is a separate stylesheet, which
+# base.html marks to be kept.
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
-# Controls (category Cc) but tab and line end, surrogates (Cs), and characters that turn around what stands behind them,
-# beyond the words of whoever wrote them (UAX #9, 2.1 to 2.5).
+# Controls (category Cc) except tab and line end, surrogates (Cs), and characters that change the direction of the text
+# after them, beyond the text of their author (UAX #9, 2.1 to 2.5).
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: the HTML says the same as the text."""
+    """A mail that can be sent: HTML and text have the same content."""
 
     subject: str
     text: str
@@ -185,7 +185,7 @@ class Mail:
 def render_mail(template: str, context: dict[str, Any]) -> Mail:
     """Return the mail of `templates/mail/<template>.html`, whose title is the subject.
 
-    The template sees the context and what all mails know: `service_name`, `site` (the address of this service), and
+    The template gets the context and the variables of all mails: `service_name`, `site` (the URL of this service), and
     `support_email` and `help_url`, "" if there is none. Raises TemplateDoesNotExist.
     """
     known = {
@@ -202,9 +202,9 @@ def render_mail(template: str, context: dict[str, Any]) -> Mail:
 
 
 def printable(text: str) -> str:
-    """Drop control characters but line ends and tabs: some would end a header, others no database stores.
+    """Remove control characters except line ends and tabs: some would end a header, others can't be stored.
 
-    Drops those too that turn around the text behind them.
+    Also remove the ones that change the direction of the text after them.
     """
     return _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 

@@ -1,18 +1,18 @@
 """Samples of every mail: for the preview in the admin, and for tests (docs/mail.md#samples).
 
-Each layer registers those of its own mails.
+Each layer registers the samples of its own mails.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_DARK_ONLY = "(prefers-color-scheme: dark)"  # as templates/mail/base.html asks for it
+_DARK_ONLY = "(prefers-color-scheme: dark)"  # the media query in templates/mail/base.html
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One template's mail: its title, what causes it, who gets it, and by what each case is called, its context."""
+    """The mail of one template: its title, what causes it, who gets it, and a context for each named case."""
 
     title: str
     cause: str
@@ -34,5 +34,5 @@ def all_samples() -> dict[str, Sample]:
 
 
 def in_scheme(html: str, *, dark: bool) -> str:
-    """Return a mail's HTML as it looks where the dark scheme is asked for, or where it is not."""
+    """Return a mail's HTML as it looks with or without the dark scheme."""
     return html.replace(_DARK_ONLY, "all" if dark else "not all")
