@@ -14,7 +14,7 @@ from core.credentials import random_text
 from core.storage import images
 
 PICTURE_PIXELS = 512
-PICTURE_MAX_PIXELS = 40_000_000  # what an upload may unpack to; a phone's photo has about 12 million
+PICTURE_MAX_PIXELS = 40_000_000  # the largest decoded size; a phone's photo has about 12 million
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def profile_of(account: Account, picture_key: str) -> Profile:
 
 
 def _picture_name(account: Account) -> str | None:
-    """Return the picture's stored name, where possible without Django's file object.
+    """Return the picture's stored name, without Django's file object if possible.
 
-    That and the account refer to each other, so both would wait for the garbage collector.
+    The file object and the account refer to each other, so both would wait for the garbage collector.
     """
     stored = vars(account).get("picture")
     return stored if isinstance(stored, str) else account.picture.name
@@ -68,7 +68,7 @@ def picture_url(file_name: str | None, picture_key: str) -> str | None:
 
 
 def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
-    """Return an uploaded picture, re-encoded: square, at most 512 pixels a side, without metadata.
+    """Return an uploaded picture, re-encoded: square, at most 512 pixels per side, without metadata.
 
     Raises ValidationError for anything but a JPEG, PNG, WebP or GIF of a reasonable size.
     """

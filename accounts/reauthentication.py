@@ -25,7 +25,7 @@ from core import clock
 from core.http import hosts
 
 METHOD = "code"
-# How long a code works (seconds).
+# How long a code is valid (seconds).
 LASTS = 15 * 60
 
 
@@ -37,13 +37,13 @@ def is_only_way(user: Any) -> bool:
 
 
 def require(request: HttpRequest) -> None:
-    """Raise ReauthenticationRequired for people who can confirm only like this, and have not done so lately."""
+    """Raise ReauthenticationRequired for people who can only confirm by a mailed code, and have not done so lately."""
     if is_only_way(request.user) and not _is_confirmed(request):
         raise ReauthenticationRequired
 
 
 def email_methods(user: Any) -> list[dict[str, Any]]:
-    """Return the way to confirm, in the form of django-allauth's; empty for people who have another one."""
+    """Return this method in django-allauth's form; empty for people who have another one."""
     if not is_only_way(user):
         return []
     return [
@@ -65,7 +65,7 @@ def is_right(account: Account, code: str) -> bool:
 
 
 def note_confirmed(request: HttpRequest, account: Account) -> None:
-    """Note in the session that the person has just confirmed."""
+    """Store in the session that the person has just confirmed."""
     record_authentication(request, account, method=METHOD, reauthenticated=True)
 
 
@@ -79,22 +79,22 @@ def _purpose(account: Account) -> str:
     return f"reauthenticate {account.pk}"
 
 
-# Anyone who has a second factor confirms with one that was not added in this session; the password alone is enough
-# only for accounts without one. See docs/sign-in.md#reauthentication.
+# People with a second factor confirm with one that was not added in this session; the password alone is only enough for
+# accounts without one. See docs/sign-in.md#reauthentication.
 
 Type = Authenticator.Type
-_KNOWN = "factors_of_person"  # on the request
+_KNOWN = "factors_of_person"  # attribute of the request
 ADDED_HERE = "You added this after you signed in here, so you can't use it yet. Use another one, or sign in again."
 
 
 def second_factors_of(account: Account) -> QuerySet[Authenticator]:
-    """Return the second factors of the account; recovery codes are none."""
+    """Return the second factors of the account; recovery codes are not included."""
     found: QuerySet[Authenticator] = Authenticator.objects.filter(user=account).exclude(type=Type.RECOVERY_CODES)
     return found
 
 
 def asks_for_factor(request: HttpRequest) -> bool:
-    """Return whether the person has a second factor, and so confirms with that."""
+    """Return whether the person has a second factor, and so has to confirm with that."""
     return any(factor.type != Type.RECOVERY_CODES for factor in factors_of_person(request))
 
 
@@ -111,12 +111,12 @@ def factors_of_person(request: HttpRequest) -> list[Authenticator]:
 
 @receiver([authenticator_added, authenticator_removed, authenticator_reset])
 def forget_factors(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    """Read the factors again after this request changed them."""
+    """Make later code in this request read the factors again, because they have changed."""
     request.__dict__.pop(_KNOWN, None)
 
 
 def is_confirmed(request: HttpRequest) -> bool:
-    """Return whether the person showed enough within ACCOUNT_REAUTHENTICATION_TIMEOUT, at sign-in or since."""
+    """Return whether the person authenticated sufficiently within ACCOUNT_REAUTHENTICATION_TIMEOUT."""
     if not isinstance(request.user, Account):
         return False
     seconds = settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
@@ -132,9 +132,9 @@ def is_confirmed(request: HttpRequest) -> bool:
 
 
 def drop_password_confirmations(request: HttpRequest) -> None:
-    """Have no password that was typed before count as a confirmation, where the person has a second factor.
+    """Make earlier password confirmations invalid if the person has a second factor.
 
-    django-allauth looks for its mark on the newest record by itself, whatever the adapter says.
+    django-allauth checks for its mark on the newest record itself, whatever the adapter returns.
     """
     records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
     if asks_for_factor(request) and any(_is_password_confirmation(record) for record in records):
@@ -151,7 +151,7 @@ def _is_password_confirmation(record: dict[str, Any]) -> bool:
 
 
 def methods(request: HttpRequest, offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return which of django-allauth's methods are offered to the person, the best first."""
+    """Return the methods of django-allauth that are offered to the person, the best first."""
     if not asks_for_factor(request):
         return offered
     types = {factor.type for factor in _usable(request)}
@@ -163,7 +163,7 @@ def methods(request: HttpRequest, offered: list[dict[str, Any]]) -> list[dict[st
 
 
 def url(request: HttpRequest, following: str) -> str:
-    """Return the page on which the person confirms that it is them, and that leads on to `following`."""
+    """Return the URL of the page on which the person confirms, and which continues to `following`."""
     [first, *_] = get_adapter().get_reauthentication_methods(request.user) or [{"url": reverse("account_login")}]
     return f"{first['url']}?{urlencode({REDIRECT_FIELD_NAME: following})}"
 

@@ -1,4 +1,4 @@
-"""Counts sign-ins of people (docs/monitoring.md#metrics)."""
+"""Receivers: sign-in metrics, and what follows from saving, deactivating and deleting accounts."""
 
 from typing import Any
 
@@ -20,18 +20,18 @@ from core.telemetry import metrics
 
 @receiver(user_logged_in)
 def count_sign_in(sender: Any, **kwargs: Any) -> None:
-    """Count a person who is signed in now, second factor included."""
+    """Count a completed sign-in, including two-step verification."""
     metrics.signed_in("succeeded")
 
 
 @receiver(user_login_failed)
 def count_failed_sign_in(sender: Any, **kwargs: Any) -> None:
-    """Count a password that was wrong, or is for nobody."""
+    """Count a wrong password, or one for an unknown account."""
     metrics.signed_in("wrong_password")
 
 
 def _sync(account_id: int) -> None:
-    """Set `email_verified` from allauth's record of the account's address."""
+    """Set `email_verified` from allauth's record of the account's email address."""
     account = Account.objects.filter(pk=account_id).first()
     if account is None:
         return
@@ -46,7 +46,7 @@ def address_saved(sender: type[EmailAddress], instance: EmailAddress, **kwargs: 
 
 @receiver([email_confirmed, email_changed])
 def address_proven(sender: Any, **kwargs: Any) -> None:
-    # allauth writes some of its changes with queryset updates, which send no save signal.
+    # allauth makes some changes with queryset updates, which send no save signal.
     address = kwargs.get("email_address") or kwargs.get("to_email_address")
     if address is not None:
         _sync(address.user_id)
@@ -54,19 +54,19 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
 
 @receiver(access_ended)
 def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
-    """End all sessions, so that none is valid again when the account is reactivated."""
+    """End all sessions, so that none is valid when the account is reactivated."""
     sessions.end_all_sessions(account)
 
 
 @receiver(pre_delete, sender=Account)
 def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """Delete the sessions of a person who is deleted; allauth's list entries are deleted by cascade."""
+    """Delete the sessions of a deleted person; the cascade deletes allauth's list entries."""
     sessions.end_all_sessions(instance)
 
 
 @receiver(access_ended)
 def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
-    """Replace the picture's addresses, so that a reactivated account gets new ones."""
+    """Replace the URLs of the picture, so that a reactivated account gets new ones."""
     pictures.rotate_picture_keys(account)
 
 
@@ -83,9 +83,9 @@ def end_invitations_of_who_goes(sender: type[Account], instance: Account, **kwar
 
 @receiver(pre_delete, sender=Account)
 def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """Remove the addresses of a deleted person from mails and from invitations that have ended.
+    """Remove the email addresses of a deleted person from mails and from invitations that have ended.
 
-    An open invitation belongs to its sender: it stays, for whoever verifies the address next.
+    An open invitation belongs to its sender: it stays, for the next person who verifies the email address.
     """
     addresses = contents.addresses_of(instance)
     outbox.delete_mail_to(addresses)

@@ -55,7 +55,7 @@ def may_administer(actor: Account, account: Account) -> bool:
 
 @transaction.atomic
 def set_roles(account: Account, roles: Iterable[str]) -> None:
-    """Set the account's roles to exactly these; without any it can't enter the admin."""
+    """Set the account's roles to exactly these; without a role it can't open the admin."""
     wanted = set(roles)
     account.groups.remove(*Group.objects.filter(name__in=ROLES))
     account.groups.add(*(Group.objects.get_or_create(name=role)[0] for role in sorted(wanted)))

@@ -1,4 +1,4 @@
-"""The security check of the account's home: what a person signs in with, and the next best step for them."""
+"""The security check on the account's home page: how a person signs in, and the best next step."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ FEW_CODES = 2
 
 @dataclass(frozen=True)
 class Step:
-    """What the person would best do next; `page` is the URL name of where."""
+    """The best next step for the person; `page` is the URL name of its page."""
 
     title: str
     why: str
@@ -51,14 +51,14 @@ _CODES = ("{count} recovery code", "{count} recovery codes")
 
 @dataclass(frozen=True)
 class SecurityCheck:
-    """What the person signs in with, in words, and the next best step; None if there is none."""
+    """The person's ways to sign in, in words, and the best next step; None if there is none."""
 
     facts: list[str]
     step: Step | None
 
 
 def check_security(account: Account) -> SecurityCheck:
-    """Return what the account is guarded by."""
+    """Return the security check of the account."""
     held, has_password = held_by(account), account.has_usable_password()
     keys, codes = held.keys, held.codes_left
     facts = [

@@ -1,4 +1,4 @@
-"""The browser sessions of a person: the list of them, and ending them."""
+"""The browser sessions of a person: listing and ending them."""
 
 import logging
 from collections.abc import Callable
@@ -46,16 +46,16 @@ def end_other_sessions(request: HttpRequest) -> None:
         _end(listed.exclude(session_key=request.session.session_key))
 
 
-def has_changed(seen: Account, account: Account) -> bool:
-    """Tell whether password or sessions of the account have changed since `seen` was read."""
-    return seen.get_session_auth_hash() != account.get_session_auth_hash()
+def has_changed(earlier: Account, account: Account) -> bool:
+    """Return whether password or sessions of the account have changed since `earlier` was read."""
+    return earlier.get_session_auth_hash() != account.get_session_auth_hash()
 
 
 def end_listed_session(listed: UserSession) -> bool:
-    """End the session of an entry of the list; return False if there was none any more, or not under this key.
+    """End the session of an entry of the list; return False if it no longer exists under this key.
 
-    The entry leads to the session, but the session's own row is what signs somebody in: without it the browser is
-    signed out at its next request, and what it is doing just now can't store a session again.
+    The session's own row is what signs somebody in: without it the browser is signed out at its next request, and a
+    request that is running now can't store the session again.
     """
     with transaction.atomic():
         ended, _ = Session.objects.filter(session_key=listed.session_key).delete()
@@ -69,7 +69,7 @@ def _end(listed: "models.QuerySet[UserSession]") -> None:
 
 
 def end_everybodys_sessions() -> int:
-    """End the sessions of all browsers, those in which nobody is signed in included; return how many there were."""
+    """End the sessions of all browsers, including those in which nobody is signed in; return how many there were."""
     ended = 0
     tables: tuple[tuple[type[models.Model], bool], ...] = ((Session, True), (UserSession, False))
     for model, counts in tables:
@@ -84,13 +84,13 @@ def _restamp(account: Account) -> None:
     Account.objects.filter(pk=account.pk).update(session_stamp=account.session_stamp)
 
 
-# The library asks the database for each session by itself, at every sign-in and on the page; here it is asked once.
+# The library would query the database for each session, at every sign-in and on the page; here it is one query.
 
 log = logging.getLogger(__name__)
 
-# When a session was last active is stored once in so many seconds.
+# The time of last activity of a session is stored at most once in this many seconds.
 SEEN_EVERY = 600
-# Sessions of which a process remembers that: what is forgotten costs a statement that changes nothing.
+# The number of sessions for which a process remembers that; a session beyond it costs an unnecessary statement.
 REMEMBERED = 50_000
 _seen: dict[str, float] = {}
 
@@ -108,11 +108,11 @@ def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
         ip=get_adapter().get_client_ip(request),
         user_agent=user_agent(request)[:longest],
     )
-    _is_due(request.session.session_key or "")  # what has just begun was seen
+    _is_due(request.session.session_key or "")  # mark the new session as active now
 
 
 def valid_sessions(account: Account) -> list[UserSession]:
-    """Return the person's valid sessions, the oldest first; entries of others are deleted."""
+    """Return the person's valid sessions, the oldest first; invalid entries are deleted."""
     listed = list(UserSession.objects.filter(user=account).order_by("created_at"))
     keys = [entry.session_key for entry in listed]
     stored = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
@@ -124,7 +124,7 @@ def valid_sessions(account: Account) -> list[UserSession]:
 
 @dataclass(frozen=True)
 class Described:
-    """A session as its page shows it."""
+    """A session in the form of its page."""
 
     pk: int
     browser: str
@@ -136,7 +136,7 @@ class Described:
 
 
 def described_sessions(account: Account, current_key: str | None) -> list[Described]:
-    """Return the person's valid sessions in words: the one that asks first, then those that were active last."""
+    """Return the person's valid sessions in words: the current one first, then by last activity."""
     rows = [
         Described(
             pk=entry.pk,
@@ -153,7 +153,7 @@ def described_sessions(account: Account, current_key: str | None) -> list[Descri
 
 
 def _is_due(session_key: str) -> bool:
-    """Return whether this process has to store that a session is active, and remember that it does."""
+    """Return whether this process should store that a session is active, and remember that it does."""
     now = clock.now().timestamp()
     if now - _seen.get(session_key, 0) < SEEN_EVERY:
         return False
@@ -164,7 +164,7 @@ def _is_due(session_key: str) -> bool:
 
 
 class LastSeenMiddleware:
-    """Keeps up when each session was last active, for pages: what programs call does not come this far."""
+    """Stores when each session was last active on a page; endpoints for programs do not reach this middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -179,13 +179,13 @@ class LastSeenMiddleware:
             )
             try:
                 stale.update(last_seen_at=now)
-            except DatabaseError as error:  # the page is not worth less without it
-                log.warning("When a session was last active can't be stored: %s", error)
+            except DatabaseError as error:  # the page is correct without it
+                log.warning("The last activity of a session can't be stored: %s", error)
         return response
 
 
 def is_session_of(session: dict[str, Any], account: Account) -> bool:
-    """Return whether the person is signed in to a session, as `django.contrib.auth.get_user` decides it."""
+    """Return whether the person is signed in to a session; the rule is that of `django.contrib.auth.get_user`."""
     held = session.get(HASH_SESSION_KEY, "")
     hashes = (account.get_session_auth_hash(), *account.get_session_auth_fallback_hash())
     return session.get(SESSION_KEY) == str(account.pk) and any(constant_time_compare(held, each) for each in hashes)

@@ -1,8 +1,8 @@
-"""Signing up once more with an address that is not proven yet.
+"""Signing up again with an email address that is not verified yet.
 
-Whoever types the code from the mail has the mailbox, and theirs is the account. So what a second sign-up says (password
-and name) waits in its browser's session, and replaces what the first one said once the code was right. Until then
-neither disturbs the other, and to strangers it looks and takes the same as for any address.
+The person who enters the code from the mail has the mailbox, so the account is theirs. The password and name of a
+second sign-up wait in its browser's session, and replace those of the first after the right code was entered. Until
+then the two sign-ups do not affect each other, and strangers see no difference to any other email address.
 """
 
 from typing import Any
@@ -15,22 +15,22 @@ SESSION_KEY = "sign_up_again"
 
 
 def find_unproven(email: str) -> Account | None:
-    """Return the account that was made for an address which nobody has proven."""
+    """Return the account with this email address, if nobody has verified it."""
     return Account.objects.filter(email=email.lower(), email_verified=False, is_active=True).first()
 
 
 def keep(request: HttpRequest, account: Account, hashed_password: str, **names: str | None) -> None:
-    """Keep the form's password and names until the code is typed. An unusable password means that a passkey follows."""
+    """Store the form's password and names until the code is entered. With a passkey, the password is unusable."""
     request.session[SESSION_KEY] = {"account": account.pk, "password": hashed_password, "names": names}
 
 
 def forget(request: HttpRequest) -> None:
-    """Forget what an earlier form of this browser said."""
+    """Delete the values of an earlier form of this browser."""
     request.session.pop(SESSION_KEY, None)
 
 
 def apply(request: HttpRequest, account: Account) -> None:
-    """Put what was kept on the account, whose address this browser has just proven; its row is locked."""
+    """Store the kept values in the account, whose email address was just verified here; its row is locked."""
     kept: dict[str, Any] = request.session.pop(SESSION_KEY, {})
     if kept.get("account") != account.pk:
         return

@@ -1,6 +1,6 @@
-"""What sign-up asks for beside address and password; allauth mixes it into its own form.
+"""The fields of sign-up besides email address and password; allauth adds them to its own form.
 
-A module of its own: allauth imports it while its forms are still being made.
+This is a separate module, because allauth imports it while it is still defining its forms.
 """
 
 from django import forms
@@ -25,12 +25,12 @@ class NamesForm(forms.Form):
     field_order = ("email", "given_name", "family_name", "password1")
 
     def names(self) -> dict[str, str | None]:
-        """Return the name as it is kept."""
+        """Return the names as they are stored."""
         family_name = self.cleaned_data["family_name"].strip() or None
         return {"given_name": self.cleaned_data["given_name"].strip(), "family_name": family_name}
 
     def signup(self, request: HttpRequest, user: Account) -> None:
-        """Put the name on the new account; allauth calls this once the account is saved."""
+        """Store the names in the new account; allauth calls this after the account was saved."""
         names = self.names()
         user.given_name, user.family_name = names["given_name"] or "", names["family_name"]
         user.save(update_fields=["given_name", "family_name"])

@@ -1,6 +1,6 @@
 """Profile sources: the database, or the operator's HTTP service (docs/sources.md); shared parts of plan sources.
 
-A source answers or raises SourceFailed. Failures are never cached, and there is no fallback value.
+A source returns a result or raises SourceFailed. Failures are never cached, and there is no fallback value.
 """
 
 import json
@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 BUDGET_SECONDS = 2.0
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_CALLS_AT_ONCE = 8  # concurrent requests of one process to one source
-# The circuit breaker opens after so many failures in a row; after a pause one call tries again.
+# The circuit breaker opens after this many failures in a row; after a pause one call tries again.
 BREAKER_FAILURES = 5
 BREAKER_PAUSE_SECONDS = 10.0
 
 
 class SourceFailed(Exception):
-    """The source did not answer in time, or its answer is invalid; the argument is for the log."""
+    """The source did not respond in time, or its response is invalid; the argument is for the log."""
 
 
 class ProfileSource(Protocol):
@@ -49,7 +49,7 @@ class DatabaseProfiles:
 
 
 class CircuitBreaker:
-    """A circuit breaker: while a source keeps failing, calls fail at once instead of after two seconds."""
+    """While a source keeps failing, calls fail immediately instead of after two seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,9 +60,9 @@ class CircuitBreaker:
         """Raise SourceFailed while the breaker is open."""
         with self._lock:
             if time.monotonic() < self._not_before:
-                raise SourceFailed("left alone after failures in a row")
+                raise SourceFailed("not called after several failures in a row")
             if self._failures >= BREAKER_FAILURES:
-                # One call tries; the others wait for what it finds.
+                # One call tries; the others fail until its result is known.
                 self._not_before = time.monotonic() + BREAKER_PAUSE_SECONDS
 
     def succeeded(self) -> None:
@@ -77,10 +77,10 @@ class CircuitBreaker:
 
 
 class HttpSource:
-    """Asks an operator's service: `POST url` with `{"email": …}`, answered by a JSON object.
+    """Calls an operator's service: `POST url` with `{"email": …}`, which returns a JSON object.
 
-    The address comes from the operator's settings alone, never from a person or an app. `SOURCE_TOKEN` is sent as a
-    Bearer credential.
+    The URL only comes from the operator's settings, never from a person or an app. `SOURCE_TOKEN` is sent as a Bearer
+    credential.
     """
 
     def __init__(self, url: str, token: str, transport: httpx.BaseTransport | None = None) -> None:
@@ -95,20 +95,20 @@ class HttpSource:
         return httpx.Client(timeout=BUDGET_SECONDS, headers=self._headers, transport=self._transport)
 
     def _in_time(self, email: str) -> dict[str, Any]:
-        """Return the answer within the total time limit; httpx's timeouts are for each network operation."""
+        """Return the response within the total time limit; httpx's time-outs apply to each network operation."""
         client = self._client
         call = self._threads.submit(self._ask, client, email)
         try:
             return call.result(timeout=BUDGET_SECONDS)
         except TimeoutError:
             call.cancel()
-            # Its thread still reads; without its connection it ends, and does not keep its place for ever.
+            # The thread is still reading; without its connection it ends, and frees its place.
             self._client = self._new_client()
             client.close()
             raise
 
     def ask(self, account: Account) -> dict[str, Any]:
-        """Return the JSON object that the service answers for this person. Raises SourceFailed."""
+        """Return the JSON object that the service returns for this person. Raises SourceFailed."""
         self._breaker.before()
         try:
             answer = self._in_time(account.email)
@@ -136,7 +136,7 @@ class HttpSource:
 
 
 class PassedOnField(StrictCharField):
-    """A text that is passed on as JSON and kept nowhere: any that JSON can say, also an empty one."""
+    """A text that is passed on as JSON and not stored: any JSON text is allowed, also an empty one."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_blank=True, **kwargs)
@@ -144,7 +144,7 @@ class PassedOnField(StrictCharField):
 
 
 class ProfileAnswer(TypedSerializer):
-    """A profile, as another service answers it (docs/sources.md)."""
+    """A profile in the response of another service (docs/sources.md)."""
 
     name = PassedOnField()
     given_name = PassedOnField()
@@ -157,12 +157,12 @@ class ProfileAnswer(TypedSerializer):
         return address
 
 
-# Made once: a serializer copies its fields as it is made.
+# Created once: a serializer copies its fields when it is created.
 _ANSWER = ProfileAnswer()
 
 
 class HttpProfiles:
-    """Profiles from PROFILE_SOURCE_URL; docs/sources.md lists the fields of its answer."""
+    """Profiles from PROFILE_SOURCE_URL; docs/sources.md lists the fields of its response."""
 
     def __init__(self, source: HttpSource) -> None:
         self._source = source
@@ -172,7 +172,7 @@ class HttpProfiles:
             answer = _ANSWER.run_validation(self._source.ask(account))
         except serializers.ValidationError as error:
             raise SourceFailed(first_error(error, "the profile")) from error
-        # The address and whether it is proven stay this service's own: it verified them.
+        # The email address and whether it is verified come from this service, which verified it.
         return Profile(account.email, account.email_verified, **answer)
 
 
@@ -185,7 +185,7 @@ _sources: _Sources | None = None
 
 
 def profile_source() -> ProfileSource:
-    """Return the source of profiles that the settings name."""
+    """Return the source of profiles in the settings."""
     global _sources
     if _sources is None:
         url = settings.PROFILE_SOURCE_URL

@@ -12,11 +12,11 @@ SUB_LENGTH = 32  # 190 random bits
 def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -> PairwiseSubject:
     """Return the subject of `account` in `sector`, creating it if there is none.
 
-    Safe when two clients ask at once: the unique constraint lets one row in, and both get that row. With
-    `reads_profile` the caller is about to let something in the sector read the profile. If nothing there may do so up
-    to now, the picture gets a new address: the former one was taken back. Call it inside that transaction.
+    Safe if two clients ask at once: the unique constraint allows one row, and both get it. With `reads_profile`, the
+    caller is about to give something in the sector access to the profile. If nothing there had access before, the
+    picture gets a new URL, because the former one was withdrawn. Call this inside that transaction.
     """
-    # Without a picture there is none to take back: the next one's address has a part of its own (`picture_version`).
+    # Without a picture there is no URL to withdraw: the next picture's URL contains its `picture_version`.
     reads_profile = reads_profile and bool(account.picture)
     subject = _find(account, sector, lock=reads_profile)
     if subject is None:
@@ -28,7 +28,7 @@ def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -
             subject = _find(account, sector, lock=reads_profile)
             if subject is None:
                 raise
-    # Of two that begin at once the second waits for the first, and keeps what that one was given.
+    # If two such calls run at once, the second waits for the first, and keeps its URL.
     if reads_profile and not pictures.is_picture_visible(account, sector):
         subject.picture_key = pictures.new_picture_key()
         subject.save(update_fields=["picture_key"])

@@ -1,4 +1,4 @@
-"""Periodic work of accounts."""
+"""Periodic tasks of accounts."""
 
 from datetime import timedelta
 
@@ -20,13 +20,13 @@ from core.tasks import periodic_task
 
 @periodic_task(60)
 def advance_subscriptions() -> int:
-    """Store subscription transitions that are due by date; return how many changed. Answers are right without it."""
+    """Store subscription transitions that are due; return how many changed. Responses are correct without this."""
     return lifecycle.apply_due_transitions()
 
 
 @periodic_task(60)
 def delete_files() -> int:
-    """Delete the files of pictures and logos that the store could not delete at once; return how many were deleted."""
+    """Delete the files that the store could not delete before; return how many were deleted."""
     return files.delete_waiting()
 
 
@@ -39,9 +39,9 @@ def clear_sessions() -> int:
     return int(gone)
 
 
-# Seconds for which a task that sends mail may run. What a mail server takes is bounded before that
-# (MAIL_DELIVERY_SECONDS for each step, RUN_SECONDS for a run); these are for what nothing else ends, such as a look-up
-# of its name. The row of a mail says whether it was sent, so its task may come again.
+# Seconds for a task that sends mail. The time for the mail server is limited before (MAIL_DELIVERY_SECONDS for each
+# step, RUN_SECONDS for a run); these limits are for everything else, such as the look-up of its name. The row of a mail
+# says whether it was sent, so its task may run again.
 _MAILING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit": 100, "time_limit": 110}
 
 
@@ -53,7 +53,7 @@ def send_mail(pk: int) -> bool:
 
 @periodic_task(10, **_MAILING)
 def send_waiting_mail() -> int:
-    """Send the mails that are due: retries, and those whose task was lost; return how many were sent."""
+    """Send the mails that are due, for retries and lost tasks; return how many were sent."""
     return delivery.send_due()
 
 
@@ -65,7 +65,7 @@ def clear_outbox() -> int:
 
 @periodic_task(3600)
 def clear_billing_events() -> int:
-    """Delete the ids of billing reports that were received more than BILLING_EVENT_DAYS ago; return how many went."""
+    """Delete the ids of billing events older than BILLING_EVENT_DAYS; return how many were deleted."""
     if not settings.BILLING_EVENT_DAYS:
         return 0
     old = clock.now() - timedelta(days=settings.BILLING_EVENT_DAYS)
@@ -74,7 +74,7 @@ def clear_billing_events() -> int:
 
 @periodic_task(3600)
 def clear_security_events() -> int:
-    """Delete what happened to accounts more than SECURITY_EVENT_DAYS ago; return how many rows went."""
+    """Delete security events older than SECURITY_EVENT_DAYS; return how many rows were deleted."""
     if not settings.SECURITY_EVENT_DAYS:
         return 0
     old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS)
@@ -84,6 +84,6 @@ def clear_security_events() -> int:
 
 @periodic_task(3600)
 def clear_address_changes() -> int:
-    """Delete changes of address that can't be taken back any more; return how many went."""
+    """Delete changes of email address that can no longer be taken back; return how many were deleted."""
     old = clock.now() - timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
     return delete_oldest(AddressChange.objects.all(), "at", old)

@@ -7,7 +7,7 @@ from django.urls import path
 from accounts.views import account, activity, billing_webhook, data_and_deletion, factors, mailbox, plan, undo
 from core.limits.forms import limited_by_address, limited_by_person
 
-# allauth's own views that are mounted as they are (devportal/urls.py).
+# allauth's own views that are mounted unchanged (devportal/urls.py).
 for view in (
     account_views.complete_password_reset,
     account_views.confirm_login_code,
@@ -25,11 +25,11 @@ urlpatterns = [
     path("account/profile", account.profile, name="account_profile"),
     path("account/address/take-back", undo.take_back, name="account_address_take_back"),
     path("account/address/taken-back", undo.taken_back, name="account_address_taken_back"),
-    # allauth's view, for whom it has a code to ask for.
+    # allauth's view, for people who have to enter a code.
     path("account/confirm-email/", account.confirm_email, name="account_email_verification_sent"),
     path("account/login/mailbox/", mailbox.prove_mailbox, name="account_mailbox_proof"),
     path("account/login/again/", factors.sign_in_again, name="account_sign_in_again"),
-    # allauth's views under its names, where the service is stricter.
+    # Replacements of allauth's views, under its names, with stricter rules.
     path("account/password/change/", factors.change_password, name="account_change_password"),
     path("account/password/set/", factors.set_password, name="account_set_password"),
     path(

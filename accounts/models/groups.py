@@ -21,7 +21,7 @@ class Family(models.Model):
 
     @property
     def called(self) -> str:
-        """What its members call it; the owner's address tells two of one name apart."""
+        """The name that members see; the owner's email address distinguishes families with the same name."""
         owner = self.owner
         return f"{owner.given_name}’s family ({owner.email})" if owner.given_name else f"The family of {owner.email}"
 
@@ -69,20 +69,20 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 
 
 class Invitation(models.Model):
-    """An address that may join one family or organization.
+    """An email address that may join one family or organization.
 
-    It holds no secret: whoever signs in with that address, once verified, may answer. There is one row per group
-    and address; inviting again opens it anew.
+    It contains no secret: people who sign in with that email address, once it is verified, may answer. There is one row
+    per group and email address; inviting again opens it again.
     """
 
     family = models.ForeignKey(Family, models.CASCADE, null=True, blank=True, related_name="invitations")
     organization = models.ForeignKey(Organization, models.CASCADE, null=True, blank=True, related_name="invitations")
-    email = models.EmailField("email address", db_index=True)  # in lower case, as accounts have theirs
+    email = models.EmailField("email address", db_index=True)  # in lower case, as in accounts
     invited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="invitations_sent"
     )
     created_at = models.DateTimeField()
-    mailed_at = models.DateTimeField()  # an address gets one mail an hour from one group
+    mailed_at = models.DateTimeField()  # a group sends at most one mail an hour to an email address
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)
     declined_at = models.DateTimeField(null=True, blank=True)
@@ -108,13 +108,13 @@ class Invitation(models.Model):
 
     @property
     def group(self) -> Family | Organization:
-        """What it invites to."""
+        """The family or organization that it invites to."""
         group = self.family or self.organization
         assert group is not None
         return group
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be accepted."""
+        """Return whether it can still be accepted."""
         answered = self.accepted_at or self.declined_at or self.withdrawn_at
         return answered is None and self.expires_at > clock.now()

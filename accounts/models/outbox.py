@@ -10,16 +10,16 @@ from django.db.models import Q
 from core import clock
 from core.database import encryption
 
-# A sender that was killed leaves its claim behind; after this time another one takes the mail. Longer than a delivery
-# takes (MAIL_DELIVERY_SECONDS to connect and as long to send), and short beside the life of a code.
+# A sender that was killed leaves its claim behind; after this time another one takes the mail. This is longer than a
+# delivery takes (MAIL_DELIVERY_SECONDS each to connect and to send), and short compared with the validity of a code.
 CLAIM = timedelta(minutes=2)
 FIRST_PAUSE = timedelta(seconds=30)  # after a failure; doubled at each further one
 LONGEST_PAUSE = timedelta(hours=1)
-CODE_PAUSE = timedelta(seconds=15)  # of a mail that expires: somebody sits and waits for it
+CODE_PAUSE = timedelta(seconds=15)  # for a mail that expires: somebody is waiting for it
 KEEP_TRYING = timedelta(days=3)
-# In a mail a code stands alone on an indented line.
+# In a mail, a code is on a separate, indented line.
 _CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
-# What a mail with a code holds once it is sent, or given up.
+# New values of a mail with a code once it is sent, or given up.
 WIPED = {"body_encrypted": "", "html_encrypted": ""}
 
 
@@ -29,7 +29,7 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
         return self.filter(sent_at=None, given_up_at=None)
 
     def unclaimed(self) -> "OutboxQuerySet":
-        """Return those that wait and that nobody is sending. A new one is: its web server's clock may be ahead."""
+        """Return the waiting mails that nobody is sending, including those of web servers whose clock is ahead."""
         return self.waiting().filter(Q(attempts=0) | Q(not_before__lte=clock.now()))
 
     def due(self) -> "OutboxQuerySet":
@@ -38,7 +38,7 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
         return self.unclaimed().filter(in_time).order_by("not_before", "pk")
 
     def next_due(self, limit: int) -> "list[Outbox]":
-        """Return the mails to be sent next: codes and what else expires before all others."""
+        """Return the mails to be sent next: codes and other mails that expire come first."""
         first = list(self.due().exclude(expires_at=None)[:limit])
         return first + list(self.due().filter(expires_at=None)[: limit - len(first)])
 
@@ -49,32 +49,33 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
 
 
 class Outbox(models.Model):
-    """One mail to one address.
+    """One mail to one email address.
 
-    A mail that expires (`expires_at`) holds a code, or is one that must not be told from it: its text is encrypted, and
-    wiped once it is sent or given up. All others hold no secret: operators and backups can read them.
+    A mail that expires (`expires_at`) contains a code, or must look like one that does: its text is encrypted, and
+    wiped once it is sent or given up. All others contain no secret: operators and backups can read them.
     """
 
     to = models.EmailField()
     subject = models.CharField(max_length=200)
     body = models.TextField(blank=True)
-    html = models.TextField(blank=True, default="", editable=False)  # the same, for those who see it
+    html = models.TextField(blank=True, default="", editable=False)  # the same content as HTML
     body_encrypted = models.TextField(blank=True, default="", editable=False)
     html_encrypted = models.TextField(blank=True, default="", editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
-    # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
-    # A mail to somebody whose account is gone: the row, and the address with it, goes once it is sent or given up.
+    # A mail to somebody whose account was deleted: the row, with the email address, is deleted once it is sent or given
+    # up.
     is_last = models.BooleanField(default=False, editable=False)
+    # Fixed here, so that a mail that is sent twice after a crash can be recognized as the same.
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
-    # No worker sends it before then: another one is sending it, or it has just failed.
+    # No worker sends it before this time: another one is sending it, or it has just failed.
     not_before = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     given_up_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True)  # of the last attempt; empty while it is being sent
 
-    codes: tuple[str, ...] | list[str] = ()  # of a message that was put together
+    codes: tuple[str, ...] | list[str] = ()  # the codes in a message that was built
     objects = OutboxQuerySet.as_manager()
 
     class Meta:
@@ -86,7 +87,7 @@ class Outbox(models.Model):
                 name="outbox_waiting",
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
             ),
-            # The few that were given up, among all that are kept; a code that ran out is none of them.
+            # The few mails that were given up; this excludes mails whose code expired.
             models.Index(
                 fields=["given_up_at"],
                 name="outbox_given_up",
@@ -106,7 +107,7 @@ class Outbox(models.Model):
 
     @property
     def is_wiped(self) -> bool:
-        """Whether its text is gone, so that it can't be sent (again)."""
+        """Return whether its text was wiped, so that it can't be sent (again)."""
         return self.expires_at is not None and not self.body_encrypted
 
     def claim(self) -> bool:
@@ -125,12 +126,12 @@ class Outbox(models.Model):
         return encryption.decrypt(self.body_encrypted) if self.body_encrypted else self.body
 
     def html_text(self) -> str:
-        """Return the mail as HTML, "" if it was queued without. Raises as `text` does."""
+        """Return the mail as HTML, "" if it was queued without HTML. Raises as `text` does."""
         return encryption.decrypt(self.html_encrypted) if self.html_encrypted else self.html
 
     def message(self) -> EmailMultiAlternatives:
-        """Return the mail as it is handed to the mail server, the same at each attempt but for its date."""
-        # RFC 3834 5: answering machines leave it alone.
+        """Return the mail for the mail server, which is the same at each attempt except for its date."""
+        # RFC 3834 5: tells auto-responders not to answer.
         headers = {"Message-ID": self.message_id, "Auto-Submitted": "auto-generated"}
         text = self.text()
         self.codes = _CODE.findall(text)
@@ -140,7 +141,7 @@ class Outbox(models.Model):
         return message
 
     def note_sent(self) -> None:
-        """Mark the mail as sent; a text with a code is wiped, the last mail to somebody who left is deleted."""
+        """Mark the mail as sent; wipe a text with a code, and delete the last mail to a deleted account."""
         mine = Outbox.objects.filter(pk=self.pk)
         if self.is_last:
             mine.delete()
@@ -150,7 +151,7 @@ class Outbox(models.Model):
     def note_failure(self, error: Exception, *, is_final: bool = False) -> None:
         """Store the error and when to try again, with exponential backoff; after three days the mail is given up.
 
-        One that expires is tried every CODE_PAUSE while it is valid, and given up at once if the error `is_final`.
+        A mail that expires is tried every CODE_PAUSE while it is valid, and given up immediately if `is_final`.
         """
         now = clock.now()
         changes = {"last_error": self._words_of(error)}
@@ -168,14 +169,14 @@ class Outbox(models.Model):
         mine.update(not_before=now + pause, given_up_at=now if given_up else None, **changes)
 
     def _words_of(self, error: Exception) -> str:
-        """Return what the error says, without a code that the mail server may have repeated."""
+        """Return the text of the error, without codes that the mail server may have repeated."""
         words = " ".join(f"{type(error).__name__}: {error}".replace("\x00", "").split())
         for code in self.codes:
             words = words.replace(code, "…")
         return words[:500]
 
     def try_again(self) -> bool:
-        """Make a failed mail due now, given up or not; return False if it was sent, is being sent, or is wiped."""
+        """Make a failed mail due now, even if it was given up; return False if it is sent, being sent, or wiped."""
         failed = Outbox.objects.filter(pk=self.pk, sent_at=None).exclude(last_error="")
         left = failed.exclude(expires_at__isnull=False, body_encrypted="")
         return bool(left.update(not_before=clock.now(), given_up_at=None))

@@ -12,7 +12,7 @@ from core.credentials import digest
 
 
 class AccountManager(BaseUserManager["Account"]):
-    """Creates accounts. Addresses are stored in lower case, so that there is one account per address."""
+    """Creates accounts. Email addresses are stored in lower case, so that there is one account per address."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
         account = self.model(email=email.strip().lower(), **fields)
@@ -29,10 +29,10 @@ class AccountManager(BaseUserManager["Account"]):
 
 
 class Account(AbstractBaseUser, PermissionsMixin):
-    """A person. The primary key never leaves the service; apps know people by PairwiseSubject alone."""
+    """A person. The primary key never leaves the service; apps only know people by PairwiseSubject."""
 
     email = models.EmailField("email address", unique=True)
-    # In step with allauth's record of the primary address: see accounts/receivers.py.
+    # Synchronized with allauth's record of the primary email address: see accounts/receivers.py.
     email_verified = models.BooleanField(default=False)
     given_name = models.CharField(max_length=100, blank=True)
     family_name = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001  (null in `/v1/me`)
@@ -42,8 +42,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
     created_at = models.DateTimeField(auto_now_add=True)
     # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
-    # Closed by its owner, and to be deleted then, unless they change their mind (accounts/deletion/closing.py). It is
-    # not active either: what refuses an account that is turned off refuses this one.
+    # Set when the owner has closed the account: it is deleted at this time unless they change their mind
+    # (accounts/deletion/closing.py). It is not active either, so everything rejects it like a deactivated account.
     deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)
 
     objects: ClassVar[AccountManager] = AccountManager()
@@ -69,7 +69,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
         return f"{self.given_name} {self.family_name or ''}".strip()
 
     def get_full_name(self) -> str:
-        """The name that Django's admin shows."""
+        """Return the name that Django's admin shows."""
         return self.full_name
 
     def get_session_auth_hash(self) -> str:
@@ -77,7 +77,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
         return self._with_stamp(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        """The same for each key in SECRET_KEY_FALLBACKS."""
+        """Yield the same hash for each key in SECRET_KEY_FALLBACKS."""
         return map(self._with_stamp, super().get_session_auth_fallback_hash())
 
     def _with_stamp(self, password_hash: str) -> str:
@@ -87,14 +87,14 @@ class Account(AbstractBaseUser, PermissionsMixin):
 class PairwiseSubject(models.Model):
     """A pairwise subject identifier: the `sub` of one person in one sector (OpenID Connect Core 8.1).
 
-    Random, so neither the account nor another sector's `sub` can be derived from it. A sector is a project's
-    public id; this layer knows no projects.
+    Random, so neither the account nor another sector's `sub` can be derived from it. A sector is a project's public id;
+    this layer has no projects.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="subjects")
     sector = models.CharField(max_length=64)
     sub = models.CharField(max_length=64, unique=True)
-    # The person's picture has an address of its own in each sector, so that addresses link nobody.
+    # The URL of a person's picture is different in each sector, so that URLs don't reveal that it is the same person.
     picture_key = models.CharField(max_length=43, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

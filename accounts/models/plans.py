@@ -1,4 +1,4 @@
-"""What a subscription's add-ons are: `{name: {"quantity": n}}`."""
+"""Plans, features and entitlements, and the add-ons of subscriptions: `{name: {"quantity": n}}`."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class AddonsField(StrictDictField):
 
 
 def check_addons(value: Any) -> None:
-    """Refuse what AddonsField refuses. Raises Django's ValidationError, for forms."""
+    """Validate add-ons with AddonsField. Raises Django's ValidationError, for forms."""
     try:
         AddonsField().run_validation(value)
     except serializers.ValidationError as error:
@@ -51,7 +51,7 @@ class Plan(models.Model):
 
     plan_id = models.SlugField("id", max_length=64, unique=True)
     display_name = models.CharField(max_length=100)
-    # Of several plans that a person has, the one with the highest rank counts.
+    # If a person has several plans, the one with the highest rank counts.
     rank = models.IntegerField(default=0)
     apps = models.JSONField(default=list, blank=True, validators=[validate_apps])
     cache_max_age = models.PositiveIntegerField(
@@ -66,13 +66,13 @@ class Plan(models.Model):
 
 
 class Feature(models.Model):
-    """A feature that plans may grant; every answer lists all of them."""
+    """A feature that plans may grant; every response lists all features."""
 
     name = models.CharField(max_length=100, unique=True)
-    # What people call it; without one the name itself is put into words.
+    # The name that people see; if it is empty, it is derived from `name`.
     display_name = models.CharField(max_length=100, blank=True, default="")
     # The default unit of this feature's limits.
-    unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the answer)
+    unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the response)
 
     def __str__(self) -> str:
         return self.name
@@ -104,7 +104,7 @@ class PlanEntitlement(models.Model):
         return f"{self.feature}: {self.status}"
 
     def clean(self) -> None:
-        """Default the unit of a limit to the unit of its feature."""
+        """Use the feature's unit if a limit has none."""
         if self.limit is not None and not self.unit and self.feature_id:
             self.unit = self.feature.unit
 
@@ -112,7 +112,7 @@ class PlanEntitlement(models.Model):
 class Catalogue(models.Model):
     """The version of the catalogue, in one row: a new random value whenever a plan, feature or entitlement changes.
 
-    Random rather than counted up, so that the version of a transaction that was rolled back never comes again.
+    It is random instead of a counter, so that the version of a transaction that was rolled back never comes again.
     """
 
     version = models.CharField(max_length=32)

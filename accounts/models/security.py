@@ -9,17 +9,17 @@ from accounts.models.people import Account
 
 
 class AddressChange(models.Model):
-    """A change from one proven address to another; the code in the mail to the old one takes it back."""
+    """A change from one verified email address to another; the code in the mail to the old one takes it back."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="address_changes")
     old_email = models.EmailField()
     new_email = models.EmailField()
-    # The account's newest factor at that moment, by its key: later ones go when the change is taken back, even
-    # where the clocks of two servers differ. 0: none; None: not known, of a change that was carried over.
+    # The primary key of the account's newest factor at that time: later ones are removed when the change is taken back,
+    # even if the clocks of two servers differ. 0: none; None: unknown, because the change was migrated.
     newest_factor = models.BigIntegerField(null=True)
     code_mac = models.CharField(max_length=64)
     at = models.DateTimeField()
-    # Taken back, or made while an earlier change stood that was taken back.
+    # Set when it was taken back, or when an earlier change was.
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -33,7 +33,7 @@ class AddressChange(models.Model):
 
 
 class WrongCodes(models.Model):
-    """How many wrong codes were typed for an account since the last right one (accounts/guesses.py)."""
+    """The number of wrong codes that were entered for an account since the last right one (accounts/guesses.py)."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="wrong_codes")
     count = models.PositiveIntegerField(default=0)
@@ -44,7 +44,7 @@ class WrongCodes(models.Model):
 
 class AccountRecoveryQuerySet(models.QuerySet["AccountRecovery"]):
     def open(self) -> "AccountRecoveryQuerySet":
-        """Return those that are neither done nor stopped."""
+        """Return the recoveries that are neither done nor stopped."""
         return self.filter(ended_at=None)
 
 
@@ -58,7 +58,7 @@ class AccountRecovery(models.Model):
         LAPSED = "lapsed", "given up by the service"
 
     class Lapse(models.TextChoices):
-        """Why the service gave a recovery up: in the audit trail, and with the person's security event."""
+        """Why the service gave up a recovery: for the audit trail, and for the person's security event."""
 
         FACTOR_ADDED = (
             "factor_added",
@@ -67,15 +67,15 @@ class AccountRecovery(models.Model):
         ADDRESS_TAKEN = "address_taken", "The new email address belongs to another account."
         ACCOUNT_OFF = "account_off", "The account is turned off."
         NOTHING_LEFT = "nothing_left", "There was nothing left to remove."
-        OPERATOR_LOST_RIGHT = "operator_lost_right", "The operator who started it may no longer do so."
+        OPERATOR_LOST_RIGHT = "operator_lost_right", "The operator who started it no longer has the permission."
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="recoveries", db_index=False)
     started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
     reason = models.TextField()
-    checked = models.TextField()  # how the operator made sure who asks
-    new_email = models.EmailField(blank=True)  # where the person is reached from then on, if their mailbox is lost too
-    # When somebody else took the account over, as the operator knows it: nothing younger can stop this recovery, and
-    # nothing older is removed by it. None where the owner only lost what they sign in with.
+    checked = models.TextField()  # how the operator checked that the owner asked
+    new_email = models.EmailField(blank=True)  # the person's new email address, if they lost their mailbox too
+    # When somebody else took over the account, according to the operator: nothing newer can stop this recovery, and
+    # nothing older is removed by it. None if the owner only lost their factors.
     taken_over_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)  # null: reminded
@@ -101,7 +101,7 @@ class AccountRecovery(models.Model):
 
 
 class SecurityEvent(models.Model):
-    """A sign-in, or a change of what somebody signs in with; what each `kind` says is in accounts/activity/kinds.py."""
+    """A sign-in, or a change of how somebody signs in; accounts/activity/kinds.py has a text for each `kind`."""
 
     class By(models.TextChoices):
         PERSON = "person", "the person"
@@ -112,7 +112,7 @@ class SecurityEvent(models.Model):
     kind = models.CharField(max_length=40)
     at = models.DateTimeField()
     by = models.CharField(max_length=10, choices=By.choices, default=By.PERSON)
-    # From where, in words; empty where nobody's browser was there, and for what an operator did.
+    # Where it came from; empty for actions without a browser of the person, and for actions of operators.
     ip = models.GenericIPAddressField(null=True, blank=True)
     browser = models.CharField(max_length=80, blank=True)
     place = models.CharField(max_length=100, blank=True)

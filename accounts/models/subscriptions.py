@@ -21,7 +21,7 @@ class State(models.TextChoices):
     FREE = "free", "Free"
 
 
-# Fields of Subscription: whose it is (one of them is set), and when its states end.
+# Fields of Subscription: its holder (exactly one is set), and the ends of its states.
 HOLDERS = ("account", "family", "organization")
 DATES = ("trial_end", "period_end", "read_only_until")
 
@@ -36,8 +36,8 @@ def _exactly_one() -> Q:
 class Subscription(models.Model):
     """A plan that one holder has: a person, a family or an organization.
 
-    `state` is the last one stored. Some states end at a date: accounts.plans.lifecycle.effective_state() returns the
-    state of now.
+    `state` is the last stored one. Some states end at a date: accounts.plans.lifecycle.effective_state() returns the
+    current state.
     """
 
     account = models.OneToOneField(
@@ -60,7 +60,7 @@ class Subscription(models.Model):
             models.CheckConstraint(condition=_exactly_one(), name="a_subscription_has_one_holder"),
             models.CheckConstraint(condition=Q(state__in=State.values), name="a_subscription_has_a_known_state"),
         ]
-        # What the periodic task looks for.
+        # Used by the periodic task.
         indexes = [models.Index(fields=["state", name], name=f"subscription_{name}") for name in DATES]
 
     def __str__(self) -> str:
@@ -73,10 +73,10 @@ class Subscription(models.Model):
 
 
 class SubscriptionEvent(models.Model):
-    """One state transition of a subscription, with who or what made it. Rows are never changed."""
+    """One state transition of a subscription, and its actor. Rows are never changed."""
 
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="events")
-    # "" where the subscription began; equal where only dates, plan or add-ons changed.
+    # "" for a new subscription; the same as the new state if only dates, plan or add-ons changed.
     from_state = models.CharField(max_length=21, blank=True)
     to_state = models.CharField(max_length=21)
     at = models.DateTimeField()
@@ -92,7 +92,7 @@ class SubscriptionEvent(models.Model):
 
 
 class BillingEvent(models.Model):
-    """A report that was applied: one with the same id is not applied again."""
+    """A billing event that was applied, so that one with the same id is not applied again."""
 
     event_id = models.CharField(max_length=200, unique=True)
     digest = models.CharField(max_length=64)

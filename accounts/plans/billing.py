@@ -1,4 +1,4 @@
-"""Reports of a billing system: checking the signature, parsing, and applying each event once (docs/plans.md)."""
+"""Events of a billing system: checking the signature, parsing, and applying each event once (docs/plans.md)."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ TIMESTAMP_TOLERANCE_SECONDS = 300
 
 @dataclass(eq=False)
 class WebhookError(Exception):
-    """A report is refused: HTTP status, error code, and message."""
+    """An event is rejected: HTTP status, error code, and message."""
 
     status: int
     code: str
@@ -36,18 +36,19 @@ def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -
     `signature` is `sha256=` and the hexadecimal HMAC-SHA256 of the timestamp (seconds since 1970), a dot and the body.
     """
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
-        raise WebhookError(401, "invalid_signature", "Billing-Timestamp is missing or no number.")
+        raise WebhookError(401, "invalid_signature", "Billing-Timestamp is missing or not a number.")
     signed = timestamp.encode() + b"." + body
     expected = "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogateescape")):
-        raise WebhookError(401, "invalid_signature", "Billing-Signature does not fit this body.")
+        raise WebhookError(401, "invalid_signature", "Billing-Signature does not match this body.")
+        raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes from the current time.")
     if abs(clock.timestamp() - int(timestamp)) > TIMESTAMP_TOLERANCE_SECONDS:
         raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes away from now.")
 
 
 @dataclass(frozen=True)
 class BillingNotification:
-    """One report, read and checked for its form."""
+    """One event, parsed and validated."""
 
     event_id: str
     kind: str
@@ -58,9 +59,9 @@ class BillingNotification:
 
 
 class HolderSerializer(StrictSerializer):
-    """Whose subscription it is: one of the three."""
+    """The holder of the subscription: one of the three."""
 
-    default_error_messages = {"unknown": "is none of account, family, organization"}
+    default_error_messages = {"unknown": "must be one of account, family, organization"}
 
     account = StrictCharField(max_length=254, required=False)
     family = StrictCharField(max_length=254, required=False)
@@ -73,7 +74,7 @@ class HolderSerializer(StrictSerializer):
 
 
 class NotificationSerializer(StrictSerializer):
-    """The body of a report (docs/plans.md). What is left out stays as it is; null takes a date or the add-ons away."""
+    """The body of an event (docs/plans.md). Missing keys change nothing; null removes a date or the add-ons."""
 
     id = StrictCharField(max_length=200)
     holder = HolderSerializer()
@@ -89,11 +90,11 @@ class NotificationSerializer(StrictSerializer):
 
 
 def parse_notification(body: bytes) -> BillingNotification:
-    """Return what `body` says. Raises WebhookError, naming the key that is wrong."""
+    """Parse an event. Raises WebhookError, which names the wrong key."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise _malformed("the body: is no JSON") from error
+        raise _malformed("the body: is not valid JSON") from error
     try:
         values = NotificationSerializer().run_validation(document)
     except serializers.ValidationError as error:
@@ -110,17 +111,17 @@ def _malformed(message: str) -> WebhookError:
 
 @transaction.atomic
 def apply_notification(body: bytes) -> bool:
-    """Apply a report whose signature was checked; return False if this event was applied before.
+    """Apply an event whose signature was checked; return False if it was applied before.
 
-    Raises WebhookError, and then nothing is changed, and the same event may be sent again.
+    If it raises WebhookError, nothing is changed, and the same event may be sent again.
     """
     report = parse_notification(body)
     digest = hashlib.sha256(body).hexdigest()
-    # The unique id lets one of two that arrive at once in; the other waits for it, and finds its row.
+    # If the same event arrives twice at once, the unique id makes one wait for the other, and then find its row.
     event, is_new = BillingEvent.objects.get_or_create(event_id=report.event_id, defaults={"digest": digest})
     if not is_new:
         if event.digest != digest:
-            raise WebhookError(409, "id_reused", "An event of this id was applied before, and said something else.")
+            raise WebhookError(409, "id_reused", "An event with this id and another content was applied before.")
         return False
     try:
         event.subscription = _apply(report)
@@ -137,7 +138,7 @@ def _apply(report: BillingNotification) -> Any:
     subscription = lifecycle.lock_subscription(holder)
     if subscription is None:
         if report.state is None:
-            raise IllegalTransition("There is no subscription yet: say in which state it begins.")
+            raise IllegalTransition("There is no subscription yet. Send the state in which it begins.")
         if report.plan is None:
             raise _malformed("plan: is missing, and there is no subscription yet")
         return lifecycle.start_subscription(holder, report.state, by, **details)
@@ -163,5 +164,5 @@ def _holder(report: BillingNotification) -> Holder:
 def _plan(plan_id: str) -> Plan:
     plan = Plan.objects.filter(plan_id=plan_id).first()
     if plan is None:
-        raise WebhookError(422, "unknown_plan", "There is no plan of this id.")
+        raise WebhookError(422, "unknown_plan", "There is no plan with this id.")
     return plan

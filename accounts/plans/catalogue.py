@@ -1,7 +1,7 @@
 """The catalogue (plans, features, entitlements), cached in the process until its version changes.
 
-The read of a person's subscriptions brings the catalogue's version along; only when that is another than the kept
-one is the catalogue read again.
+The query for a person's subscriptions also returns the catalogue's version; the catalogue is only read again if that
+differs from the cached version.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Entitlement = dict[str, Any]
 
 @dataclass(frozen=True)
 class PlanSnapshot:
-    """One plan as `/v1/me/plan` shows it: with an entitlement for every feature."""
+    """One plan in the form of `/v1/me/plan`: with an entitlement for every feature."""
 
     plan_id: str
     display_name: str
@@ -33,7 +33,7 @@ class PlanSnapshot:
 
 @dataclass(frozen=True)
 class CatalogueSnapshot:
-    """The cached catalogue: all plans by primary key, the plan `free`, and what people call each feature."""
+    """The cached catalogue: all plans by primary key, the plan `free`, and the display name of each feature."""
 
     version: str
     plans: dict[int, PlanSnapshot]
@@ -65,7 +65,7 @@ def current_version() -> str:
 
 
 def current_snapshot() -> CatalogueSnapshot:
-    """Return the catalogue as it is now."""
+    """Return the current catalogue."""
     return snapshot_at(current_version()) or read_snapshot()
 
 
@@ -75,7 +75,7 @@ def bump_version() -> None:
 
 
 def read_snapshot() -> CatalogueSnapshot:
-    """Read the catalogue: until its version is the same before and after, so that no two of them are mixed."""
+    """Read the catalogue until its version is the same before and after, so that two versions are never mixed."""
     for _ in range(_ATTEMPTS):
         version = current_version()
         known = _parse(version)
@@ -115,11 +115,11 @@ def _parse(version: str) -> CatalogueSnapshot:
 
 
 def in_words(name: str) -> str:
-    """Return a name that programs use, as people would write it: "shared_notebooks" is "Shared notebooks"."""
+    """Return a display name for a name that programs use: "shared_notebooks" is "Shared notebooks"."""
     words = " ".join(name.replace("_", " ").replace("-", " ").split())
     return words[:1].upper() + words[1:]
 
 
 def whole_number(value: float | None) -> float | int | None:
-    """Return a whole number as one: 10 and not 10.0."""
+    """Return whole numbers as int: 10 and not 10.0."""
     return int(value) if value is not None and value.is_integer() else value

@@ -25,7 +25,7 @@ AnyInvitation = TypeVar("AnyInvitation", bound=Any)
 
 
 class InvitationNotFound(Exception):
-    """There is no such invitation (any more), or it is for another address."""
+    """The invitation does not exist (any more), or is for another email address."""
 
 
 class InvitationRefused(Exception):
@@ -37,7 +37,7 @@ class TooManyInvitations(InvitationRefused):
 
 
 class InvitationRow(Protocol):
-    """What the rules read of an invitation."""
+    """The fields of an invitation that the rules use."""
 
     mailed_at: datetime
 
@@ -46,17 +46,17 @@ class InvitationRow(Protocol):
 
 
 def check_places(row: InvitationRow | None, taken: int, most: int, full: str) -> None:
-    """Raise InvitationRefused, with the message `full`, if a group has no place for one more invitation.
+    """Raise InvitationRefused, with the message `full`, if a group has no place for another invitation.
 
-    `row` is the invitation that the address has already; while it is open, it holds a place. `taken` counts the members
-    and the open invitations.
+    `row` is the existing invitation for the email address; while it is open, it occupies a place. `taken` counts the
+    members and the open invitations.
     """
     if (row is None or not row.is_open) and taken >= most:
         raise InvitationRefused(f"{full} Remove a member or withdraw an invitation first.")
 
 
 def needs_mail(row: InvitationRow | None) -> bool:
-    """Return whether inviting this address, or renewing `row`, sends a mail."""
+    """Return whether inviting this email address, or renewing `row`, sends a mail."""
     return row is None or row.mailed_at <= clock.now() - MAIL_INTERVAL
 
 
@@ -67,7 +67,7 @@ def check_mail_rate(invitations: "QuerySet[Any]") -> None:
 
 
 def count_mail(address: str) -> None:
-    """Count a mail to a mailbox among those that strangers can trigger. Raises InvitationRefused."""
+    """Count a mail to a mailbox among the mails that strangers can trigger. Raises InvitationRefused."""
     try:
         recipient_limit.count_mail(address)
     except RecipientLimitReached as reached:
@@ -77,29 +77,29 @@ def count_mail(address: str) -> None:
 def lock_answerable(
     invitations: "QuerySet[AnyInvitation]", pk: int, account: Account, lock_group: Callable[[AnyInvitation], object]
 ) -> AnyInvitation:
-    """Return a person's invitation as it is once `lock_group` has locked its group. Raises InvitationNotFound."""
+    """Return a person's invitation after `lock_group` has locked its group. Raises InvitationNotFound."""
     mine = invitations.filter(pk=pk, email=account.email)
     row = mine.first() if account.email_verified else None
     if row is not None:
         lock_group(row)
-        row = mine.first()  # as it is now that nobody else decides
+        row = mine.first()  # read again under the lock
     if row is None:
         raise InvitationNotFound
     return row
 
 
-# The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
-# address, once that is proven, sees the invitation on the plan page and answers there.
+# The mail says who invites and where to answer, and opening it changes nothing. People who sign in with the invited
+# email address, once that is verified, see the invitation on the plan page and answer there.
 #
-# The rules that these share with invitations to projects stand in accounts/plans/invitations.py. Every change locks the
-# group first, so that concurrent invitations and answers see each other's results.
+# The functions above are shared with invitations to projects. Every change locks the group first, so that concurrent
+# invitations and answers see each other's results.
 #
-# An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they
-# are deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
+# An invitation ends when its sender loses the right to send it: operators when they lose the role, everyone when they
+# are deactivated or deleted. The right is checked again when the invitation is accepted.
 
 
 class Ending(StrEnum):
-    """Why an open invitation ended; in the audit trail."""
+    """Why an open invitation ended; for the audit trail."""
 
     INVITER_LOST_RIGHT = "inviter_lost_right"
     INVITER_LEFT = "inviter_left"  # their account is being deleted
@@ -126,9 +126,9 @@ def _to(group: Group) -> dict[str, Group]:
 
 @transaction.atomic
 def invite(group: Group, email: str, by: Account) -> Invitation:
-    """Invite an address, or open its invitation anew, and mail it. Raises InvitationRefused.
+    """Invite an email address, or open its invitation again, and mail it. Raises InvitationRefused.
 
-    Nothing tells whether the address has an account. Within an hour the same group mails an address once.
+    The result does not reveal whether there is an account. A group mails an email address at most once an hour.
     """
     if not by.email_verified:
         raise InvitationRefused("Confirm your own email address first, because the mail shows it.")
@@ -137,13 +137,13 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     if not _may_invite(group, by.pk):
         raise InvitationRefused("You can no longer invite people here.")
     if group.members.filter(account__email=address).exists():
-        raise InvitationRefused(f"{address} is a member already.")
+        raise InvitationRefused(f"{address} is already a member.")
     now = clock.now()
     row = Invitation.objects.filter(**_to(group), email=address).first()
     mails = needs_mail(row)
     if isinstance(group, Family):
         taken = group.members.count() + group.invitations.open().count()
-        full = f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included."
+        full = f"A family has up to {settings.FAMILY_MEMBERS} people, including invited people."
         check_places(row, taken, settings.FAMILY_MEMBERS, full)
         if mails:
             check_mail_rate(group.invitations.all())
@@ -162,7 +162,7 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
 
 
 def _mailable(email: str) -> str:
-    """Return the address as accounts have theirs. Raises InvitationRefused for one that mail can't be sent to."""
+    """Return the email address as in accounts. Raises InvitationRefused if mail can't be sent to it."""
     address = email.strip().lower()
     try:
         validate_mail_address(address)
@@ -174,7 +174,7 @@ def _mailable(email: str) -> str:
 def _mail(row: Invitation, group: Group, by: Account) -> None:
     context = {"days": settings.INVITATION_DAYS, "expires_at": row.expires_at, "email": row.email}
     if isinstance(group, Family):
-        # The proven address alone: a name is free text, and would make this a way to mail anything to anybody.
+        # Only the verified email address: a name is free text, and would allow sending any text to anyone.
         outbox.queue_mail(row.email, "family_invitation", context | {"inviter": by.email})
     else:
         outbox.queue_mail(row.email, "organization_invitation", context | {"organization": group.name})
@@ -205,7 +205,7 @@ def accept(pk: int, account: Account) -> Group:
     joins = not _is_member(group, account)
     if joins and isinstance(group, Family) and group.members.count() >= settings.FAMILY_MEMBERS:
         raise InvitationRefused(
-            f"That family is full: it has {settings.FAMILY_MEMBERS} people. Ask its owner for room."
+            f"That family is full: it has {settings.FAMILY_MEMBERS} people. Ask its owner to free a place."
         )
     row.accepted_at = clock.now()
     row.save(update_fields=["accepted_at"])
@@ -235,7 +235,7 @@ def withdraw(group: Group, pk: int, by: Account) -> Invitation:
     if row is None:
         raise InvitationNotFound
     if row.accepted_at is not None:
-        raise InvitationRefused(f"{row.email} has accepted already.")
+        raise InvitationRefused(f"{row.email} has already accepted.")
     if row.declined_at is None and row.withdrawn_at is None:
         row.withdrawn_at = clock.now()
         row.save(update_fields=["withdrawn_at"])
@@ -245,9 +245,9 @@ def withdraw(group: Group, pk: int, by: Account) -> Invitation:
 
 @transaction.atomic
 def end_of(inviter: Account, *, is_going: bool = False) -> None:
-    """End the open invitations of somebody who may not invite any more, or whose account is about to be deleted.
+    """End the open invitations of a person who may no longer invite, or whose account is about to be deleted.
 
-    The groups are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
+    The groups are not locked: an acceptance at this moment either came first, or finds the invitation ended.
     """
     sent = Invitation.objects.open().filter(invited_by=inviter).select_related("family", "organization")
     for row in sent.order_by("pk"):

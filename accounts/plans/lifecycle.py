@@ -1,4 +1,4 @@
-"""State transitions of a subscription (docs/plans.md#states): which are legal, who may make them, and their texts."""
+"""State transitions of a subscription (docs/plans.md#states): the legal ones, their actors, and their texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from core.audit import Event, report
 class StateTexts:
     """The texts of one state: `status` and `next_change` for the person who has the plan, `meaning` for developers.
 
-    `next_change` announces the change that comes by date; "" where none does.
+    `next_change` announces the next change by date; "" if there is none.
     """
 
     status: str
@@ -45,8 +45,8 @@ STATE_TEXTS: Mapping[str, StateTexts] = {
 }
 
 
-# `due_transitions` returns the transitions that are due by a moment. The reader (`effective_state`) and the periodic
-# task (`apply_due_transitions`) both use it, so that an answer never disagrees with what the task will store.
+# `due_transitions` returns the transitions that are due at a time. The reader (`effective_state`) and the periodic task
+# (`apply_due_transitions`) both use it, so that responses always agree with what the task will store.
 
 TRANSITIONS: dict[str, frozenset[str]] = {
     State.TRIAL: frozenset({State.ACTIVE, State.EXPIRED}),
@@ -72,12 +72,12 @@ Holder = Account | Family | Organization
 
 
 class IllegalTransition(Exception):
-    """The transition is not allowed from this state; the argument is a message that says which ones are."""
+    """The transition is not allowed from this state; the argument is a message that lists the allowed ones."""
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who or what makes a transition: a short name for the history, and the account, if it is a person."""
+    """The actor of a transition: a short name for the history, and the account, if it is a person."""
 
     name: str
     actor: Account | None = None
@@ -89,7 +89,7 @@ BY_TIME = Actor("time")
 
 @dataclass(frozen=True)
 class Transition:
-    """A transition that is due by date, and when."""
+    """A transition that is due by date, and its time."""
 
     to: str
     at: datetime
@@ -97,7 +97,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class EffectiveState:
-    """The state of a subscription at a moment, and when it next changes by date (None: never by itself)."""
+    """The state of a subscription at a time, and when it next changes by date (None: never)."""
 
     state: str
     read_only: bool
@@ -124,10 +124,10 @@ def due_transitions(subscription: Subscription, moment: datetime) -> list[Transi
 
 
 def effective_state(subscription: Subscription, moment: datetime) -> EffectiveState:
-    """Return the state of `subscription` at `moment`. Reads only the row it is given, and stores nothing."""
+    """Return the state of `subscription` at `moment`. Only reads the given row, and stores nothing."""
     steps = due_transitions(subscription, moment)
     state: str = steps[-1].to if steps else subscription.state
-    if state in LAPSED_STATES:  # only inside the window; beyond it the state is free
+    if state in LAPSED_STATES:  # only inside the window; after it the state is free
         return EffectiveState(state, True, subscription.read_only_until)
     next_change = getattr(subscription, _ENDS[state][0]) if state in _ENDS else None
     return EffectiveState(state, False, next_change)
@@ -164,7 +164,7 @@ def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
     """Set dates, plan and add-ons; return whether any of them changed."""
     unknown = set(details) - DETAIL_FIELDS
     if unknown:
-        raise TypeError(f"no details of a subscription: {', '.join(sorted(unknown))}")
+        raise TypeError(f"unknown details of a subscription: {', '.join(sorted(unknown))}")
     before = {name: getattr(subscription, name) for name in DETAIL_FIELDS - {"plan"}}
     if subscription.plan_id is not None:
         before["plan"] = subscription.plan
@@ -177,16 +177,15 @@ def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
 def check_transition(state: str, to: str) -> None:
     """Raise IllegalTransition unless the transition from `state` to `to` is allowed."""
     if to not in TRANSITIONS[state]:
-        allowed = ", ".join(sorted(TRANSITIONS[state])) or "nothing but a new beginning"
-        raise IllegalTransition(f"No step leads from {state} to {to}; from {state} comes {allowed}.")
+        allowed = ", ".join(sorted(TRANSITIONS[state])) or "a new subscription"
+        raise IllegalTransition(f"A subscription can't change from {state} to {to}. From {state}, allowed: {allowed}.")
 
 
 @transaction.atomic
 def transition(subscription: Subscription, to: str, by: Actor, **details: Any) -> Subscription:
     """Make a transition, with new dates, plan or add-ons if given (DETAIL_FIELDS), and return the updated row.
 
-    It has to be legal after the transitions that are due by date. Raises IllegalTransition, and then nothing is
-    changed.
+    It has to be legal after the transitions that are due by date. If it raises IllegalTransition, nothing is changed.
     """
     moment = clock.now()
     row = lock_subscription(subscription.holder)
@@ -207,7 +206,7 @@ def transition(subscription: Subscription, to: str, by: Actor, **details: Any) -
 
 @transaction.atomic
 def change_details(subscription: Subscription, by: Actor, **details: Any) -> Subscription:
-    """Change dates, plan or add-ons (DETAIL_FIELDS) without a transition, as for a renewal or another plan."""
+    """Change dates, plan or add-ons (DETAIL_FIELDS) without a transition, for example for a renewal."""
     moment = clock.now()
     row = lock_subscription(subscription.holder)
     assert row is not None
@@ -231,7 +230,7 @@ def _held_by(holder: Holder) -> dict[str, Holder]:
 def lock_subscription(holder: Holder) -> Subscription | None:
     """Return the holder's subscription, locked. The holder is locked too, so that two can't be created at once.
 
-    Inside a transaction, and before whoever needs it decides anything by what the row says.
+    Call this inside a transaction, and before any decision that depends on the row.
     """
     type(holder)._default_manager.select_for_update(no_key=True).get(pk=holder.pk)
     return Subscription.objects.select_for_update().filter(**_held_by(holder)).first()
@@ -241,12 +240,12 @@ def lock_subscription(holder: Holder) -> Subscription | None:
 def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
     """Start a subscription (Trial or Active) for a holder who has none, or whose last one has ended (`free`).
 
-    Dates and add-ons of an earlier one are forgotten. Raises IllegalTransition.
+    Dates and add-ons of an earlier one are dropped. Raises IllegalTransition.
     """
     moment = clock.now()
     row = lock_subscription(holder)
     if row is not None and effective_state(row, moment).state != State.FREE:
-        raise IllegalTransition(f"There is a subscription already, in state {effective_state(row, moment).state}.")
+        raise IllegalTransition(f"There is already a subscription, in state {effective_state(row, moment).state}.")
     if state not in INITIAL_STATES:
         raise IllegalTransition(f"A subscription begins as {' or '.join(sorted(INITIAL_STATES))}, not as {state}.")
     if row is not None:
@@ -262,7 +261,7 @@ def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **d
 
 @transaction.atomic
 def declare_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
-    """Set a subscription to any state, whatever it was: for `manage.py provision`."""
+    """Set a subscription to any state, whatever its state is: for `manage.py provision`."""
     row = lock_subscription(holder) or Subscription(**_held_by(holder))
     before, row.state = row.state, state
     if _apply(row, details | {"plan": plan}) or before != state or row.pk is None:

@@ -14,7 +14,7 @@ from core.audit import Event, report
 
 
 def report_group_event(action: str, group: Family | Organization, actor: Account | None, **details: Any) -> None:
-    """Report an audit event of a group, which is named by its key: that stays when an address or a name changes."""
+    """Report an audit event of a group, identified by its key, which stays when an email address or name changes."""
     target = f"{'family' if isinstance(group, Family) else 'organization'}:{group.pk}"
     report(Event(action, actor.pk if actor else None, target=target, details=details))
 
@@ -35,7 +35,7 @@ def get_or_create_family(owner: Account) -> Family:
 
 
 def add_member(group: Group, account: Account) -> None:
-    """Make `account` a member; one who is a member already stays one."""
+    """Make `account` a member, unless it already is one."""
     if isinstance(group, Family):
         FamilyMember.objects.get_or_create(family=group, account=account)
     else:
@@ -55,7 +55,7 @@ def set_members(group: Group, accounts: Iterable[Account]) -> None:
 
 @transaction.atomic
 def remove_member(member: FamilyMember, by: Account) -> None:
-    """Remove a member from a family; they lose its plan at once. Raises MemberNotFound."""
+    """Remove a member from a family; they lose its plan immediately. Raises MemberNotFound."""
     if member.account_id == member.family.owner_id or by.pk != member.family.owner_id:
         raise MemberNotFound
     member.delete()
@@ -64,7 +64,7 @@ def remove_member(member: FamilyMember, by: Account) -> None:
 
 @transaction.atomic
 def leave_group(group: Group, account: Account) -> None:
-    """Leave a family or an organization; its plan is lost at once.
+    """Leave a family or an organization; the person loses its plan immediately.
 
     Raises MemberNotFound, also for the owner of a family.
     """
@@ -81,7 +81,7 @@ def clear_expired_invitations() -> int:
     return Invitation.objects.filter(expires_at__lt=old).delete()[0]
 
 
-# The page has no paging: more invitations appear as these are answered.
+# The page is not paged: more invitations appear when these are answered.
 MOST_INVITATIONS = 20
 MOST_GROUPS = 50
 
@@ -114,7 +114,7 @@ class Sharing:
 
 
 def sharing(account: Account) -> Sharing | None:
-    """Return what the plan page shows of groups; None with PLAN_SOURCE_URL, since plans are kept elsewhere then."""
+    """Return the groups that the plan page shows; None with PLAN_SOURCE_URL, because plans are stored elsewhere."""
     if settings.PLAN_SOURCE_URL:
         return None
     families = list(account.family_memberships.select_related("family__owner").order_by("pk")[:MOST_GROUPS])
@@ -137,6 +137,6 @@ def _to_answer(account: Account) -> list[Invitation]:
 
 def _own(family: Family) -> OwnedFamily:
     members = family.members.select_related("account").order_by("pk")
-    # The owner comes first, whoever joined before.
+    # The owner comes first, whatever the order of joining.
     ordered = sorted(members, key=lambda member: member.account_id != family.owner_id)
     return OwnedFamily(ordered, list(family.invitations.open().order_by("pk")), settings.FAMILY_MEMBERS)

@@ -1,4 +1,4 @@
-"""The plan as a person's own page shows it: which one, through whom, and when it changes."""
+"""The plan in the form of a person's plan page: which plan, its source, and its next change."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ MOST_OTHERS = 12
 
 @dataclass(frozen=True)
 class FeatureLine:
-    """One feature: its name and what is granted, in words; `used` and `limit` where both are known."""
+    """One feature: its name and what is granted, in words; `used` and `limit` if both are known."""
 
     name: str
     words: str
@@ -38,7 +38,7 @@ class OtherPlan:
 
 @dataclass(frozen=True)
 class PlanOverview:
-    """What the plan page shows."""
+    """The contents of the plan page."""
 
     name: str
     state: str
@@ -54,7 +54,7 @@ class PlanOverview:
 
 
 def plan_overview(account: Account) -> PlanOverview:
-    """Return what the person's plan page shows. Raises accounts.sources.SourceFailed."""
+    """Return the contents of the person's plan page. Raises accounts.sources.SourceFailed."""
     if settings.PLAN_SOURCE_URL:
         answer, used = sources.plan_source().plan_and_use(account)
         return _page(answer, account, known=catalogue.current_snapshot(), used=used)
@@ -109,7 +109,7 @@ def _line(name: str, entitlement: dict[str, Any], used: float | None) -> Feature
 
 
 def _others(known: CatalogueSnapshot, plan_id: str) -> list[OtherPlan]:
-    """Return the plans that everybody may know of, but the person's own; the best one first."""
+    """Return the other plans that are shown to everyone; the best one first."""
     listed = [plan for plan in known.plans.values() if plan.is_listed and plan.plan_id != plan_id]
     return [
         OtherPlan(
@@ -167,7 +167,7 @@ def export_plans(account: Account) -> dict[str, Any]:
 
 
 def _received(account: Account) -> list[dict[str, Any]]:
-    if not account.email_verified:  # they may be somebody else's
+    if not account.email_verified:  # they may belong to somebody else
         return []
     rows = Invitation.objects.filter(email=account.email).select_related("family__owner", "organization")
     return [

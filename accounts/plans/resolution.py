@@ -1,4 +1,4 @@
-"""Resolve the one plan that counts for a person (docs/plans.md#which-plan-counts), as `/v1/me/plan` answers it."""
+"""Resolve the one plan that counts for a person (docs/plans.md#which-plan-counts), as `/v1/me/plan` returns it."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from core import clock
 from core.database.prepared_queries import PreparedQuery, RowMapper
 
 _FIELDS = ("plan_id", "state", *DATES, "addons")
-# Sources of a plan, in the order that decides between plans of one rank.
+# Sources of a plan, in the order that decides between plans of the same rank.
 PATHS = {
     "own": "subscription",
     "family": "family_memberships__family__subscription",
@@ -41,7 +41,7 @@ _READ = PreparedQuery(["email"], _of_account)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A subscription that a person may have their plan through: their own, a family's or an organization's."""
+    """A subscription that could give a person their plan: their own, a family's or an organization's."""
 
     source: str
     subscription: Subscription
@@ -49,7 +49,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class ResolvedPlan:
-    """The plan object, the subscription that it comes from (None for `free`), and its state now."""
+    """The plan object, the subscription that it comes from (None for `free`), and its current state."""
 
     answer: dict[str, Any]
     subscription: int | None = None
@@ -113,7 +113,7 @@ def choose_plan(candidates: list[Candidate], known: CatalogueSnapshot, moment: d
 
 
 def _seconds(plan: PlanSnapshot, until: datetime | None, moment: datetime) -> int:
-    """Return `cache_max_age` in seconds: never past the moment at which the answer changes by date."""
+    """Return `cache_max_age` in seconds: never beyond the time at which the plan changes by date."""
     if until is None:
         return plan.cache_max_age
     return max(0, min(plan.cache_max_age, math.floor((until - moment).total_seconds())))

@@ -34,7 +34,7 @@ class PlanSource(Protocol):
         ...
 
     def plan_and_use(self, account: Account) -> tuple[dict[str, Any], dict[str, float]]:
-        """Return the same, and how much of each feature is used, as far as the source tells. Raises SourceFailed."""
+        """Return the same, and the used amount of each feature, if the source reports it. Raises SourceFailed."""
         ...
 
 
@@ -45,11 +45,11 @@ class DatabasePlans:
         return resolution.resolve_plan(account).answer
 
     def plan_and_use(self, account: Account) -> tuple[dict[str, Any], dict[str, float]]:
-        return self.plan(account), {}  # apps count what is used, and don't tell
+        return self.plan(account), {}  # apps count usage themselves, and do not report it
 
 
 class HttpPlans:
-    """Plans from PLAN_SOURCE_URL. An invalid plan object raises SourceFailed: it never falls back to `free`."""
+    """Plans from PLAN_SOURCE_URL. An invalid plan object raises SourceFailed; there is no fallback to `free`."""
 
     def __init__(self, source: HttpSource) -> None:
         self._source = source
@@ -69,12 +69,12 @@ class EntitlementAnswer(TypedSerializer):
     status = StrictChoiceField(PlanEntitlement.Status.values)
     limit = StrictNumberField(allow_null=True, default=None)
     unit = StrictCharField(allow_null=True, allow_blank=True, default=None)
-    # For the person's own page; `/v1/me/plan` does not tell it.
+    # Only for the person's own page; `/v1/me/plan` does not return it.
     used = StrictNumberField(allow_null=True, min_value=0, default=None)
 
 
 class PlanAnswer(TypedSerializer):
-    """The plan object of `/v1/me/plan`, as another service answers it (docs/plans.md)."""
+    """The plan object of `/v1/me/plan` in the response of another service (docs/plans.md)."""
 
     plan_id = StrictCharField()
     plan_display_name = StrictCharField()
@@ -91,18 +91,18 @@ class PlanAnswer(TypedSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if (attrs["source"] == "free") != (attrs["state"] == State.FREE):
-            raise serializers.ValidationError("source and state disagree about what is free")
+            raise serializers.ValidationError("if one of source and state is free, both must be")
         if attrs["read_only"] and attrs["state"] not in LAPSED_STATES:
             raise serializers.ValidationError({"read_only": "must be false without a lapsed plan"})
         return attrs
 
 
-# Made once: a serializer copies its fields as it is made, which takes longer than a small plan.
+# Created once: a serializer copies its fields when it is created, which takes longer than a small plan.
 _ANSWER = PlanAnswer()
 
 
 def validate_plan(answer: Any) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return the plan object, and what is used of each feature; other fields are left out. Raises SourceFailed."""
+    """Return the plan object, and the used amount of each feature; other fields are ignored. Raises SourceFailed."""
     try:
         plan: dict[str, Any] = _ANSWER.run_validation(answer)
     except serializers.ValidationError as error:
@@ -115,7 +115,7 @@ _source: PlanSource | None = None
 
 
 def plan_source() -> PlanSource:
-    """Return the source of plans that the settings name."""
+    """Return the source of plans in the settings."""
     global _source
     if _source is None:
         url = settings.PLAN_SOURCE_URL

@@ -1,4 +1,4 @@
-"""The notice of a recovery that is under way, for the pages where a person looks after their account."""
+"""The notice about an open recovery, for the pages of the account's security."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.inclusion_tag("accounts/recovery_notice.html", takes_context=True)
 def recovery_notice(context: dict[str, Any]) -> dict[str, Any]:
-    """Say that second factors are about to be removed, with the way to stop it; nothing if there is no recovery."""
+    """Return the context of the notice that factors will be removed, with the way to stop it; empty without one."""
     account = context["user"]
     found = recovery.open_recovery(account) if isinstance(account, Account) else None
     may_stop = found is not None and takeovers.may_stop(found, context["request"])

@@ -39,7 +39,7 @@ PICTURE_MAX_AGE = 300  # seconds
 def profile(request: HttpRequest) -> HttpResponse:
     """/account/profile: the person's own name and photo."""
     assert isinstance(request.user, Account)
-    account = Account.objects.get(pk=request.user.pk)  # apart from the one that the page header shows
+    account = Account.objects.get(pk=request.user.pk)  # a separate object from the one in the page header
     form = ProfileForm(request.POST or None, request.FILES or None, instance=account)
     if request.method == "POST" and form.is_valid():
         try:
@@ -71,7 +71,7 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
         raise Http404
     if not pictures.is_picture_visible(subject.account, subject.sector):
         raise Http404
-    # A picture that was taken back is in no shared cache, and soon in no browser's.
+    # Private caching only, so that a withdrawn picture soon disappears from browsers.
     cache_control = f"private, max-age={PICTURE_MAX_AGE}"
     response = image_response(partial(pictures.encode_picture_for, name, picture_key), cache_control)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
@@ -86,7 +86,7 @@ MOST_EVENTS = 4
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """GET /account/: who I am, what guards my account, apps, plan, and what happened lately."""
+    """GET /account/: profile, security check, apps, plan, and recent activity."""
     account = account_of(request)
     events = SecurityEvent.objects.filter(account=account).order_by("-at", "-pk")[:MOST_EVENTS]
     context: dict[str, Any] = {
@@ -101,7 +101,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _plan(account: Account) -> dict[str, str] | None:
-    """Return the plan's name and state; None where another service would have to be asked, which may take long."""
+    """Return the plan's name and state; None if another service would have to be called, which may take long."""
     if settings.PLAN_SOURCE_URL:
         return None
     try:
@@ -113,7 +113,7 @@ def _plan(account: Account) -> dict[str, str] | None:
 
 @limited_by_address
 def confirm_email(request: HttpRequest) -> HttpResponse:
-    """/account/confirm-email/: whoever has signed in meanwhile, in another tab, goes on to what was waiting."""
+    """/account/confirm-email/: people who have signed in meanwhile, in another tab, are redirected to what waits."""
     if request.user.is_authenticated and EMAIL_VERIFICATION_CODE_SESSION_KEY not in request.session:
         return HttpResponseRedirect(reverse("resume"))
     response: HttpResponse = email_verification_sent(request)

@@ -1,4 +1,4 @@
-"""Where people see what happened to their account, and where they are signed in."""
+"""Pages of an account's security activity, and of the browsers where people are signed in."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ PAGE_SIZE = 25
 
 @dataclass(frozen=True)
 class Line:
-    """An event as the page shows it."""
+    """An event in the form of the page."""
 
     event: SecurityEvent
     says: str
@@ -63,9 +63,9 @@ def activity(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def secure(request: HttpRequest) -> HttpResponse:
-    """/account/secure/: where "this was not me" leads. A GET changes nothing; a POST ends all other sessions.
+    """/account/secure/: the target of "this was not me". A GET changes nothing; a POST ends all other sessions.
 
-    `event` names the event that was meant; for one that added a factor the page leads to its removal.
+    `event` names the event in question; if it added a factor, the page links to its removal.
     """
     meant = _meant(request)
     if not request.user.is_authenticated:
@@ -85,7 +85,7 @@ def secure(request: HttpRequest) -> HttpResponse:
 
 
 def _meant(request: HttpRequest) -> dict[str, Any]:
-    """Return what the page says about the event that the link names; empty if it names none."""
+    """Return the context about the event that the link names; empty if it names none."""
     token = request.GET.get("event", "")
     event = event_by_token(token) if token else None
     if event is None:
@@ -96,7 +96,7 @@ def _meant(request: HttpRequest) -> dict[str, Any]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def sessions(request: HttpRequest) -> HttpResponse:
-    """/account/sessions/: the list; a POST ends all others, those that are not listed included."""
+    """/account/sessions/: the list; a POST ends all others, including sessions that are not listed."""
     if request.method == "POST":
         sign_out_others(request)
         return HttpResponseRedirect(reverse("usersessions_list"))
@@ -118,12 +118,12 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if is_ended:
         messages.info(request, f"{which} is signed out.")
     else:
-        messages.info(request, f"{which} was not signed in any more. The list shows who is.")
+        messages.info(request, f"{which} was already signed out. The list shows the remaining browsers.")
     return HttpResponseRedirect(reverse("usersessions_list"))
 
 
 def sign_out_others(request: HttpRequest) -> None:
-    """End all other sessions, and say so."""
+    """End all other sessions, and show a message."""
     with transaction.atomic():
         end_other_sessions(request)
         record(account_of(request), "sessions_ended", request)

@@ -15,7 +15,7 @@ MAX_BODY_BYTES = 64 * 1024
 
 @csrf_exempt
 def billing_webhook(request: HttpRequest) -> HttpResponse:
-    """Apply a billing system's report about one subscription; its signature authenticates it."""
+    """Apply a billing system's event about one subscription; its signature authenticates it."""
     try:
         response = JsonResponse({"applied": _take(request)})
     except WebhookError as refused:
@@ -32,7 +32,7 @@ def billing_webhook(request: HttpRequest) -> HttpResponse:
 def _take(request: HttpRequest) -> bool:
     secret: str = settings.BILLING_SECRET
     if not secret:
-        raise WebhookError(404, "not_found", "Nothing reports here: no BILLING_SECRET is set.")
+        raise WebhookError(404, "not_found", "The billing webhook is off: BILLING_SECRET is not set.")
     if request.method != "POST":
         raise WebhookError(405, "method_not_allowed", "Use POST.")
     body = _body(request)
@@ -46,12 +46,12 @@ def _take(request: HttpRequest) -> bool:
 
 
 def _count_failure(request: HttpRequest) -> None:
-    """Count a report with an invalid signature, by IP address. Raises WebhookError beyond FAILURES_PER_MINUTE."""
+    """Count an event with an invalid signature by IP address. Raises WebhookError above FAILURES_PER_MINUTE."""
     try:
         check_rate("billing failures", limit_key(request), settings.FAILURES_PER_MINUTE)
     except Throttled as limited:
         raise WebhookError(
-            429, "rate_limited", "Too many reports with a wrong signature.", limited.retry_after
+            429, "rate_limited", "Too many events with an invalid signature.", limited.retry_after
         ) from limited
 
 
@@ -61,5 +61,5 @@ def _body(request: HttpRequest) -> bytes:
     except RequestDataTooBig:
         body = b" " * (MAX_BODY_BYTES + 1)
     if len(body) > MAX_BODY_BYTES:
-        raise WebhookError(413, "too_large", f"A report has at most {MAX_BODY_BYTES} bytes.")
+        raise WebhookError(413, "too_large", f"An event has at most {MAX_BODY_BYTES} bytes.")
     return body

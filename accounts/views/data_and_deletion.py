@@ -1,4 +1,4 @@
-"""Pages of leaving: one's own data as a file, deleting the account, and keeping it after all."""
+"""Pages of data export and account deletion, and of keeping a closed account."""
 
 from allauth.account.decorators import reauthentication_required
 from allauth.account.internal.flows.reauthentication import (
@@ -29,15 +29,15 @@ from core.database.encryption import Unreadable
 from core.limits.forms import limited_by_person
 from core.storage.stored_files import StoreUnavailable
 
-GOODBYE = "said_goodbye"  # in the session of a browser whose person has just left: the day of the deletion, or ""
-CONFIRMED = "confirmed"  # in the query: somebody was sent away to confirm who they are, and wants their file
+GOODBYE = "said_goodbye"  # session key after a deletion: the day on which the account is deleted, or ""
+CONFIRMED = "confirmed"  # in the query: the person has just reauthenticated, and wants the file
 
 
 @never_cache
 @login_required
 @require_safe
 def data(request: HttpRequest) -> HttpResponse:
-    """GET /account/data: the export of one's own data, and the way to the deletion of the account."""
+    """GET /account/data: the export of one's own data, and the link to account deletion."""
     export = exports.latest_of(account_of(request))
     is_ready = export is not None and export.state == "ready"
     context = {
@@ -54,7 +54,7 @@ def data(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: HttpRequest) -> HttpResponse:
-    """/account/export: a POST has an export made, for who has proven lately that it is them."""
+    """/account/export: a POST requests an export; requires recent reauthentication."""
     if request.method == "POST":
         raise_if_reauthentication_required(request, app="")
         try:
@@ -62,8 +62,8 @@ def export(request: HttpRequest) -> HttpResponse:
         except exports.TooManyExports:
             messages.warning(
                 request,
-                f"You had {settings.EXPORTS_PER_DAY} exports within a day. The newest one is below; you can ask for "
-                "another one tomorrow.",
+                f"You requested {settings.EXPORTS_PER_DAY} exports within a day. The newest one is below; you can "
+                "request another one tomorrow.",
             )
     return HttpResponseRedirect(reverse("account_data"))
 
@@ -72,7 +72,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def export_file(request: HttpRequest) -> HttpResponseBase:
-    """GET /account/export/file: the newest export, for its owner alone, who has proven lately that it is them."""
+    """GET /account/export/file: the newest export, only for its owner; requires recent reauthentication."""
     account = account_of(request)
     if is_reauthentication_required(request, app=""):
         back = f"{reverse('account_data')}?{CONFIRMED}=1"
@@ -104,14 +104,14 @@ def export_file(request: HttpRequest) -> HttpResponseBase:
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth is untyped
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest) -> HttpResponse:
-    """/account/delete: what goes and what stays, then the end; for who has proven lately that it is them."""
+    """/account/delete: explains what is deleted, and deletes the account; requires recent reauthentication."""
     account = account_of(request)
     if request.method == "POST":
         try:
             due_at = closing.ask(account, request)
         except deleting.DeletionBlocked:
-            pass  # the page says by what
-        except closing.Gone:  # by another click
+            pass  # the page shows what blocks it
+        except closing.Gone:  # deleted by another click
             logout(request)
             return HttpResponseRedirect(reverse("account_goodbye"))
         else:
@@ -130,7 +130,7 @@ def delete(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def goodbye(request: HttpRequest) -> HttpResponse:
-    """GET /account/goodbye: says that it was done, to who did it."""
+    """GET /account/goodbye: confirms the deletion to the person who requested it."""
     if request.user.is_authenticated or GOODBYE not in request.session:
         return HttpResponseRedirect(reverse(settings.LOGOUT_REDIRECT_URL))
     return render(request, "accounts/goodbye.html", {"day": request.session[GOODBYE]})
@@ -139,7 +139,7 @@ def goodbye(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def closed(request: HttpRequest) -> HttpResponse:
-    """/account/closed: who has signed in to an account that is to be deleted keeps it, or goes again."""
+    """/account/closed: people who have signed in to a closed account keep it, or leave again."""
     stage = sign_in.held_sign_in(request)
     account = stage.login.user if stage else None
     if not isinstance(account, Account):
@@ -155,6 +155,6 @@ def closed(request: HttpRequest) -> HttpResponse:
             stage.abort()
             messages.error(request, "The account has changed since you signed in. Please sign in again.")
             return HttpResponseRedirect(reverse("account_login"))
-        messages.success(request, "Your account stays. You have to sign in to your apps again.")
+        messages.success(request, "Your account will be kept. You have to sign in to your apps again.")
         return response
     return render(request, "accounts/closed.html", {"account": account})

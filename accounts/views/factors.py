@@ -46,7 +46,7 @@ from core.limits.forms import limited_by_address, limited_by_person, limited_cha
 @login_required
 @require_safe
 def first_recovery_codes(request: HttpRequest) -> HttpResponse:
-    """/account/2fa/first-codes/: the recovery codes of a new account, in the session that made it, and where to go."""
+    """/account/2fa/first-codes/: the recovery codes of a new account, in the session that created it."""
     next_url = request.session.get(first_codes.SESSION_KEY)
     if not next_url:
         return HttpResponseRedirect(reverse("mfa_index"))
@@ -60,7 +60,7 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
 def recovery(request: HttpRequest) -> HttpResponse:
     """/account/recovery/: shows a recovery that is under way; a POST stops it.
 
-    For people who are signed in, and for people who have the code of a mail about it. Opening the page changes nothing.
+    For people who are signed in, and for people who have the code from a mail about it. A GET changes nothing.
     """
     code = (request.POST if request.method == "POST" else request.GET).get("code", "")
     if not code and not request.user.is_authenticated:
@@ -87,7 +87,7 @@ def _recovery(request: HttpRequest, code: str) -> AccountRecovery | None:
 @login_required
 @require_safe
 def staff_second_factor(request: HttpRequest) -> HttpResponse:
-    """/account/2fa/staff/: leads staff to their second factor, enrolling if need be, and back into the admin."""
+    """/account/2fa/staff/: leads staff to their second factor, or to setting one up, and back to the admin."""
     wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
     if wanted and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None):
         request.session[staff.WANTED] = wanted
@@ -132,11 +132,11 @@ class RemovalMixin:
             if account is None or has_changed(seen, account):  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             factor = self.factor()
-            if not Authenticator.objects.filter(pk=factor.pk).exists():  # removed by another click
+            if not Authenticator.objects.filter(pk=factor.pk).exists():  # another click has removed it
                 return HttpResponseRedirect(reverse("mfa_index"))
             if removal.is_last_way_in(account, factor):
                 return self.render_to_response(self.get_context_data(form=form), status=409)  # type: ignore[attr-defined,no-any-return]
-            # For the receiver that records the removal: one mail says both.
+            # For the receiver that records the removal: one mail covers both.
             self.request.ends_recovery_codes = removal.ends_recovery_codes(account, factor)  # type: ignore[attr-defined]
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
         return response
@@ -158,9 +158,8 @@ class RemoveAppView(RemovalMixin, DeactivateTOTPView):  # type: ignore[misc]
         return factor
 
 
-# Each page that asks for a key keeps its challenge for its own purpose (accounts/factors/ceremonies.py). Setting up
-# the first factor ends all other sessions. Anyone with a second factor confirms with that
-# (accounts/reauthentication.py).
+# Each page that asks for a key stores its challenge for its own purpose (accounts/factors/ceremonies.py). Setting up
+# the first factor ends all other sessions. People with a second factor confirm with it (accounts/reauthentication.py).
 
 OTHERS_SIGNED_OUT = "All other browsers that were signed in to your account have been signed out."
 
@@ -188,7 +187,7 @@ class EnrolmentMixin:
                 end_other_sessions(self.request)
                 record(account, "sessions_ended", self.request)
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
-            if is_first:  # allauth says that an app was added only once it is committed
+            if is_first:  # allauth only reports an added app after the commit
                 note_first_factor(self.request, account, second_factors_of(account).get())
         if is_first:
             messages.info(self.request, OTHERS_SIGNED_OUT)
@@ -196,9 +195,9 @@ class EnrolmentMixin:
 
 
 class ValidatedFormMixin:
-    """Shows a form that was refused as it was validated.
+    """Shows a rejected form after its validation.
 
-    allauth's views of new keys make another one, whose validation would use up the challenge of the page.
+    allauth's views of new keys create another form, whose validation would use up the challenge of the page.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -227,7 +226,7 @@ class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ign
 
 @limited_by_address
 class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # type: ignore[misc]
-    """/account/2fa/webauthn/signup/: the passkey of an account that is being made."""
+    """/account/2fa/webauthn/signup/: the passkey of an account that is being created."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
@@ -246,17 +245,17 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
 @limited_challenges
 @limited_by_address
 class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
-    """/account/2fa/webauthn/login/: a passkey that signs in alone."""
+    """/account/2fa/webauthn/login/: a passkey that signs in without a password."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().get(request, *args, **kwargs)
-        if get_adapter().is_ajax(request):  # otherwise it made no challenge
+        if get_adapter().is_ajax(request):  # otherwise no challenge was created
             keep_challenge(Purpose.SIGN_IN)
         return response
 
 
 class SecondStepView(base_views.AuthenticateView):  # type: ignore[misc]
-    """/account/2fa/authenticate/: the second step of a sign-in."""
+    """/account/2fa/authenticate/: two-step verification at sign-in."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
@@ -264,7 +263,7 @@ class SecondStepView(base_views.AuthenticateView):  # type: ignore[misc]
         return context
 
 
-# --- Being asked again ---
+# --- Reauthentication ---
 
 
 class ReauthenticateKeyView(webauthn_views.ReauthenticateWebAuthnView):  # type: ignore[misc]
@@ -283,9 +282,9 @@ class ReauthenticateKeyView(webauthn_views.ReauthenticateWebAuthnView):  # type:
 
 
 class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ignore[misc]
-    """/account/reauthenticate/: enough for accounts without a second factor; others go on to that.
+    """/account/reauthenticate/: enough for accounts without a second factor; others continue with that.
 
-    The password stays a step of its own for apps that want a new sign-in with two factors.
+    The password is still a separate step for apps that require a new sign-in with two factors.
     """
 
     def _check_reauthentication_method_available(self, request: HttpRequest) -> HttpResponse | None:
@@ -299,7 +298,7 @@ class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ign
         if not asks_for_factor(self.request):
             response: HttpResponse = super().form_valid(form)
             return response
-        # Without allauth's mark `reauthenticated`: this is a step, and opens nothing alone.
+        # Without allauth's mark `reauthenticated`: this is one step, and not enough by itself.
         record_authentication(self.request, account, method="password")
         if is_reauthentication_required(self.request, app=""):
             [method, *_] = get_adapter().get_reauthentication_methods(account)
@@ -319,9 +318,9 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
 
 
 def _with_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Ask people who have a second factor for that first.
+    """Require the second factor first, for people who have one.
 
-    django-allauth's own decorator would keep the form, and so the passwords in it, in the session meanwhile.
+    django-allauth's own decorator would store the form, and so the passwords in it, in the session.
     """
 
     @functools.wraps(view)

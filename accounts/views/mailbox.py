@@ -34,7 +34,7 @@ class CodeForm(forms.Form):
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  # allauth is untyped
-    """Mails the code on request, and takes it."""
+    """Mails the code on request, and checks it."""
 
     form_class = CodeForm
     template_name = "account/reauthenticate_by_email.html"
@@ -64,7 +64,7 @@ class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  
         return context | {"sent": sent}
 
     def get_reauthentication_alternatives(self) -> list[dict[str, Any]]:
-        return []  # people who have another way never see this page
+        return []  # people who have another method never see this page
 
     def _send(self, request: HttpRequest) -> HttpResponse:
         try:
@@ -104,7 +104,7 @@ class ProofForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def prove_mailbox(request: HttpRequest) -> HttpResponse:
-    """/account/login/mailbox/: sends the code on request and takes it; then the browser goes on where it was."""
+    """/account/login/mailbox/: sends the code on request and checks it; then the browser continues where it was."""
     asked = guesses.asked_of(request)
     if asked is None:
         return HttpResponseRedirect(reverse("resume" if request.user.is_authenticated else "account_login"))

@@ -45,10 +45,10 @@ def _page(
 
 
 def _step(*, asks: bool = False) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate the view of an action of the plan page, which is done by POST.
+    """Decorate the view of an action of the plan page, which requires POST.
 
-    A GET (after reauthentication, or by an old link) is redirected to the plan page, or shows the confirmation page if
-    `asks`. InvitationRefused becomes a message on the plan page; InvitationNotFound and MemberNotFound become 404.
+    A GET (after reauthentication, or from an old link) is redirected to the plan page, or shows the confirmation page
+    if `asks`. InvitationRefused becomes a message on the plan page; InvitationNotFound and MemberNotFound become 404.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -87,12 +87,12 @@ def _name(group: Group) -> str:
 def accept(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
     """POST /account/plan/invitations/<pk>/accept: the person joins the group that invites them."""
     group = invitations.accept(pk, account)
-    return _done(request, f"You belong to {_name(group)} now, and share its plan.")
+    return _done(request, f"You now belong to {_name(group)}, and share its plan.")
 
 
 @_step()
 def decline(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
-    """POST /account/plan/invitations/<pk>/decline: the person turns an invitation down."""
+    """POST /account/plan/invitations/<pk>/decline: the person declines an invitation."""
     invitations.decline(pk, account)
     return _done(request, "You have declined the invitation.")
 
@@ -100,7 +100,7 @@ def decline(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
 @limited_by_person
 @_step()
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
-    """POST /account/plan/family/invite: the owner of a family invites an address."""
+    """POST /account/plan/family/invite: the owner of a family invites an email address."""
     family = get_object_or_404(Family, owner=account)
     form = InvitationForm(request.POST)
     status = 200
@@ -111,7 +111,7 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error("email", str(refused))
             status = 429 if isinstance(refused, TooManyInvitations) else 200
         else:
-            return _done(request, f"{row.email} is invited. A mail says where to answer.")
+            return _done(request, f"{row.email} has been invited. A mail says where to answer.")
     response = _page(request, account, form, status)
     if status == 429:
         response["Retry-After"] = str(RETRY_SECONDS)
@@ -120,9 +120,9 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
 
 @_step()
 def withdraw(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
-    """POST /account/plan/family/invitations/<pk>/withdraw: the owner of a family takes an invitation back."""
+    """POST /account/plan/family/invitations/<pk>/withdraw: the owner of a family withdraws an invitation."""
     row = invitations.withdraw(get_object_or_404(Family, owner=account), pk, account)
-    return _done(request, f"The invitation of {row.email} is withdrawn. Nobody can accept it any more.")
+    return _done(request, f"The invitation of {row.email} has been withdrawn. It can no longer be accepted.")
 
 
 @_step(asks=True)

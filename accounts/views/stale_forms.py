@@ -1,4 +1,4 @@
-"""What a form answers whose CSRF token is no longer right: mostly one in another tab, from before a sign-in."""
+"""Responses to forms with an invalid CSRF token, which are mostly in another tab and from before a sign-in."""
 
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ from accounts.models import Account
 from core.http import error_pages
 from core.limits import usage
 
-# The pages on which people sign in; a sign-in gives the browser a new token, and the other tabs' forms have the old.
+# The pages on which people sign in; a sign-in gives the browser a new token, so forms in other tabs have an old one.
 SIGN_IN_PAGES = frozenset(
     {
         "account_complete_password_reset",
@@ -29,9 +29,9 @@ SIGN_IN_PAGES = frozenset(
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Go on for who has signed in meanwhile (CSRF_FAILURE_VIEW); nothing that the form says is done.
+    """Redirect people who have signed in meanwhile (CSRF_FAILURE_VIEW); the form itself is not processed.
 
-    Whoever meant another account than the one signed in, or did not say which, is asked by a page.
+    People who may have meant another account than the one signed in are asked on a page.
     """
     match = request.resolver_match
     if match is None or match.view_name not in SIGN_IN_PAGES:

@@ -24,7 +24,7 @@ from core.limits import Rate, RateLimited, hit, undo_hit, usage
 from core.limits.forms import limited_by_address
 
 MINUTE = 60
-TAKEN_BACK = "taken_back"  # in the session of a browser that has just taken an account back
+TAKEN_BACK = "taken_back"  # session key in a browser that has just taken an account back
 
 
 class TakeBackForm(forms.Form):
@@ -47,17 +47,17 @@ class TakeBackForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def take_back(request: HttpRequest) -> HttpResponse:
-    """/account/address/take-back: a form, and what follows from it."""
+    """/account/address/take-back: the form that takes the email address back."""
     form = TakeBackForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _act(request, form):
+    if request.method == "POST" and form.is_valid() and _take_back(request, form):
         return HttpResponseRedirect(reverse("account_address_taken_back"))
     page = {"form": form, "days": settings.ADDRESS_REVERSAL_DAYS}
     return render(request, "account/take_back.html", page)
 
 
-def _act(request: HttpRequest, form: Any) -> bool:
-    """Take the address back; return False if that was refused, which the form says. Raises RateLimited."""
-    # Before it is looked at, so that guesses made at once count too.
+def _take_back(request: HttpRequest, form: Any) -> bool:
+    """Take the email address back; return False and add an error to the form if refused. Raises RateLimited."""
+    # Counted before the code is checked, so that parallel guesses count too.
     guess = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
     hit(guess, usage.address(request))
     try:
@@ -75,7 +75,7 @@ def _act(request: HttpRequest, form: Any) -> bool:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def taken_back(request: HttpRequest) -> HttpResponse:
-    """/account/address/taken-back: what has happened, and what to do now; a POST keeps an account that was closed.
+    """/account/address/taken-back: what has happened, and the next steps; a POST keeps an account that was closed.
 
     The browser that took the account back also sees what was added shortly before the change.
     """
@@ -128,7 +128,7 @@ class CodeForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def undo(request: HttpRequest) -> HttpResponse:
-    """Show what would be removed; a POST mails the code, or takes it. Opening the page changes nothing."""
+    """Show what would be removed; a POST mails the code, or checks it. Opening the page changes nothing."""
     token = (request.POST if request.method == "POST" else request.GET).get("event", "")
     event = event_by_token(token)
     if event is None or not undoing.undoable(event):
@@ -144,7 +144,7 @@ def undo(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def undone(request: HttpRequest) -> HttpResponse:
-    """GET /account/undone/: says what has happened, and what to do now."""
+    """GET /account/undone/: what has happened, and the next steps."""
     return render(request, "accounts/undone.html")
 
 
@@ -163,7 +163,7 @@ def _send(request: HttpRequest, event: SecurityEvent, token: str) -> HttpRespons
 
 
 def _undo(request: HttpRequest, event: SecurityEvent, form: Any) -> bool:
-    """Remove the factor; return False if that was refused, which the form says. Raises RateLimited."""
+    """Remove the factor; return False and add an error to the form if refused. Raises RateLimited."""
     # Counted before the code is checked, so that parallel guesses count too.
     guess = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
     hit(guess, usage.address(request))

@@ -47,7 +47,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
             expect(there.get_by_role("navigation", name="Account")).to_be_visible()  # the link alone did nothing
 
             here.get_by_role("link", name="Check the activity").click()
-            expect(here.get_by_role("heading", name="from a browser that was new here")).to_be_visible()
+            expect(here.get_by_role("heading", name="from a new browser")).to_be_visible()
             here.goto(f"{live_service.address}/account/sessions/")
             here.get_by_role("button", name="Sign out Firefox on Windows").click()
             expect(here.get_by_text("Firefox on Windows is signed out.")).to_be_visible()

@@ -106,7 +106,7 @@ def test_a_person_deletes_their_account_changes_their_mind_and_goes(
             page.goto(f"{service.address}{closed}")
             heading(page, "This account will be deleted")
         page.get_by_role("button", name="Keep the account").click()
-        expect(page.get_by_text("Your account stays.")).to_be_visible()
+        expect(page.get_by_text("Your account will be kept.")).to_be_visible()
         page.goto(f"{service.address}/account/apps/")
         heading(page, "Connected apps")
         close(page)

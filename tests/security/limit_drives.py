@@ -551,7 +551,7 @@ def guessed_credentials(world: World) -> Step:
     return lambda n, changes: get(world.path, f"op_key_{n}", changes)
 
 
-@drives("billing reports with a wrong signature")
+@drives("billing events with an invalid signature")
 def forged_reports(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Billing-Timestamp": str(n)})

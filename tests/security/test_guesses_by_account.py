@@ -184,7 +184,7 @@ def test_the_owner_is_told_once_that_the_limit_is_reached(guessed: Account, secr
     assert SecurityEvent.objects.filter(account=guessed, kind="wrong_codes").count() == 1
     notice = Outbox.objects.get(subject__contains="Too many wrong codes for your account")
     assert notice.to == guessed.email
-    assert "8 wrong codes were typed" in notice.body
+    assert "8 wrong codes in a row were entered" in notice.body
 
 
 def test_nobody_is_told_before_the_limit_is_reached(signed_in: Browser, person: Account, secret: str) -> None:

@@ -107,7 +107,7 @@ def test_every_kind_can_be_said() -> None:
         ("recovery_code_used", {"left": 1}, "One more is left"),
         ("recovery_code_used", {"left": 2}, "2 more are left"),
         ("passkey_removed", {"name": "x", "ends_codes": True}, "Your recovery codes were removed as well."),
-        ("passkey_removed", {"name": "x", "ends_codes": False}, "any more."),
+        ("passkey_removed", {"name": "x", "ends_codes": False}, "to sign in."),
         ("passkey_added", {"name": "x", "is_first": True}, "have been signed out."),
         ("passkey_added", {"name": "x"}, "from now on."),
         *(("recovery_lapsed", {"reason": lapse}, lapse.label) for lapse in AccountRecovery.Lapse),
@@ -208,7 +208,7 @@ def test_a_session_that_got_a_new_key_just_now_is_not_said_to_have_ended(person:
     row = UserSession.objects.get(session_key=there.session.session_key)
     Session.objects.filter(session_key=row.session_key).update(session_key="renewed")
     answer = here.post(f"/account/sessions/{row.pk}/end", follow=True)
-    assert "was not signed in any more. The list shows who is." in answer.content.decode()
+    assert "was already signed out. The list shows the remaining browsers." in answer.content.decode()
     assert not SecurityEvent.objects.filter(kind="session_ended").exists()
 
 

@@ -195,7 +195,7 @@ def test_it_is_kept_and_what_ended_stays_ended(app: RelyingParty, person: Accoun
     assert (account.is_active, account.deletion_due_at) == (True, None)
     assert app.refresh(tokens["refresh_token"]).status_code == 400
     assert app.call("/v1/me", tokens["access_token"]).status_code == 401
-    assert len([message for message in mail.outbox if "Your account stays" in message.subject]) == 1
+    assert len([message for message in mail.outbox if "Your account will be kept" in message.subject]) == 1
     kinds = list(SecurityEvent.objects.values_list("kind", flat=True))
     assert (kinds.count("deletion_asked"), kinds.count("deletion_cancelled")) == (1, 1)
     assert AuditEvent.objects.filter(action="account.deletion_cancelled", actor=person).exists()

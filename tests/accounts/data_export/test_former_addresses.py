@@ -77,7 +77,7 @@ def test_the_former_email_address_gets_a_mail_when_the_account_is_kept(code: str
     browser = Browser()
     browser.post("/account/login/", {"login": NEW, "password": PASSWORD})
     browser.post("/account/closed")
-    assert told("Your account stays") == sorted([NEW, OLD])
+    assert told("Your account will be kept") == sorted([NEW, OLD])
 
 
 def test_the_former_email_address_gets_a_mail_when_it_could_not_be_deleted(

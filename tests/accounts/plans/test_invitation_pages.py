@@ -76,7 +76,7 @@ def test_the_way_of_an_invitation(
     subscribe(family, pro)
     assert "No paid plan" in page(signed_in)
     with django_capture_on_commit_callbacks(execute=True):
-        assert "ada@example.com is invited" in step(as_owner, "family/invite", email="Ada@Example.com")
+        assert "ada@example.com has been invited" in step(as_owner, "family/invite", email="Ada@Example.com")
     assert [message.to for message in mail.outbox] == [["ada@example.com"]]
     assert "Invited, open until" in page(as_owner)
     row = Invitation.objects.get()
@@ -162,7 +162,7 @@ def test_refusals_stand_beside_the_field(as_owner: Browser, family: Family, pers
     for address, words in (
         ("", "This field is required"),
         ("nobody", "Enter a valid email address"),
-        ("ada@example.com", "ada@example.com is a member already"),
+        ("ada@example.com", "ada@example.com is already a member"),
     ):
         response = as_owner.post("/account/plan/family/invite", {"email": address})
         assert response.status_code == 200

@@ -216,9 +216,9 @@ def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(
 
 def test_a_member_is_told_apart_and_nobody_else_is(family: Family, owner: Account, person: Account) -> None:
     members.add_member(family, person)
-    with pytest.raises(InvitationRefused, match="is a member already"):
+    with pytest.raises(InvitationRefused, match="is already a member"):
         invitations.invite(family, "ADA@example.com", owner)
-    with pytest.raises(InvitationRefused, match="is a member already"):
+    with pytest.raises(InvitationRefused, match="is already a member"):
         invitations.invite(family, owner.email, owner)
     make_account("known@example.com")
     for address in ("known@example.com", "unknown@example.com"):

@@ -45,7 +45,7 @@ def test_an_operator_invites_and_withdraws(operator: Browser, acme: Organization
 
 
 def test_a_member_is_not_invited_again(operator: Browser, acme: Organization, person: Account) -> None:
-    assert f"{person.email} is a member already" in invite(operator, acme, person.email)
+    assert f"{person.email} is already a member" in invite(operator, acme, person.email)
     assert not Outbox.objects.exists()
 
 
