@@ -38,28 +38,28 @@ class HasScope(BasePermission):
 class CallThrottle(BaseThrottle):
     """The limits of a key, or of an app and of one person in it: counted together, in one round trip."""
 
-    verdict: RateLimitResult | None = None
+    result: RateLimitResult | None = None
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         """Count the call of a known caller; other calls have no limit here."""
         caller = request.auth
         if not isinstance(caller, Caller):
             return True
-        self.verdict = counters().take(_limits_of(caller))
-        if not self.verdict.allowed:
+        self.result = counters().take(_limits_of(caller))
+        if not self.result.allowed:
             metrics.limit_met("calls")
-        return self.verdict.allowed
+        return self.result.allowed
 
     def wait(self) -> float | None:
         """Return the seconds until the minute ends."""
-        return self.verdict.reset if self.verdict else None
+        return self.result.reset if self.result else None
 
     def set_headers(self, response: HttpResponseBase) -> None:
         """Set the headers about the tightest limit on the response to a counted call."""
-        if self.verdict:
-            response["RateLimit-Limit"] = str(self.verdict.limit)
-            response["RateLimit-Remaining"] = str(self.verdict.remaining)
-            response["RateLimit-Reset"] = str(self.verdict.reset)
+        if self.result:
+            response["RateLimit-Limit"] = str(self.result.limit)
+            response["RateLimit-Remaining"] = str(self.result.remaining)
+            response["RateLimit-Reset"] = str(self.result.reset)
 
 
 def _limits_of(caller: Caller) -> list[Limit]:

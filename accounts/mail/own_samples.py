@@ -23,23 +23,26 @@ def _recovery(new_email: str = "", taken_over_at: datetime | None = None, *, may
 
 _RECOVERIES = {
     "": _recovery(),
-    "with another address": _recovery("ada@example.org"),
+    "with another email address": _recovery("ada@example.org"),
     "after a takeover": _recovery("ada@example.org", _ASKED_AT),
-    "after a takeover, to an address that was added since": _recovery("", _ASKED_AT, may_stop=False),
+    "after a takeover, to an email address that was added since": _recovery("", _ASKED_AT, may_stop=False),
 }
-_EVERY_ADDRESS = "every proven address of the person"
+_EVERY_ADDRESS = "every confirmed email address of the person"
 
 register(
     {
         "recovery_started": Sample(
-            "Recovery: begun", "An operator begins to remove somebody's second factors", _EVERY_ADDRESS, _RECOVERIES
+            "Recovery: started",
+            "An operator starts to remove somebody's two-step verification",
+            _EVERY_ADDRESS,
+            _RECOVERIES,
         ),
         "recovery_reminder": Sample("Recovery: soon", "The removal is due within a day", _EVERY_ADDRESS, _RECOVERIES),
-        "recovery_done": Sample("Recovery: done", "The time of waiting is over", _EVERY_ADDRESS, _RECOVERIES),
+        "recovery_done": Sample("Recovery: done", "The waiting time is over", _EVERY_ADDRESS, _RECOVERIES),
         "mailbox_proof": Sample(
             "Code: after many wrong guesses",
-            "Somebody signs in to an account at which many guess",
-            "its address",
+            "Somebody signs in to an account with many wrong guesses",
+            "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "undo_code": Sample(
@@ -58,9 +61,9 @@ register(
             "Notice: please choose a new password", "An operator sends a reset", "its owner", {"": {"email": _PERSON}}
         ),
         "address_changed": Sample(
-            "Notice: address changed, with a way back",
+            "Notice: email address changed, with a way back",
             "Somebody changes the email address of their account",
-            "the old address",
+            "the old email address",
             {
                 "": {
                     "email": _PERSON,
@@ -73,24 +76,26 @@ register(
             },
         ),
         "export_ready": Sample(
-            "Leaving: data is ready",
-            "An export is made",
-            "who asked for it",
+            "Data export: ready",
+            "An export is ready",
+            "the person who requested it",
             {"": {"asked_at": _ASKED_AT, "expires_at": datetime(2030, 5, 24, 9, 41, tzinfo=UTC)}},
         ),
         "account_to_be_deleted": Sample(
-            "Instead of a code: sign-up, while leaving",
-            "Somebody signs up with the address of an account that is to be deleted",
-            "that address",
+            "Instead of a code: sign-up with a closed account",
+            "Somebody signs up with the email address of an account that will be deleted",
+            "that email address",
             {"": {"due_at": _DUE_AT}},
         ),
         "former_account_to_be_deleted": Sample(
-            "Leaving: closed, to a former address",
+            "Account deletion: closed, to a former email address",
             "Somebody closes an account whose email address was changed a few days ago",
             "former email addresses that can still take the account back",
             {"": {"email": _PERSON, "due_at": _DUE_AT}},
         ),
-        "account_deleted": Sample("Leaving: deleted", "An account is deleted for good", _EVERY_ADDRESS, {"": {}}),
+        "account_deleted": Sample(
+            "Account deletion: done", "An account is permanently deleted", _EVERY_ADDRESS, {"": {}}
+        ),
     }
 )
 
@@ -146,39 +151,42 @@ def _notices() -> dict[str, dict[str, Any]]:
 register(
     {
         "email_confirmation_signup": Sample(
-            "Code: sign-up", "Somebody signs up with an address that is new here", "that address", _CODES
+            "Code: sign-up", "Somebody signs up with a new email address", "that email address", _CODES
         ),
         "email_confirmation": Sample(
-            "Code: another address",
-            "Somebody signed in gives another address",
-            "the new address",
+            "Code: another email address",
+            "Somebody who is signed in enters another email address",
+            "the new email address",
             {"": _CODES["for no app"]},
         ),
         "password_reset_code": Sample(
-            "Code: new password", "“Forgot your password?”, with an address that has an account", "that address", _CODES
+            "Code: new password",
+            "“Forgot your password?”, with the email address of an account",
+            "that email address",
+            _CODES,
         ),
         "account_already_exists": Sample(
             "Instead of a code: sign-up",
-            "Somebody signs up with an address that has an account",
-            "that address",
+            "Somebody signs up with the email address of an account",
+            "that email address",
             _ANSWERS,
         ),
         "unknown_account": Sample(
             "Instead of a code: new password",
-            "“Forgot your password?”, with an address that has no account",
-            "that address",
+            "“Forgot your password?”, with an email address that has no account",
+            "that email address",
             _ANSWERS,
         ),
         "security_notice": Sample(
             "Notice: security activity",
-            "Something happened to an account that its owner should know",
+            "A security event of an account that its owner should know",
             "its owner",
             _notices(),
         ),
         "second_factor_lost": Sample(
-            "Notice: second factors that were lost",
-            "The command discard_unreadable removed second factors that can't be read",
-            "each of their owners",
+            "Notice: two-step verification that was lost",
+            "The command discard_unreadable removed factors that can't be read",
+            "each owner",
             {
                 "the app, and with it the password": {"had_app": True, "ends_password": True},
                 "the app, while a passkey is left": {"had_app": True, "ends_password": False},
@@ -188,13 +196,13 @@ register(
         "family_invitation": Sample(
             "Invitation: family",
             "Somebody invites to their family",
-            "who is invited",
+            "the invited person",
             {"": _INVITED | {"inviter": _PERSON}},
         ),
         "organization_invitation": Sample(
             "Invitation: organization",
             "An operator gives a seat of an organization",
-            "who is invited",
+            "the invited person",
             {"": _INVITED | {"organization": "Acme & Sons"}},
         ),
     }

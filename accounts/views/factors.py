@@ -126,10 +126,10 @@ class RemovalMixin:
         }
 
     def form_valid(self, form: Any) -> HttpResponse:
-        seen = account_of(self.request)
+        earlier = account_of(self.request)
         with transaction.atomic():
-            account = Account.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
-            if account is None or has_changed(seen, account):  # its sessions ended since this request began
+            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
+            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             factor = self.factor()
             if not Authenticator.objects.filter(pk=factor.pk).exists():  # another click has removed it
@@ -177,10 +177,10 @@ class EnrolmentMixin:
         return context | {"is_first_factor": not asks_for_factor(self.request)}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        seen = account_of(self.request)
+        earlier = account_of(self.request)
         with transaction.atomic():
-            account = Account.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
-            if account is None or has_changed(seen, account):  # its sessions ended since this request began
+            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
+            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             is_first = not second_factors_of(account).exists()
             if is_first:

@@ -155,21 +155,21 @@ class Counters:
     def take(self, limits: Sequence[Limit]) -> RateLimitResult:
         """Count a request under its limits and return the result. Never raises: without Redis it counts locally."""
         if self.shared is not None and self.breaker.may_ask():
-            verdict = self._send(self.shared.part_of(limits), limits)
-            if verdict is not None:
-                return verdict
+            result = self._send(self.shared.part_of(limits), limits)
+            if result is not None:
+                return result
         return self.local.take(limits, self._take_finished())
 
     def _send(self, part: RedisCounters, limits: Sequence[Limit]) -> RateLimitResult | None:
         """Send a batch, and count under the limits if there are any; return None without limits or without Redis."""
         batch = self._next_batch(part)
-        verdict = None
+        result = None
         try:
             if batch.part is not part and batch.finished:  # send it again to the part that did not respond
                 cast(RedisCounters, batch.part).keep(batch)
                 batch = Batch("", Finished(), part)
             if limits:
-                verdict = part.take(limits, batch.finished, batch.id)
+                result = part.take(limits, batch.finished, batch.id)
             else:
                 part.keep(batch)
         except LOST as error:
@@ -177,7 +177,7 @@ class Counters:
             self.breaker.failed(error)
         else:
             self.breaker.answered()
-        return verdict
+        return result
 
     def _next_batch(self, part: RedisCounters) -> Batch:
         """Return the batch to send: one without a response before new ones."""

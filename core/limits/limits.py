@@ -14,7 +14,7 @@ class Throttled(Exception):
 
 def check_rate(group: str, key: str, per_minute: int) -> None:
     """Count a request under `key` in `group`. Raises Throttled after `per_minute` requests in a minute."""
-    verdict = counters().take([Limit(f"{group}:{key}", per_minute)])
-    if not verdict.allowed:
+    result = counters().take([Limit(f"{group}:{key}", per_minute)])
+    if not result.allowed:
         metrics.limit_met(group)
-        raise Throttled(verdict.reset)
+        raise Throttled(result.reset)

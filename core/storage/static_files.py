@@ -24,23 +24,23 @@ _HASH_LENGTH = 12
 _HASHED = re.compile(rf"(?P<root>.+)[.-](?P<hash>[0-9a-f]{{{_HASH_LENGTH}}})(?P<suffix>\.[^./]+)")
 
 
-class _Seen(NamedTuple):
+class _CachedHash(NamedTuple):
     modified: int  # nanoseconds
     size: int
     hash: str
 
 
-_seen: dict[str, _Seen] = {}
+_hashes: dict[str, _CachedHash] = {}
 
 
 def _content_hash(path: str) -> str:
     """Return the hash of a file; it is read again when its time or size has changed."""
     stat = Path(path).stat()
-    seen = _seen.get(path)
-    if seen is None or (seen.modified, seen.size) != (stat.st_mtime_ns, stat.st_size):
+    cached = _hashes.get(path)
+    if cached is None or (cached.modified, cached.size) != (stat.st_mtime_ns, stat.st_size):
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:_HASH_LENGTH]
-        seen = _seen[path] = _Seen(stat.st_mtime_ns, stat.st_size, digest)
-    return seen.hash
+        cached = _hashes[path] = _CachedHash(stat.st_mtime_ns, stat.st_size, digest)
+    return cached.hash
 
 
 def _says_its_content(name: str, path: str) -> bool:

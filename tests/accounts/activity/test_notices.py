@@ -179,7 +179,7 @@ NOTICES = (
     (remove_passkey, "passkey_removed", "A passkey has been removed", "“Old phone”"),
     (remove_key, "key_removed", "A security key has been removed", "“Blue stick”"),
     (set_up_app, "authenticator_on", "An authenticator app has been set up", "asked for at sign-in"),
-    (remove_app, "authenticator_off", "The authenticator app has been removed", "not asked for any more"),
+    (remove_app, "authenticator_off", "The authenticator app has been removed", "no longer asked for"),
     (make_codes, "recovery_codes_made", "New recovery codes have been created", "Earlier codes no"),
     (use_code, "recovery_code_used", "A recovery code of your account was used", "9 more are left."),
     (operator_does("sign-out"), "signed_out", "You have been signed out everywhere", "the Openport team"),
