@@ -41,9 +41,8 @@ def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -
     expected = "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogateescape")):
         raise WebhookError(401, "invalid_signature", "Billing-Signature does not match this body.")
-        raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes from the current time.")
     if abs(clock.timestamp() - int(timestamp)) > TIMESTAMP_TOLERANCE_SECONDS:
-        raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes away from now.")
+        raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes from the current time.")
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,8 @@ class SlotPool:
         self._waiting: set[int] = set()
         self._most_waiting = most_waiting
         self._seconds = seconds
-        # Clients of Redis and of this process's memory may be used by several threads at once: one is enough for all.
         # Clients of Redis and of process memory are thread-safe: one of each is enough for all threads.
+        self._caches = [(alias, caches.create_connection(alias)) for alias in caches]
         self._thread = local()
 
     def take(self) -> Slot | None:
