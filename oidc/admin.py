@@ -1,4 +1,4 @@
-"""Admin pages of clients, domains, consents, tokens and signing keys. No secret, or digest of one, is ever rendered."""
+"""Admin pages for clients, domains, consents, tokens and signing keys. They never render a secret or its digest."""
 
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,7 @@ from oidc.signing_keys import rotation
 
 
 class HiddenModelAdmin(admin.ModelAdmin[Any]):
-    """For models of django-oauth-toolkit that the admin does not show: its site registers ServiceModelAdmins only."""
+    """Admin class for django-oauth-toolkit's models, which our site skips: it registers only ServiceModelAdmins."""
 
 
 def _actor(request: HttpRequest) -> Account:
@@ -75,7 +75,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
             "off",
             "Turn off",
             "Within 30 seconds nobody can sign in to this app, and its tokens stop working. The project's developers "
-            "can turn it on again: to stop them too, suspend the project.",
+            "can turn it on again. To prevent that, suspend the project.",
             _turn_off,
             form=ReasonForm,
             is_open=lambda request, row: row.enabled,
@@ -85,7 +85,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
         RowAction(
             "on",
             "Turn on",
-            "Within 30 seconds people can sign in to this app again, and the tokens that it has work again.",
+            "Within 30 seconds people can sign in to this app again, and its existing tokens work again.",
             _turn_on,
             is_open=lambda request, row: not row.enabled,
             icon="toggle_on",
@@ -117,10 +117,10 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     def secrets(self, client: Client) -> str:
         rows = client.secrets.live().order_by("pk")
         lines = ((row.last_four, _day(row.created_at), _day(row.last_used_at)) for row in rows)
-        return format_html_join("", "<div>…{}, made {}, last used {}</div>", lines) or "none"
+        return format_html_join("", "<div>…{}, created {}, last used {}</div>", lines) or "none"
 
 
-# --- What people allowed, and what came of it ---
+# --- Consents ---
 
 
 @admin.register(Connection)
@@ -154,7 +154,7 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
 
 @admin.register(ProjectDomain)
 class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
-    """Domains that projects claim, proven or not. What proves one is for its project: it is not rendered."""
+    """Domains that projects claim, proven or not. The proof tokens are not rendered: they belong to the project."""
 
     list_display = ("name", "project", "method", "is_proven_now", "proven_at", "checked_at", "missing_since", "lost_at")
     list_select_related = ("project",)
@@ -206,13 +206,13 @@ class TokenAdmin(ReadOnlyModelAdmin[Any]):
 def _publish(request: HttpRequest, row: None, form: Any) -> str:
     if not rotation.publish_next_key(_actor(request).pk):
         raise ActionRefused("A next key is published already.")
-    return "A next key is published. It signs by itself when the active key has reached its age, or when you let it."
+    return "A next key is published. It starts to sign when the active key is 90 days old, or when you rotate to it."
 
 
 def _activate(request: HttpRequest, row: None, form: Any) -> str:
     if not rotation.activate_next_key(_actor(request).pk):
-        raise ActionRefused("There is no next key that can be read.")
-    return "The next key signs from now on, and the one before is retired."
+        raise ActionRefused("There is no readable next key.")
+    return "The next key signs from now on. The previous key is retired."
 
 
 def _next_exists() -> bool:
@@ -230,8 +230,8 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
         RowAction(
             "publish",
             "Publish a next key",
-            "Creates a key and publishes it, so that apps can fetch it before it signs. Rotation does this by itself "
-            "every 90 days; do it here to rotate sooner. Nothing changes for anybody yet.",
+            "Creates a key and publishes it, so that apps can fetch it before it signs. The service does this "
+            "automatically every 90 days. Do it here to rotate sooner. Nothing changes for apps yet.",
             _publish,
             is_open=lambda request, row: not _next_exists(),
             icon="add",
@@ -239,10 +239,10 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
         RowAction(
             "rotate",
             "Rotate to the next key",
-            "The next key signs from now on and the active one is retired; it stays published as long as anything "
-            "that it signed may be valid. An app that keeps keys, and read them before the next one was published, "
-            "refuses new tokens until it reads them again: wait two hours after publishing, unless the active key "
-            "has leaked.",
+            "The next key signs from now on, and the active key is retired. The retired key stays published for as "
+            "long as anything it signed may be valid. Apps that cached the keys before the next one was published "
+            "reject new tokens until they fetch the keys again. Wait two hours after publishing, unless the active "
+            "key has leaked.",
             _activate,
             is_open=lambda request, row: _next_exists(),
             icon="autorenew",

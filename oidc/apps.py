@@ -9,16 +9,16 @@ class OidcConfig(AppConfig):
     def ready(self) -> None:
         from core.database import encryption
         from oidc import (
-            checks,  # noqa: F401  (register checks and receivers)
-            metrics,  # noqa: F401  (register checks and receivers)
-            receivers,  # noqa: F401  (register checks and receivers)
+            checks,  # noqa: F401  (registers the checks)
+            metrics,  # noqa: F401  (registers a receiver)
+            receivers,  # noqa: F401  (registers the receivers)
             tasks,  # noqa: F401  (registers the tasks)
         )
         from oidc.domains import tasks as domain_tasks  # noqa: F401  (registers the tasks)
         from oidc.models import SigningKey
         from oidc.projects import (
             mail_samples,  # noqa: F401  (registers the samples)
-            members,  # noqa: F401  (register checks and receivers)
+            members,  # noqa: F401  (registers a receiver)
         )
         from oidc.signing_keys import rotation
 

@@ -13,24 +13,24 @@ from oidc.clients.redirect_uris import origin_of
 
 
 def pending_client(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: the app whose request is pending in this session, as `pending_client`.
+    """Return the app whose request is pending in this session, as `asking` (a context processor).
 
-    Chromium checks the redirects that follow a form, and signing in may end in one to the app; so the page's
-    policy names the origins of the apps that wait.
+    Also add the origins of all pending apps to the `form-action` policy of the page: Chromium applies that policy to
+    the redirects that follow a form, and signing in may end with a redirect to the app.
     """
     session = getattr(request, "session", None)
     if session is None or SESSION_KEY not in session:
         return {"asking": None}
     pending = pending_interactions(session)
-    if not hasattr(request, "form_action_origins"):  # a page of one app alone has named its origin itself
+    if not hasattr(request, "form_action_origins"):  # pages about a single app set their origin themselves
         origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
         request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
-    # Looked up where a template shows it: the texts of messages and scripts are templates too.
+    # Looked up only when a template uses it: message and script texts are rendered as templates too.
     return {"asking": functools.cache(lambda: asking_app(pending[-1]) if pending else None)}
 
 
 def asking_app(pending: Interaction) -> dict[str, Any] | None:
-    """Return the context of the app that a pending request comes from, None if it is gone."""
+    """Return the template context of the app that sent a pending request, None if the app is gone."""
     client = find_client(pending.parameters.get("client_id"))
     if client is None:
         return None

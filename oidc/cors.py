@@ -1,4 +1,4 @@
-"""CORS on the endpoints that browser apps call: answers, errors and preflights alike; never on pages."""
+"""CORS headers for the endpoints that browser apps call, on responses, errors and preflights. Pages never get them."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from core.http.cors import allow_any_origin, is_preflight, preflight_answer
 
-# Discovery under both names, with one or two leading slashes, and with the issuer's path appended.
+# Both names of the discovery document, with one or two leading slashes. Clients may append the issuer's path.
 DOCUMENTS = tuple(
     f"{slash}/.well-known/{name}"
     for name in ("openid-configuration", "oauth-authorization-server")
@@ -23,7 +23,7 @@ EXPOSED = ("WWW-Authenticate", "Retry-After", "X-Request-ID")
 
 
 class CorsMiddleware:
-    """Adds the CORS headers; it is outside of all middleware that may answer in place of a view."""
+    """Add the CORS headers. This middleware comes before any other that may respond in place of a view."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

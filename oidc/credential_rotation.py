@@ -1,4 +1,4 @@
-"""Rules of rotation that client secrets and API keys share."""
+"""Rotation rules shared by client secrets and API keys."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from core import clock
 
-# How long a credential may stay in use beside the one that replaces it.
+# How long a replaced credential may stay valid beside its replacement.
 MAX_OVERLAP = timedelta(days=30)
 
 
@@ -16,15 +16,16 @@ class CredentialEnded(Exception):
 
 
 def check_overlap(expires_at: datetime) -> None:
-    """Raise ValueError for an end beyond MAX_OVERLAP."""
+    """Raise ValueError if `expires_at` is further ahead than MAX_OVERLAP."""
     if expires_at > clock.now() + MAX_OVERLAP:
-        raise ValueError("the end is too far ahead")
+        raise ValueError("the expiry is too far ahead")
 
 
 def end_replaced(row: "QuerySet[Any]", old_expires_at: datetime | None, expires_at: datetime, revoked: str) -> datetime:
-    """End a credential that is replaced at `expires_at`, or at its own expiry if that is sooner; return its end.
+    """Let a replaced credential expire at `expires_at`, or at its earlier expiry if it has one; return that time.
 
-    `revoked` names the column that is set if that moment has come. Raises ValueError beyond MAX_OVERLAP.
+    If that time has already come, the credential is revoked: the column named by `revoked` is set to now. Raises
+    ValueError if `expires_at` is further ahead than MAX_OVERLAP.
     """
     check_overlap(expires_at)
     end = min(expires_at, old_expires_at) if old_expires_at else expires_at

@@ -9,24 +9,24 @@ from oidc.reasons import Facts, Reason
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """A request that is refused. `parameters` are those of the reason's texts."""
+    """A rejected request. `parameters` fill the placeholders of the reason's texts."""
 
     reason: Reason
     parameters: Facts = field(default_factory=dict)
 
     @property
     def error(self) -> str:
-        """The error code of the standard."""
+        """The standard's error code."""
         return REASONS[self.reason].error
 
     @property
     def description(self) -> str:
-        """The `error_description`, which anybody may read."""
+        """The public `error_description`."""
         return public_text(self.reason, self.parameters)
 
     @property
     def developer_text(self) -> str:
-        """What the app's developer reads."""
+        """The description for the app's developer."""
         return developer_text(self.reason, self.parameters)
 
 
@@ -34,13 +34,13 @@ class Refusal(Exception):
 class AuthorizationError(Refusal):
     """An authorization error response (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
-    `may_redirect` is False until the redirect URL is trusted. The person then gets a page, and the app nothing.
+    `may_redirect` is False until the redirect URL is trusted. The person then sees a page, and the app gets no error.
     """
 
     may_redirect: bool = True
-    client: Client | None = None  # once one is found
-    redirect_uri: str = ""  # of the request, once it is known to be a registered one
-    page: str = "request"  # where no app may be told: the anchor of the page's documentation, below `page-`
+    client: Client | None = None  # set once it is found
+    redirect_uri: str = ""  # the request's, set once it is known to be registered
+    page: str = "request"  # for errors without a redirect: the anchor of the page's documentation, after `page-`
 
     @property
     def cancelled(self) -> bool:
@@ -50,11 +50,11 @@ class AuthorizationError(Refusal):
 
 @dataclass(eq=False)
 class TokenRefusal(Refusal):
-    """A request to the token or revocation endpoint that is refused (RFC 6749 §5.2).
+    """A rejected request to the token or revocation endpoint (RFC 6749 §5.2).
 
-    `client_id` is "" where no client is known. `authenticated` tells that the client is what it claims, as far as its
-    type can, `proven` that it sent a valid secret. `family` is the key of the token family of the code or refresh
-    token, where it is one of the client's.
+    `client_id` is "" if no client is known. `authenticated` is True if the client passed authentication, which for a
+    public client means only that it exists. `proven` is True if it sent a valid secret. `family` is the primary key of
+    the token family of the code or refresh token, if that family belongs to the client.
     """
 
     client_id: str = ""
@@ -64,11 +64,11 @@ class TokenRefusal(Refusal):
 
 
 class InvalidClient(TokenRefusal):
-    """Client authentication failed (RFC 6749 §5.2); `client_id` is what the request claims, if one has that id."""
+    """Client authentication failed (RFC 6749 §5.2). `client_id` is the id that was sent, if a client has that id."""
 
 
 class MultipleAuthenticationMethods(TokenRefusal):
-    """A request authenticates its client in two ways (RFC 6749 §2.3)."""
+    """The request authenticates its client in two ways (RFC 6749 §2.3)."""
 
     def __init__(self) -> None:
         super().__init__(Reason.TWO_WAYS)
@@ -77,7 +77,7 @@ class MultipleAuthenticationMethods(TokenRefusal):
 class InvalidToken(Exception):
     """A token that is not valid now.
 
-    `detail` says in the server's log what is wrong. `row` is that of an access token which this service issued.
+    `detail` says what is wrong, for the server's log. `row` is the row of an access token that this service issued.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class InvalidToken(Exception):
 
 
 class UserCapExceeded(Exception):
-    """An unverified app has reached its limit of people (docs/sign-in.md#unverified-apps)."""
+    """An unverified app has reached its user limit (docs/sign-in.md#unverified-apps)."""
 
 
 class ConsentMissing(Exception):
-    """There is no consent (any more) for the scopes of a code that would be issued."""
+    """The consent does not cover, or no longer covers, the scopes of the code that was about to be issued."""

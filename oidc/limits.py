@@ -1,8 +1,9 @@
 """Rate limits of the authorization, token, userinfo and revocation endpoints (docs/sign-in.md#limits).
 
-The limit of a client counts requests with a valid code or token of that client: a client id is public, so that anybody
-could use up a limit by client id alone. Refused requests have limits of their own, so that somebody who guesses does
-not block others behind the same IP address; those of an authenticated client count against that client.
+A client's limit counts only requests with a valid code or token of that client. Client ids are public, so anyone could
+use up a limit that counted by client id alone. Rejected requests have separate limits, so that someone who guesses does
+not block other people behind the same IP address. Rejected requests of an authenticated client count against that
+client.
 """
 
 from django.conf import settings
@@ -16,21 +17,22 @@ from oidc.models import Client
 
 
 def count_client(client: Client) -> None:
-    """Count a request of `client`. Raises Throttled beyond CLIENT_REQUESTS_PER_MINUTE."""
+    """Count a request of `client`. Raises Throttled above CLIENT_REQUESTS_PER_MINUTE."""
     check_rate("client", client.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
 
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:
-    """Count a visit to the authorization endpoint, per client and address. Raises RateLimited."""
+    """Count a visit to the authorization endpoint, per client and IP address. Raises RateLimited."""
     rate = Rate("authorize", settings.CLIENT_REQUESTS_PER_MINUTE, 60)
     hit(rate, client_id[:100], limit_key(request))
 
 
 def count_failure(request: HttpRequest, refusal: TokenRefusal | None = None) -> None:
-    """Count a request that is refused. Raises Throttled.
+    """Count a rejected request. Raises Throttled.
 
-    Of a client authenticated by its secret: within its CLIENT_REQUESTS_PER_MINUTE. Of a public client: by IP address
-    and client id, as anybody can send that id. Otherwise: by IP address. The last two: FAILURES_PER_MINUTE.
+    If the client sent a valid secret, the request counts toward its CLIENT_REQUESTS_PER_MINUTE. Otherwise it counts
+    toward FAILURES_PER_MINUTE: by IP address and client id for a public client, because anyone can send that id, and
+    by IP address alone if no client was authenticated.
     """
     if refusal is not None and refusal.proven:
         check_rate("client", refusal.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)

@@ -1,4 +1,4 @@
-"""RP-initiated logout: validating the request, and whether it needs a confirmation page."""
+"""RP-initiated logout: validate the request, and decide whether it needs a confirmation page."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from oidc.tokens import jwt
 
 @dataclass(frozen=True)
 class LogoutRequest:
-    """A sign-out request. `return_to` is set only when it is registered for a client that the hint proves."""
+    """A sign-out request. `return_to` is set only if it is registered for the client that the hint proves."""
 
     client: Client | None
     hinted_sub: str | None
@@ -22,7 +22,7 @@ class LogoutRequest:
 
 
 def parse_logout_request(parameters: Parameters) -> LogoutRequest:
-    """Parse and validate the parameters; an invalid one is treated as not sent."""
+    """Parse and validate the parameters. An invalid parameter is treated as missing."""
     hint, client_id = parameters.get("id_token_hint"), parameters.get("client_id")
     if not all(map(parameters.is_clear, ("id_token_hint", "client_id", "post_logout_redirect_uri", "state"))):
         hint = None
@@ -49,7 +49,11 @@ def _claims(hint: str | None) -> dict[str, str] | None:
 
 @dataclass(frozen=True)
 class ProvenSignOut:
-    """A sign-out that needs no confirmation page: whose session ends, if any does, and where the browser goes."""
+    """A sign-out that needs no confirmation page.
+
+    `ends_present` ends the session of the present account, `ending` that of another account in this browser. The
+    browser goes to `return_to`.
+    """
 
     client: Client
     return_to: str
@@ -58,11 +62,11 @@ class ProvenSignOut:
 
 
 def prove_sign_out(request: LogoutRequest, account: Account | None, others: list[OtherAccount]) -> ProvenSignOut | None:
-    """Return what may be done without asking, None if nothing may.
+    """Return the sign-out that may happen without confirmation, None if it has to be confirmed.
 
-    That takes a valid id_token_hint and a URL registered for its client. It proves the wish of the hint's person alone:
-    their session ends, whether they are the present account or one of the others. With somebody else present, and the
-    hint's person not signed in, the present one is asked.
+    It needs a valid id_token_hint and a URL registered for its client. The hint speaks only for its own person: their
+    session ends, whether they are the present account or one of the others. If they are not signed in but someone else
+    is, the present account has to confirm.
     """
     if request.return_to is None or request.client is None:
         return None

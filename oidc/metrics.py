@@ -1,4 +1,4 @@
-"""Counts what is reported of sign-ins to apps and of token families (docs/monitoring.md#metrics)."""
+"""Metrics of sign-ins to apps and of token families (docs/monitoring.md#metrics)."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from oidc.sign_in_steps import KIND, Outcome
 
 @receiver(happened)
 def count_event(sender: Any, event: Event, **kwargs: Any) -> None:
-    """Count a step of a sign-in, a refusal, or the end of a family."""
+    """Count a step of a sign-in, a rejected request, or the end of a token family."""
     if not metrics.is_enabled():
         return
     kind, _, outcome = event.action.partition(".")

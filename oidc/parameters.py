@@ -1,4 +1,4 @@
-"""Strict parsing of OAuth parameters: repeated and undecodable ones are reported by name."""
+"""Strict parsing of OAuth parameters. Repeated and undecodable parameters are reported by name."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from oidc.reasons import Facts, Reason
 
 FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
-# Longest query of a browser's request, percent-encoded: it is stored in the session while the person signs in.
+# Longest query of an authorization or sign-out request, in percent-encoded characters: it is stored in the session.
 MAX_QUERY = 4096
 
 
@@ -25,7 +25,7 @@ class UnreadableParameters(Exception):
 
 @dataclass(frozen=True)
 class Parameters:
-    """Decoded parameters. One without a value counts as left out (RFC 6749 §3.1)."""
+    """Decoded parameters. A parameter without a value counts as missing (RFC 6749 §3.1)."""
 
     values: dict[str, str] = field(default_factory=dict)
     repeated: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Parameters:
 
 
 def read_query(request: HttpRequest) -> Parameters:
-    """Return the parameters of the query. Raises UnreadableParameters for too many."""
+    """Return the parameters of the query. Raises UnreadableParameters if it is too long or has too many parameters."""
     return parse(within_bounds(request.META.get("QUERY_STRING", "")))
 
 
@@ -61,7 +61,7 @@ def read_form(request: HttpRequest) -> Parameters:
     form: Parameters | None = getattr(request, "parameters_of_form", None)
     if form is None:
         form = parse(read_encoded_form(request))
-        request.parameters_of_form = form  # type: ignore[attr-defined]  # asked for more than once a request
+        request.parameters_of_form = form  # type: ignore[attr-defined]  # a request may need it several times
     return form
 
 
@@ -103,7 +103,7 @@ def parse(encoded: str) -> Parameters:
 
 
 def _is_text(value: str) -> bool:
-    # surrogateescape marks the bytes that were no UTF-8; PostgreSQL stores neither them nor a NUL.
+    # surrogateescape marks bytes that are not UTF-8. PostgreSQL can store neither those nor a NUL.
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -112,5 +112,8 @@ def _is_text(value: str) -> bool:
 
 
 def printable_name(name: str) -> str:
-    """Return a parameter's name as error descriptions may hold it (RFC 6749 §4.1.2.1), cut to 40 characters."""
+    """Return a parameter's name, limited to 40 characters that an error description may contain.
+
+    Source: RFC 6749 §4.1.2.1.
+    """
     return re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", name[:40])

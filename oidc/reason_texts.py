@@ -1,9 +1,9 @@
-"""What is said of each reason (oidc/reasons.py): one table.
+"""The texts for each reason in oidc/reasons.py, in one table.
 
-Each row has the error code of the standard (RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OpenID Connect Core 3.1.2.6),
-the `error_description` for the app, and a text for the sign-in log where the app's developer may read more.
-Descriptions reveal nothing but what the caller sent and what it holds: an unknown client and a wrong secret read alike,
-and so do an unknown code and one of another client. They are ASCII without quotes and backslashes (RFC 6749 §5.2).
+Each row has the standard's error code (RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OpenID Connect Core 3.1.2.6), the
+`error_description` for the app and, if the app's developer may know more, a text for the sign-in log. Descriptions
+reveal only what the caller sent or holds: an unknown client and a wrong secret have the same text, and so do an unknown
+code and a code of another client. Descriptions are ASCII without quotes and backslashes (RFC 6749 §5.2).
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from oidc.reasons import Facts, Reason
 class ReasonText(NamedTuple):
     """A reason's error code, its public description, its HTTP status, and its text in the sign-in log.
 
-    `developer` is "" where the log says what the description says. `status` is that of the endpoints for apps.
+    `developer` is "" if the log uses the public description. `status` is for the endpoints that apps call.
     """
 
     error: str
@@ -25,11 +25,11 @@ class ReasonText(NamedTuple):
 
 
 _ENDED = "The authorization has ended, or the app's access was removed. Sign in again."
-_CLIENT_FAILED = "The client id is unknown, or the secret is wrong, missing, or one too many."
-_NOT_REGISTERED = "The redirect_uri is not, character for character, a registered one."
+_CLIENT_FAILED = "The client id is unknown, or the secret is wrong, missing or unexpected."
+_NOT_REGISTERED = "redirect_uri does not exactly match a registered redirect URL."
 _NOT_APPROVED = "The scope {name} is not approved for this client, or not with this redirect_uri."
 _NOT_GRANTED = "Access was not yet granted."
-_TOO_WEAK = "The person did not sign in as strongly as was asked for."
+_TOO_WEAK = "The person did not sign in as strongly as requested."
 
 ANY_REQUEST: dict[Reason, ReasonText] = {
     Reason.PARAMETER_UNCLEAR: ReasonText("invalid_request", "The parameter {name} is repeated or unreadable."),
@@ -38,11 +38,9 @@ ANY_REQUEST: dict[Reason, ReasonText] = {
     Reason.MALFORMED: ReasonText("invalid_request", "The request is malformed."),
     Reason.BODY_TYPE: ReasonText("invalid_request", "The body must be application/x-www-form-urlencoded."),
     Reason.BODY_TOO_LARGE: ReasonText("invalid_request", "The body is too large."),
-    Reason.BODY_BROKEN: ReasonText("invalid_request", "The body broke off."),
+    Reason.BODY_BROKEN: ReasonText("invalid_request", "The body is incomplete."),
     Reason.BODY_NOT_ENCODED: ReasonText("invalid_request", "The body must be percent-encoded."),
-    Reason.SCOPE_SPACES: ReasonText(
-        "invalid_scope", "scope must be names with one space between each two, and none before or after."
-    ),
+    Reason.SCOPE_SPACES: ReasonText("invalid_scope", "scope must be a list of names separated by single spaces."),
     Reason.SERVER_ERROR: ReasonText("server_error", "The service failed. Try again.", 500),
     Reason.TOO_MANY_REQUESTS: ReasonText("temporarily_unavailable", "Too many requests.", 429),
     Reason.UNAVAILABLE: ReasonText("temporarily_unavailable", "Try again shortly.", 503),
@@ -64,7 +62,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
         "invalid_request", _NOT_REGISTERED, developer="No redirect URL is registered yet."
     ),
     Reason.REDIRECT_URI_SLASH: ReasonText(
-        "invalid_request", _NOT_REGISTERED, developer="Differs from {registered}: only the slash at the end."
+        "invalid_request", _NOT_REGISTERED, developer="Differs from {registered} only by the slash at the end."
     ),
     Reason.REDIRECT_URI_SCHEME: ReasonText(
         "invalid_request",
@@ -118,7 +116,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
         "invalid_request", "code_challenge must be 43 characters of base64url."
     ),
     Reason.PROMPT_UNSUPPORTED: ReasonText(
-        "invalid_request", "prompt must be none alone, or others of the supported values."
+        "invalid_request", "prompt must be none, or a list of other supported values."
     ),
     Reason.MAX_AGE_MALFORMED: ReasonText("invalid_request", "max_age must be a number of seconds."),
     Reason.ID_TOKEN_HINT_INVALID: ReasonText("invalid_request", "id_token_hint is not an ID token of this service."),
@@ -131,11 +129,11 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     Reason.ACR_ESSENTIAL_MALFORMED: ReasonText("invalid_request", "essential of acr is neither true nor false."),
     Reason.ACR_VALUE_AND_VALUES: ReasonText("invalid_request", "acr in claims has both value and values."),
     Reason.ACR_VALUES_MALFORMED: ReasonText(
-        "invalid_request", "value of acr has to be a text, values a list of texts."
+        "invalid_request", "In acr, value must be a string and values a list of strings."
     ),
     Reason.ACR_VALUES_EMPTY: ReasonText("invalid_request", "values of acr is empty."),
     Reason.ACR_NEVER_GIVEN: ReasonText(
-        "unmet_authentication_requirements", "No acr value of the request is ever given."
+        "unmet_authentication_requirements", "This service returns none of the requested acr values."
     ),
     # Scopes
     Reason.SCOPE_WITHOUT_OPENID: ReasonText("invalid_scope", "scope must include openid."),
@@ -163,13 +161,13 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     Reason.OTHER_PERSON_SIGNED_IN: ReasonText("login_required", "Another person is signed in."),
     Reason.SIGN_IN_TOO_OLD: ReasonText("login_required", "The person signed in longer ago than max_age."),
     Reason.STRONG_SIGN_IN_TOO_OLD: ReasonText(
-        "login_required", "The person signed in that strongly longer ago than max_age."
+        "login_required", "The last sign-in that was strong enough is older than max_age."
     ),
     Reason.LEVEL_NOT_REACHED: ReasonText(
         "unmet_authentication_requirements",
         _TOO_WEAK,
         developer="The request requires a stronger sign-in than the person has made in this session, and prompt=none "
-        "does not allow to ask for it.",
+        "does not allow asking for it.",
     ),
     Reason.LEVEL_DECLINED: ReasonText(
         "unmet_authentication_requirements",
@@ -180,13 +178,13 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     Reason.CONSENT_OUTSIDE_REVIEW: ReasonText(
         "consent_required",
         _NOT_GRANTED,
-        developer="The person has allowed it, but not at {host}, which its review did not take in.",
+        developer="The person has allowed the app, but not at {host}, which its review does not cover.",
     ),
     Reason.CONSENT_HOME_UNPROVEN: ReasonText(
         "consent_required",
         _NOT_GRANTED,
-        developer="The person has allowed it, but not at {host}: the project no longer proves the domain of its home "
-        "page, {home}.",
+        developer="The person has allowed the app, but not at {host}: the project no longer proves the domain of its "
+        "home page, {home}.",
     ),
     Reason.CANCELLED: ReasonText("access_denied", "The person pressed Cancel."),
     Reason.PEOPLE_LIMIT: ReasonText(
@@ -213,7 +211,7 @@ TOKEN: dict[Reason, ReasonText] = {
     # The request itself
     Reason.POST_ONLY: ReasonText("invalid_request", "Use POST.", 405),
     Reason.GET_OR_POST_ONLY: ReasonText("invalid_request", "Use GET or POST.", 405),
-    Reason.QUERY_SENT: ReasonText("invalid_request", "Parameters belong in the body."),
+    Reason.QUERY_SENT: ReasonText("invalid_request", "Send the parameters in the body, not in the query."),
     Reason.GRANT_TYPE_MISSING: ReasonText("invalid_request", "grant_type is missing."),
     Reason.GRANT_TYPE_UNSUPPORTED: ReasonText(
         "unsupported_grant_type", "grant_type must be authorization_code or refresh_token."
@@ -222,9 +220,9 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.CODE_MISSING: ReasonText("invalid_request", "code is missing."),
     Reason.REFRESH_TOKEN_MISSING: ReasonText("invalid_request", "refresh_token is missing."),
     Reason.TOKEN_MISSING: ReasonText("invalid_request", "token is missing."),
-    Reason.TOKEN_TYPE_UNSUPPORTED: ReasonText("unsupported_token_type", "This type of token can not be revoked."),
+    Reason.TOKEN_TYPE_UNSUPPORTED: ReasonText("unsupported_token_type", "This type of token cannot be revoked."),
     # The client
-    Reason.TWO_WAYS: ReasonText("invalid_request", "The client authenticates in two ways."),
+    Reason.TWO_WAYS: ReasonText("invalid_request", "The client authenticates in more than one way."),
     Reason.CLIENT_UNNAMED: ReasonText(
         "invalid_client", "No client is named: send client_id, or HTTP Basic with client id and secret.", 401
     ),
@@ -235,7 +233,7 @@ TOKEN: dict[Reason, ReasonText] = {
         "invalid_client", _CLIENT_FAILED, 401, "The secret that ends in {last_four} has expired."
     ),
     Reason.SECRET_UNEXPECTED: ReasonText(
-        "invalid_client", _CLIENT_FAILED, 401, "A secret was sent, and clients of this type have none."
+        "invalid_client", _CLIENT_FAILED, 401, "A secret was sent, but clients of this type have none."
     ),
     Reason.HEADER_UNREADABLE: ReasonText(
         "invalid_client", "The Authorization header is not HTTP Basic with client id and secret, form-encoded.", 401
@@ -244,8 +242,8 @@ TOKEN: dict[Reason, ReasonText] = {
         "invalid_client", "The Authorization header and the body name different clients.", 401
     ),
     # The code
-    Reason.CODE_UNKNOWN: ReasonText("invalid_grant", "The code is unknown, or was given to another client."),
-    Reason.CODE_USED: ReasonText("invalid_grant", "The code was used before. Everything that it gave has ended."),
+    Reason.CODE_UNKNOWN: ReasonText("invalid_grant", "The code is unknown, or was issued to another client."),
+    Reason.CODE_USED: ReasonText("invalid_grant", "The code was already used. Its tokens have been revoked."),
     Reason.CODE_EXPIRED: ReasonText(
         "invalid_grant",
         "The code has expired. Exchange it as soon as it arrives.",
@@ -255,21 +253,21 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.VERIFIER_MALFORMED: ReasonText(
         "invalid_grant", "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only."
     ),
-    Reason.VERIFIER_WRONG: ReasonText("invalid_grant", "The code_verifier does not fit the code_challenge."),
+    Reason.VERIFIER_WRONG: ReasonText("invalid_grant", "The code_verifier does not match the code_challenge."),
     Reason.REDIRECT_URI_MISSING: ReasonText("invalid_request", "redirect_uri is missing."),
     Reason.REDIRECT_URI_DIFFERS: ReasonText(
-        "invalid_grant", "redirect_uri is not the one of the authorization request."
+        "invalid_grant", "redirect_uri differs from the one in the authorization request."
     ),
     # The refresh token
     Reason.REFRESH_TOKEN_UNKNOWN: ReasonText(
-        "invalid_grant", "The refresh token is unknown, or was given to another client."
+        "invalid_grant", "The refresh token is unknown, or was issued to another client."
     ),
     Reason.REFRESH_TOKEN_EXPIRED: ReasonText("invalid_grant", "The refresh token has expired."),
     Reason.REFRESH_TOKEN_SUPERSEDED: ReasonText(
-        "invalid_grant", "The refresh token was superseded. Store the newest one of each answer."
+        "invalid_grant", "The refresh token was superseded. Always store the newest one."
     ),
     Reason.REFRESH_TOKEN_REPEATED: ReasonText(
-        "invalid_grant", "The refresh token was superseded a moment ago. Use the newest one of each response."
+        "invalid_grant", "The refresh token was superseded a moment ago. Use the newest one."
     ),
     Reason.SCOPE_NOT_GRANTED: ReasonText("invalid_scope", "scope names something that was not granted at sign-in."),
     Reason.LOST_RACE: ReasonText("invalid_grant", "Another request with the same code or refresh token came first."),
@@ -278,7 +276,7 @@ TOKEN: dict[Reason, ReasonText] = {
         "invalid_grant", _ENDED, developer="The person removed the app's access, or their account is closed."
     ),
     Reason.ENDED_REFRESH_TOKEN_REUSED: ReasonText(
-        "invalid_grant", _ENDED, developer="The authorization has ended: a superseded refresh token came back."
+        "invalid_grant", _ENDED, developer="The authorization has ended: a superseded refresh token was used again."
     ),
     Reason.ENDED_CODE_REPLAYED: ReasonText(
         "invalid_grant", _ENDED, developer="The authorization has ended: its code was sent twice."
@@ -305,7 +303,7 @@ TOKEN: dict[Reason, ReasonText] = {
         "invalid_grant", _ENDED, developer="The authorization has ended: the project was deleted."
     ),
     Reason.ENDED_PLAYGROUND: ReasonText(
-        "invalid_grant", _ENDED, developer="The authorization has ended: it was one of the console's playground."
+        "invalid_grant", _ENDED, developer="The authorization has ended: it belonged to the console's playground."
     ),
     Reason.ENDED_BY_OPERATOR: ReasonText(
         "invalid_grant", _ENDED, developer="An operator ended the authorization. The operator’s note: {note}"
@@ -321,7 +319,7 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.OPENID_MISSING: ReasonText("insufficient_scope", "The access token lacks the scope openid.", 403),
 }
 
-# What the log says of a code that was issued. Nothing is refused, so there is no error and no public text.
+# Notes of the sign-in log about issued codes. Nothing is rejected, so there is no error and no public text.
 NOTES: dict[Reason, ReasonText] = {
     Reason.ACR_RETURNED: ReasonText("", "", developer="Asked for: {asked}. Returned acr: {acr}, amr: {amr}."),
     Reason.ACR_RETURNED_OUTSIDE_REVIEW: ReasonText(
@@ -362,7 +360,7 @@ def public_text(reason: Reason, parameters: Facts) -> str:
 
 
 def developer_text(reason: str, parameters: Facts) -> str:
-    """Return what a reason is in the sign-in log. An entry may be older than the table, so this never fails."""
+    """Return the sign-in log's text for a reason. Entries may be older than the table, so this never fails."""
     if reason not in REASONS:
         return reason
     text = REASONS[Reason(reason)]
@@ -370,7 +368,7 @@ def developer_text(reason: str, parameters: Facts) -> str:
 
 
 def _fill(text: str, parameters: Facts) -> str:
-    """Return a text with its placeholders filled in; what is empty is shown as "(none)"."""
+    """Return a text with its placeholders filled in. Empty values are shown as "(none)"."""
     try:
         return fill_in(text, {name: "(none)" if value in ("", []) else value for name, value in parameters.items()})
     except KeyError:

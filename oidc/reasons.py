@@ -1,18 +1,18 @@
 """Why the sign-in service refuses a request, and why a token family ended.
 
-Everything that speaks of a refusal carries a `Reason` and its parameters: exceptions, the sign-in log, metrics, and
-analytics. Text is chosen where it is shown: oidc/reason_texts.py has the descriptions, and
-devportal/console/reason_help.py has cause and fix of each reason.
+Exceptions, the sign-in log, metrics and analytics all carry a `Reason` and its parameters. The text is chosen where it
+is shown: oidc/reason_texts.py has the descriptions, and devportal/console/reason_help.py the cause and fix of each
+reason.
 """
 
 from enum import StrEnum
 
-# The parameters of a reason: the values of its texts' placeholders.
+# The parameters of a reason: the values for the placeholders of its texts.
 Facts = dict[str, str | int | list[str]]
 
 
 class Reason(StrEnum):
-    """A reason, as it is stored in the sign-in log, counted by metrics, and found in the documentation."""
+    """A reason code, as used in the sign-in log, the metrics and the documentation."""
 
     # Any request
     PARAMETER_UNCLEAR = "parameter_unclear"
@@ -127,7 +127,7 @@ class Reason(StrEnum):
     REFRESH_TOKEN_REPEATED = "refresh_token_repeated"
     SCOPE_NOT_GRANTED = "scope_not_granted"
     LOST_RACE = "lost_race"
-    # What codes and tokens hang on. Those that begin with `ended` are stored with the token family too.
+    # The authorization behind a code or token. Reasons that begin with `ended` are also stored with the token family.
     ACCESS_REMOVED = "access_removed"
     ENDED_REFRESH_TOKEN_REUSED = "ended_refresh_token_reused"
     ENDED_CODE_REPLAYED = "ended_code_replayed"
@@ -144,7 +144,7 @@ class Reason(StrEnum):
     ACCESS_TOKEN_EXPIRED = "access_token_expired"
     ACCESS_TOKEN_ENDED = "access_token_ended"
     OPENID_MISSING = "openid_missing"
-    # No refusals: what the log says of a code that was issued
+    # Notes of the log about issued codes
     ACR_RETURNED = "acr_returned"
     ACR_RETURNED_OUTSIDE_REVIEW = "acr_returned_outside_review"
     ACR_RETURNED_HOME_UNPROVEN = "acr_returned_home_unproven"
@@ -156,7 +156,7 @@ class Reason(StrEnum):
 REVOCATION_REASONS = tuple(reason for reason in Reason if reason.startswith("ended_"))
 
 
-# What oauthlib refuses by itself, by its code and text. Another text has the reason of its code.
+# Requests that oauthlib itself rejects, by its error code and text. For any other text, the error code decides.
 _OF_LIBRARY = {
     ("invalid_request", "Missing code parameter."): Reason.CODE_MISSING,
     ("invalid_request", "Missing refresh token parameter."): Reason.REFRESH_TOKEN_MISSING,
@@ -171,7 +171,7 @@ _OF_LIBRARY_BY_CODE = {
     "unauthorized_client": Reason.GRANT_TYPE_NOT_ALLOWED,
     "unsupported_grant_type": Reason.GRANT_TYPE_UNSUPPORTED,
     "invalid_token": Reason.ACCESS_TOKEN_INVALID,
-    # Of a stored challenge that S256 can't check, which nothing fits; no request of this service stores one.
+    # Raised for a stored challenge that S256 can't check. This service stores no such challenge.
     "server_error": Reason.VERIFIER_WRONG,
     "unsupported_token_type": Reason.TOKEN_TYPE_UNSUPPORTED,
     "insufficient_scope": Reason.OPENID_MISSING,
@@ -179,5 +179,5 @@ _OF_LIBRARY_BY_CODE = {
 
 
 def reason_of_library(error: str, description: str) -> Reason:
-    """Return the reason for what oauthlib refused, by its code and text."""
+    """Return the reason for an error of oauthlib, by its code and text."""
     return _OF_LIBRARY.get((error, description)) or _OF_LIBRARY_BY_CODE.get(error, Reason.MALFORMED)

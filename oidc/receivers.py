@@ -1,4 +1,4 @@
-"""Deactivation and deletion of an account: its tokens, invitations and connections; its data export; its mails."""
+"""Receivers of the accounts layer's signals: deactivation and deletion, data export, the account's home, and mails."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +37,7 @@ APPS_AT_HOME = 4
 
 @receiver(access_ended)
 def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
-    """Revoke the codes and tokens and end the open invitations of a person who is deactivated or deleted."""
+    """Revoke the codes and tokens of a person who is deactivated or deleted, and end their open invitations."""
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_ACCOUNT_CLOSED)
     invitations.end_everywhere(account)
@@ -45,7 +45,10 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(showing_home)
 def show_connected_apps(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the apps that the person used last, for the home of their account; one more than it shows if there are."""
+    """Return the apps that the person used last, for their account's home page.
+
+    It is one more than the page shows, if there are that many, so that the page knows whether to link to the others.
+    """
     rows = Connection.objects.filter(account=account, removed_at=None).select_related("client__project")
     latest = rows.order_by("-last_authorized_at")[: APPS_AT_HOME + 1]
     return {"apps": [client_context(row.client) for row in latest], "most_apps": APPS_AT_HOME}
@@ -53,12 +56,12 @@ def show_connected_apps(sender: Any, account: Account, **kwargs: Any) -> dict[st
 
 @receiver(exporting)
 def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the ids by which projects know the person, and their connected apps, for the data export."""
+    """Return the person's pairwise ids and connected apps, for the data export."""
     return {"ids": _ids(account), "connected_apps": _connections(account)}
 
 
 def _ids(account: Account) -> Iterator[dict[str, Any]]:
-    """Yield each pairwise `sub`; a project that is gone for good has no name any more."""
+    """Yield each pairwise `sub` with its project. The name of a permanently deleted project is None."""
     names = dict(
         Project.objects.filter(
             public_id__in=PairwiseSubject.objects.filter(account=account).values("sector")
@@ -89,7 +92,7 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
 
 @receiver(exporting)
 def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the person's present and former projects, and their invitations, for the data export."""
+    """Return the person's current and former projects, and their invitations, for the data export."""
     rows = ProjectMember.objects.filter(account=account).select_related("project").order_by("pk")
     return {
         "projects": [
@@ -119,7 +122,7 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
 
 @receiver(naming_app)
 def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[str, Any] | None:
-    """Return the app whose request is the newest pending one in the session, for the mails of the sign-in pages."""
+    """Return the app that sent the newest pending request of the session, for mails sent during sign-in."""
     pending = pending_interactions(request.session)
     parameters = pending[-1].parameters if pending else None
     client = find_client(parameters.get("client_id")) if parameters else None
@@ -134,10 +137,10 @@ BLOCKER_TEXTS["last_owner"] = "You are the only owner of the project {project}: 
 
 @receiver(blocking_deletion)
 def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
-    """Block the deletion of an account that is the last active owner of a project; deleted projects do not count.
+    """Block the deletion of an account that is the last active owner of a project. Deleted projects do not count.
 
-    Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
-    at the same moment comes after.
+    The projects stay locked until the transaction that deletes the account ends, so that another owner can't leave at
+    the same time.
     """
     owner = ProjectMember.Role.OWNER
     live = ProjectMember.objects.filter(account=account, role=owner, project__deleted_at=None)
@@ -152,7 +155,7 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 
 @receiver(pre_delete, sender=Account)
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
-    """Before an account is deleted: revoke everything, anonymize its connections, and keep counting it in projects."""
+    """Revoke and anonymize the connections of an account before it is deleted. Projects keep counting the person."""
     with transaction.atomic():
         end_authorizations(sender, instance)
         keep_places_of_account(instance)

@@ -16,8 +16,6 @@ from oidc.parameters import printable_name
 OPENID = "openid"
 OFFLINE_ACCESS = "offline_access"
 ACCOUNT_READ = "account.read"
-# RFC 6749 §3.3: scopes are separated by exactly one space, with none around; two would make an empty scope.
-SPACES = "scope must be names with one space between each two, and none before or after."
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ SCOPES = {
     )
 }
 
-# Claims by scope (OpenID Connect Core 5.4); `sub` comes with `openid`, which every request has.
+# The scope that returns each claim (OpenID Connect Core 5.4). `sub` comes with `openid`, which is always requested.
 CLAIM_SCOPES = {
     "email": "email",
     "email_verified": "email",
@@ -50,21 +48,24 @@ CLAIM_SCOPES = {
     "picture": "profile",
 }
 
-# The claims that `account.read` returns at `/v1`: those that its sentence on the consent page names, beside the plan. A
-# new claim is not among them until the sentence names it and people are asked again.
+# The claims that `account.read` returns at `/v1`, in addition to the plan: only those that its title on the consent
+# page names. Before a new claim is added here, the title has to name it and people have to be asked again.
 ACCOUNT_READ_CLAIMS = frozenset({"email", "email_verified", "name", "given_name", "family_name", "picture"})
-# The scopes all of whose claims `account.read` returns as well.
+# The scopes whose claims `account.read` returns completely.
 ACCOUNT_READ_HOLDS = frozenset(CLAIM_SCOPES.values()) - {
     scope for claim, scope in CLAIM_SCOPES.items() if claim not in ACCOUNT_READ_CLAIMS
 }
-# Scopes with which an app gets the picture, in claims or from `/v1/me`.
+# Scopes that return the picture, in claims or at `/v1/me`.
 PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
-# Scopes with which it gets the email address.
-ADDRESS_SCOPES = frozenset({"email", ACCOUNT_READ})
+# Scopes that return the email address.
+EMAIL_SCOPES = frozenset({"email", ACCOUNT_READ})
 
 
 def parse_scope(text: str | None) -> list[str]:
-    """Return the scopes of a space-separated text, each once, in its order (RFC 6749 §3.3)."""
+    """Return the scopes of a space-separated text in its order, without repetitions (RFC 6749 §3.3).
+
+    Two spaces in a row yield an empty scope, which is not valid.
+    """
     return list(dict.fromkeys((text or "").split(" "))) if text else []
 
 
@@ -77,7 +78,8 @@ def format_scope(scopes: Any) -> str:
 def allowed_scopes(client: Client, *, reviewed: bool = True) -> frozenset[str]:
     """Return the scopes that `client` may request: the basic ones, and those approved in review.
 
-    With a redirect URI that its review did not take in (not `reviewed`) only the basic ones (docs/review.md#hosts).
+    With a redirect URI that its review does not cover (`reviewed` is False), it may only request the basic ones
+    (docs/review.md#hosts).
     """
     return scopes_with(client.approved_scopes if reviewed else "")
 
@@ -90,7 +92,7 @@ def optional_scopes(client: Client) -> frozenset[str]:
 def optional_among(client: Client, asked: Iterable[str]) -> frozenset[str]:
     """Return the scopes that people may leave out of a request for `asked`.
 
-    What a required scope holds as well is not among them: leaving it out would keep nothing from the app.
+    A scope is not optional if a required scope returns the same data: leaving it out would make no difference.
     """
     requested = frozenset(asked)
     optional = optional_scopes(client) & requested
@@ -100,12 +102,15 @@ def optional_among(client: Client, asked: Iterable[str]) -> frozenset[str]:
 
 
 def optional_candidates(client: Client) -> list[Scope]:
-    """Return the scopes that `client` may make optional: all that it may request, but `openid`."""
+    """Return the scopes that `client` may make optional: all that it may request, except `openid`."""
     return [scope for name, scope in SCOPES.items() if name in allowed_scopes(client) - {OPENID}]
 
 
 def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
-    """Return optional scopes as they are stored. Raises ValidationError for one that `client` may not request."""
+    """Return optional scopes in the form in which they are stored.
+
+    Raises ValidationError for a scope that `client` may not request.
+    """
     chosen = set(names)
     if refused := sorted(chosen - {scope.name for scope in optional_candidates(client)}):
         raise ValidationError(f"This client can't make {', '.join(map(printable_name, refused))} optional.")
@@ -114,7 +119,7 @@ def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def scopes_with(approved: str) -> frozenset[str]:
-    """Return the basic scopes, and those of the approved ones (separated by spaces) that need approval."""
+    """Return the basic scopes and the scopes in `approved`, a space-separated text."""
     names = set(approved.split())
     return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in names)
 
@@ -135,7 +140,7 @@ class ScopesBackend(BaseScopes):  # type: ignore[misc]
 
 
 def claims_for(account: Account, subject: PairwiseSubject, scopes: list[str]) -> dict[str, Any]:
-    """Return `sub` and the claims of `scopes`; a claim without a value is omitted."""
+    """Return `sub` and the claims of `scopes`. Claims without a value are omitted."""
     profile = profile_of(account, subject.picture_key)
     claims = {
         name: getattr(profile, name)

@@ -1,7 +1,7 @@
-"""oauthlib's server and django-oauth-toolkit's backend, with stricter checks. Knows oauthlib's request object.
+"""oauthlib's server and django-oauth-toolkit's backend, with stricter checks.
 
-oauthlib checks a request for each of its many grant types; this service has two. Authorization requests never reach
-oauthlib: oidc/authorization/ checks and answers them.
+oauthlib supports many grant types; this service has two. Authorization requests never reach oauthlib: the modules in
+oidc/authorization/ check and answer them. This module may use oauthlib's request object.
 """
 
 import json
@@ -20,15 +20,15 @@ from oidc.parameters import read_form
 from oidc.reasons import Reason, reason_of_library
 from oidc.scopes import OPENID
 
-# RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 of base64url.
+# RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 base64url characters.
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 Fields = list[tuple[str, str]]  # names and values of a form
 
-# The revocation endpoint, where the secret is optional; tests/oidc/tokens/test_revocation.py compares it with the URL.
+# The revocation endpoint, where the secret is optional. A test compares this path with the URLconf.
 REVOKE_PATH = "/connect/revoke"
-# The form fields that oauthlib gets: others would change what it does (`response_type` drops the ID token).
+# The only form fields that oauthlib gets. Others would change what it does: `response_type` drops the ID token.
 _FORM_FIELDS = {
     "token": {"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}
     | {"refresh_token", "scope"},
@@ -37,14 +37,13 @@ _FORM_FIELDS = {
 
 
 class Backend(OAuthLibCore):  # type: ignore[misc]
-    """Gives oauthlib the parameters as parsed by oidc/parameters.py, instead of Django's lenient QueryDict.
+    """Pass oauthlib the parameters as parsed by oidc/parameters.py, instead of Django's lenient QueryDict.
 
-    The query stays out of it: the authorization endpoint passes on what it has checked, as credentials, and the
-    other endpoints read nothing from there.
+    The query string is not passed, because the endpoints that use oauthlib read nothing from it.
     """
 
     def _extract_params(self, request: HttpRequest) -> tuple[str, str, Fields, dict[str, str]]:
-        # oauthlib takes pairs, too. Encoded, as the library passes them, they would be decoded once more.
+        # oauthlib also accepts pairs. Encoded text, as the library passes it, would be decoded a second time.
         return request.path, request.method or "", self.extract_body(request), self.extract_headers(request)
 
     def extract_headers(self, request: HttpRequest) -> dict[str, str]:
@@ -59,9 +58,9 @@ class Backend(OAuthLibCore):  # type: ignore[misc]
 
 
 class FormRequest(Request):  # type: ignore[misc]
-    """oauthlib's request object for a form that oidc/parameters.py has read: decoded, and no field of it repeated.
+    """oauthlib's request object for a form that oidc/parameters.py has already decoded and checked.
 
-    oauthlib's own `__init__` would take URL, headers and body apart once more. A field that was not sent is None.
+    oauthlib's own `__init__` would parse the URL, headers and body again. A field that was not sent is None.
     """
 
     duplicate_params: ClassVar[tuple[str, ...]] = ()
@@ -76,16 +75,16 @@ _WITHOUT_FIELDS = vars(Request("", "POST"))
 
 
 class RefusingGrant:
-    """A grant of oauthlib that raises what it refuses as a TokenRefusal, with the client that the request comes from.
+    """Wrapper around a grant of oauthlib that raises each error as a TokenRefusal.
 
-    oauthlib itself returns text, in which neither the client nor the reason is left.
+    The refusal knows the client and the reason. oauthlib itself returns text that contains neither.
     """
 
     def __init__(self, grant: Any) -> None:
         self._grant = grant
 
     def create_token_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], str, int]:
-        """Return headers, body and status of a success. Raises TokenRefusal."""
+        """Return headers, body and status of a successful response. Raises TokenRefusal."""
         try:
             headers, body, status = self._grant.create_token_response(request, token_handler)
         except TokenRefusal as refusal:
@@ -99,13 +98,13 @@ class RefusingGrant:
 
 
 def refusal_of_library(body: str) -> TokenRefusal:
-    """Return what oauthlib refused, as JSON, with our reason."""
+    """Return a TokenRefusal for an error response of oauthlib, which is JSON."""
     refused = json.loads(body)
     return TokenRefusal(reason_of_library(refused["error"], refused.get("error_description", "")))
 
 
 def _add_client(request: Any, refusal: TokenRefusal) -> None:
-    """Note on a refusal the client that was authenticated before, if one was."""
+    """Set the client of a refusal, if one was authenticated before the request was rejected."""
     if request.client is not None:
         refusal.client_id, refusal.authenticated = request.client.client_id, True
         refusal.proven = request.presented.proven
@@ -129,7 +128,7 @@ class Server(OpenIDServer):  # type: ignore[misc]
     def create_token_response(
         self, uri: str, http_method: str, body: Fields, headers: dict[str, str], *args: Any
     ) -> Any:
-        """Have the grant answer that the form names, as oauthlib does; method and query were looked at before."""
+        """Let the requested grant respond, as oauthlib does. The endpoint has already checked method and query."""
         request = FormRequest(uri, body, headers)
         request.scopes = scope_to_list(request.scope)
         grant = self.grant_types.get(request.grant_type, self.default_grant_type_handler)
@@ -137,7 +136,7 @@ class Server(OpenIDServer):  # type: ignore[misc]
 
 
 def verify_code_challenge(verifier: str, challenge: str) -> bool:
-    """Check a code_verifier (RFC 7636 §4.6), and refuse one that no client may make, even if its hash fits.
+    """Check a code_verifier (RFC 7636 §4.6). A malformed one is rejected even if its hash matches.
 
     Raises TokenRefusal.
     """
@@ -149,6 +148,6 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
 
 
 def keep_openid(request: Any) -> None:
-    """Keep `openid` when a refresh narrows the scope: every token response has an ID token, and userinfo needs it."""
+    """Keep `openid` when a refresh narrows the scope: userinfo and the ID token of every response need it."""
     if OPENID not in request.scopes:
         request.scopes = [OPENID, *request.scopes]

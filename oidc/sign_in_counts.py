@@ -1,7 +1,7 @@
-"""Reports of the steps of sign-ins (oidc/sign_in_steps.py) by the endpoints.
+"""Functions by which the endpoints report the steps of sign-ins (oidc/sign_in_steps.py).
 
-Each step is counted once for a request, however often its pages are loaded: what was counted stands with the pending
-request in the session (oidc/authorization/interactions.py).
+Each step of a request is counted once, however often its pages are loaded: the pending request in the session
+(oidc/authorization/interactions.py) stores which steps were counted.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from oidc.sign_in_steps import APP_FULL, Endpoint, Step, report
 
 
 def request_arrived(auth_request: AuthorizationRequest) -> None:
-    """Report a request that starts, once until it has its answer: one that is pending already has been counted."""
+    """Report that a request has started. A request that is already pending was counted before."""
     if auth_request.scopes and not auth_request.interaction.is_kept:
         report(Step.SILENT if auth_request.silent else Step.STARTED, auth_request.client.client_id)
 
@@ -38,20 +38,20 @@ def consent_allowed(auth_request: AuthorizationRequest) -> None:
 
 
 def app_is_full(session: SessionBase, auth_request: AuthorizationRequest, error: AuthorizationError) -> None:
-    """Report that a pending request shows the page of an app that takes nobody more."""
+    """Report that a pending request shows the page of an app that has reached its user limit."""
     is_first = interactions.note_step(session, auth_request.interaction.key, Step.REFUSED)
     _refused(Step.REFUSED, auth_request, error, APP_FULL, is_counted=is_first)
 
 
 def request_ended(auth_request: AuthorizationRequest, error: AuthorizationError, page: str = "") -> None:
-    """Report a request that got no code, if it names a client.
+    """Report a request that ended without a code, if it names a client.
 
-    `page` is the log's name of the page that the person sees, where the app gets no error: UNAVAILABLE.
+    `page` is the log's name for the page that the person sees when the app gets no error: UNAVAILABLE.
     """
     interaction = auth_request.interaction
     has_started = interaction.is_kept or bool(auth_request.scopes)
     step = Step.CANCELLED if error.cancelled else Step.REFUSED if has_started else Step.TURNED_AWAY
-    # Counted before: the same form again, or the way back from the page of an app that is full.
+    # Already counted: the same form was sent again, or the person returns from the page about the user limit.
     is_repeated = interaction.is_answered or Step.REFUSED in interaction.steps
     _refused(step, auth_request, error, page or error.error, is_counted=not is_repeated)
 
@@ -72,7 +72,7 @@ def _refused(
 
 
 def code_issued(auth_request: AuthorizationRequest, connection: Connection, **details: Any) -> None:
-    """Report a code, and whether its person is new; of a form that is sent twice, one code counts, since one stays."""
+    """Report an issued code, and whether its person is new. If a form is sent twice, only one code counts."""
     client_id = auth_request.client.client_id
     is_counted = not auth_request.interaction.is_answered
     if is_counted:
@@ -90,7 +90,7 @@ def code_issued(auth_request: AuthorizationRequest, connection: Connection, **de
 
 
 def refused(refusal: TokenRefusal, endpoint: Endpoint | None, grant_type: str | None, redirect_uri: str) -> None:
-    """Report a refusal of the token endpoint, by the grant that was asked for, or of the revocation endpoint."""
+    """Report a request that the token or revocation endpoint rejected."""
     if endpoint != Endpoint.TOKEN:
         step = Step.NOT_REVOKED
     elif refusal.reason == Reason.REFRESH_TOKEN_REPEATED:

@@ -1,8 +1,8 @@
-"""The steps of sign-ins to apps: each is named here once, and reported once.
+"""The steps of a sign-in to an app, and how they are reported.
 
-A report counts the step by client and hour, for the console's analytics (docs/console.md#analytics); counts name no
-person. Steps in ENTRIES are also written to the client's sign-in log and counted in the metrics
-(docs/monitoring.md#metrics). The app gets the error code of the standard; the exact reason is for its developer, in the
+A report counts the step by client and hour, for the console's analytics (docs/console.md#analytics). Counts contain no
+personal data. Steps in ENTRIES are also written to the client's sign-in log and counted in the metrics
+(docs/monitoring.md#metrics). The app gets the standard's error code, and its developer finds the exact reason in the
 log.
 """
 
@@ -16,7 +16,7 @@ from core.limits import count_buffer
 
 KIND = "sign_in"
 HOUR = 3600  # seconds
-# The pages that people see where the app gets no error, in the place of an error code.
+# Names of pages that people see when the app gets no error. The log stores them in place of an error code.
 UNAVAILABLE, APP_FULL = "unavailable", "app_full"
 
 
@@ -27,7 +27,7 @@ class Endpoint(TextChoices):
 
 
 class Outcome(TextChoices):
-    """What an entry of the log, and the metric, say of a step."""
+    """The outcome of a step, in log entries and metrics."""
 
     CODE_ISSUED = "issued", "Code issued"
     SIGNED_IN = "signed_in", "Signed in"
@@ -38,29 +38,29 @@ class Outcome(TextChoices):
 
 
 class Step(StrEnum):
-    """What is counted. Refusals and cancellations have an error code beside them."""
+    """A step that is counted. Rejections and cancellations are counted by error code as well."""
 
-    STARTED = "started"  # a valid request of somebody who may be asked
+    STARTED = "started"  # a valid request that may show pages
     SILENT = "silent"  # a valid request with prompt=none
     SHOWN = "shown"  # the consent page
-    SKIPPED = "skipped"  # a code without it: all was allowed before
+    SKIPPED = "skipped"  # a code without the consent page, because the person had allowed everything before
     ALLOWED = "allowed"
     CANCELLED = "cancelled"
     ISSUED = "issued"
     EXCHANGED = "exchanged"
     TURNED_AWAY = "turned_away"  # an authorization request that was not valid
-    REFUSED = "refused"  # a request that had started
+    REFUSED = "refused"  # an authorization request that had started
     NOT_EXCHANGED = "not_exchanged"
     NOT_REFRESHED = "not_refreshed"
-    REPEATED = "repeated"  # a refresh with a token that was superseded a moment before, which is not NOT_REFRESHED
+    REPEATED = "repeated"  # a refresh with a token that was superseded a moment before; not counted as NOT_REFRESHED
     NOT_REVOKED = "not_revoked"
     REFRESHED = "refreshed"
     REVOKED = "revoked"
     NEW_PERSON = "new_person"  # the first authorization ever
-    RETURNING = "returning"  # the first one of a day (UTC) of somebody who had authorized the app before
+    RETURNING = "returning"  # the first one on a day (UTC) by someone who had authorized the app before
 
 
-# The endpoint and outcome of each step in the sign-in log and the metrics; the other steps are only counted.
+# The endpoint and outcome of each step in the sign-in log and the metrics. The other steps are only counted.
 ENTRIES = {
     Step.ISSUED: (Endpoint.AUTHORIZE, Outcome.CODE_ISSUED),
     Step.CANCELLED: (Endpoint.AUTHORIZE, Outcome.CANCELLED),
@@ -77,12 +77,12 @@ ENTRIES = {
 
 
 def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = True, **details: Any) -> None:
-    """Report a step: count it in the present hour, and log it if it is in ENTRIES.
+    """Report a step: count it in the current hour, and log it if it is in ENTRIES.
 
-    `details` are reason (oidc/reasons.py) with its parameters, redirect_uri, and family (its key). Only steps of
-    clients that exist may be counted, and errors come from a short list, so that few counts wait whatever is sent. A
-    step that was counted before, or whose client is unknown, is reported with `is_counted=False`; the log drops entries
-    of unknown clients when it is written.
+    `details` are the reason (oidc/reasons.py) with its parameters, redirect_uri, and the primary key of the family. Use
+    `is_counted=False` for a step that was counted before, or whose client is unknown: the buffer of counts stays small
+    only if clients exist and errors come from a short list. Entries of unknown clients are dropped when the log is
+    written.
     """
     if is_counted:
         hour = clock.timestamp() // HOUR

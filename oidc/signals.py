@@ -1,4 +1,4 @@
-"""Signals by which the layers above follow what happens to projects, and sign-ins that ended with an error page."""
+"""Signals for higher layers: changes of projects, and sign-ins that ended on an error page."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,33 +9,30 @@ from django.http import HttpRequest
 from accounts.models import Account
 from oidc.models import Client
 
-# Sent with `project` when one is deleted, and again before it is restored. Receivers on higher layers revoke the
-# credentials they issued for it.
+# Sent with `project` when a project is deleted, and again before it is restored. Receivers in higher layers revoke the
+# credentials that they issued for it.
 project_ended = Signal()
 
-# Sent with `project`, `domain` and `change` (oidc/domains/results.py) when the proof of a domain was gained, or is
-# missing or lost, or the domain was removed; in the transaction that has the project locked.
+# Sent with `project`, `domain` and `change` (oidc/domains/results.py) when the proof of a domain is found, missing or
+# lost, or the domain is removed. It is sent inside the transaction that has the project locked.
 domain_changed = Signal()
 
-# Sent with `request`, `account` and `stop` (oidc/signals.py) when a signed-in person sees a page that ends a sign-in to
-# an app. A receiver returns a DevelopersView if the person is one of the app's developers, otherwise None.
+# Sent with `request`, `account` and `stop` (a Stop) when a signed-in person sees a page that ends a sign-in to an app.
+# A receiver returns a DevelopersView if the person is one of the app's developers, otherwise None.
 sign_in_stopped = Signal()
 
-# Sent with `client`, `before` (its type) and `actor` when a client's type was changed, in that transaction. `actor` is
-# None for an operator's file.
+# Sent with `client`, `before` (the former type) and `actor` when a client's type changes, inside that transaction.
+# `actor` is None if `manage.py provision` changed it.
 client_type_changed = Signal()
 
-# Sent with `project` and `transferred` (True for a transfer of ownership) when somebody became another owner of a
-# project, in that transaction.
+# Sent with `project` and `transferred` (True for a transfer of ownership) when a project gets a new owner, inside that
+# transaction.
 owner_added = Signal()
-
-
-# Who they are is known above; they are asked by `oidc.signals.sign_in_stopped`, only where somebody is signed in.
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a sign-in ended on a page. `kind` is the anchor of its documentation, below `page-`."""
+    """A sign-in that ended on an error page. `kind` is the anchor of the page's documentation, after `page-`."""
 
     kind: str
     client: Client | None = None
@@ -45,7 +42,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two addresses: `same` is what both begin with, then what follows in each."""
+    """Two URLs: `same` is their common beginning, `received` and `registered` are the remainders."""
 
     same: str
     received: str
@@ -54,7 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DevelopersView:
-    """What one of the app's developers reads; `links` are pairs of text and address, the fix first."""
+    """Details for a developer of the app. `links` are pairs of text and URL, with the fix first."""
 
     text: str
     comparison: Comparison | None = None
@@ -62,10 +59,7 @@ class DevelopersView:
 
 
 def developers_view(request: HttpRequest, stop: Stop) -> DevelopersView | None:
-    """Return what the signed-in person reads as a developer of the app, None if they are none.
-
-    Where nobody is signed in, nothing is asked.
-    """
+    """Return the details for the signed-in person, None unless they are one of the app's developers."""
     account = request.user
     if not isinstance(account, Account):
         return None

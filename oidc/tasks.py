@@ -18,15 +18,15 @@ log = logging.getLogger(__name__)
 
 @periodic_task(3600)
 def rotate_keys() -> str:
-    """Perform the step of key rotation that is due, if any."""
+    """Perform the step of key rotation that is due, if any; return the result of `rotation.rotate`."""
     return rotation.rotate()
 
 
 @periodic_task(600)
 def clear_expired() -> int:
-    """Delete expired codes and tokens, and families without any; return how many rows were deleted.
+    """Delete expired codes and tokens, and families without any; return the number of deleted rows.
 
-    Ours instead of the library's, which would delete superseded refresh tokens whose reuse has to be noticed.
+    It replaces the library's command, which would delete superseded refresh tokens and so miss their reuse.
     """
     gone = expiry.delete_expired()
     log.info("Expired rows deleted: %d", gone)
@@ -35,9 +35,9 @@ def clear_expired() -> int:
 
 @periodic_task(3600)
 def remove_deleted_projects() -> int:
-    """Delete projects for good that can't be restored any more; return how many were deleted.
+    """Delete projects that can no longer be restored; return how many were deleted.
 
-    Who was a member of them is stored for a year, for app review (oidc/projects/colleagues.py).
+    Their members are stored for another year, for app review (oidc/projects/colleagues.py).
     """
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     forget_members()
@@ -47,5 +47,5 @@ def remove_deleted_projects() -> int:
 
 @periodic_task(3600)
 def clear_invitations() -> int:
-    """Delete invitations to projects that were answered or expired some time ago; return how many were deleted."""
+    """Delete project invitations that were answered or expired some time ago; return how many were deleted."""
     return invitations.clear_ended_invitations()

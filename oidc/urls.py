@@ -7,7 +7,7 @@ from oidc.views.authorize import AuthorizeView, resume
 from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
 urlpatterns = [
-    # Two leading slashes too: widely used clients append the path to the issuer, which ends in a slash.
+    # Two leading slashes are accepted: widely used clients append the path to the issuer, which ends in a slash.
     re_path(r"^/?\.well-known/openid-configuration(?P<rest>/.*)?$", discovery.configuration, name="discovery"),
     re_path(r"^/?\.well-known/oauth-authorization-server(?P<rest>/.*)?$", discovery.configuration, name="server"),
     path(".well-known/jwks", discovery.jwks, name="jwks"),

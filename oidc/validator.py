@@ -1,8 +1,8 @@
-"""The request validator of oauthlib (OAUTH2_VALIDATOR_CLASS): adapts its methods to the modules of this package.
+"""oauthlib's request validator (OAUTH2_VALIDATOR_CLASS), which adapts its methods to the modules of this package.
 
-Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
-two of ours: `presented`, the PresentedCredentials that authenticate_client has read, and `granted`, the scopes of the
-code or refresh token. A refused request raises a TokenRefusal.
+oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds two:
+`presented`, the PresentedCredentials read by authenticate_client, and `granted`, the scopes of the code or refresh
+token. A rejected request raises a TokenRefusal.
 """
 
 import json
@@ -26,7 +26,7 @@ from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, sto
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
-    """docs/library.md#django-oauth-toolkit-and-oauthlib says why each method is overridden."""
+    """The validator. docs/library.md#django-oauth-toolkit-and-oauthlib says why each method is overridden."""
 
     # --- Clients ---
 
@@ -46,7 +46,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             request.client_secret,
             code=request.code,
             refresh_token=request.refresh_token if request.code is None else None,
-            # A refresh token and its client id suffice to revoke it (docs/sign-in.md#revocation).
+            # A refresh token and its client id are enough to revoke the token (docs/sign-in.md#revocation).
             secret_optional=request.uri == REVOKE_PATH,
             address=client_ip.current(),
         )
@@ -103,8 +103,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise TokenRefusal(Reason.SCOPE_SPACES)
-        # Libraries send with each refresh what the app asked for at first: what the person left out is passed over
-        # (docs/sign-in.md#optional-scopes).
+        # Libraries repeat the scopes of the authorization request with each refresh, so those that the person left out
+        # are ignored (docs/sign-in.md#optional-scopes).
         left_out = set(request_scopes) - set(request.granted)
         request.scopes = [scope for scope in request_scopes if scope not in left_out]
         return left_out <= scopes.optional_scopes(request.client)
@@ -119,7 +119,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     # --- Issuing ---
 
     def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
-        # The library opens a transaction around _save_bearer_token; oidc/tokens/store.py has its own, where needed.
+        # This replaces the library's method, which opens a transaction: oidc/tokens/store.py opens one if needed.
         if scopes.OFFLINE_ACCESS not in request.granted:
             token.pop("refresh_token", None)
         if not store.consume_and_store(
@@ -164,7 +164,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return True
 
     def validate_jwt_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
-        return False  # an ID token is no access token
+        return False  # an ID token is not accepted as an access token
 
     def get_userinfo_claims(self, request: Any) -> dict[str, Any]:
         connection = request.access_token.family.connection

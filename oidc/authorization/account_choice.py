@@ -1,4 +1,4 @@
-"""The accounts that the chooser shows for a request, and what becomes of requests when another account is chosen."""
+"""The accounts that the account chooser lists, and pending requests when another account is chosen."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from oidc.tokens import jwt
 
 @dataclass(frozen=True)
 class Choice:
-    """One account of the list."""
+    """An account in the chooser's list."""
 
     reference: str
     account: Account
@@ -34,7 +34,7 @@ class Choice:
 
 
 def list_choices(request: HttpRequest, others: Iterable[OtherAccount], interaction: Interaction | None) -> list[Choice]:
-    """Return the accounts that are signed in: those that the app asks for first, then the present one."""
+    """Return the accounts that are signed in: the ones that the app asks for first, then the present one."""
     asked_for = _hinted_account(interaction) if interaction else None
     hint = _login_hint(interaction)
 
@@ -69,13 +69,13 @@ def _hinted_account(interaction: Interaction) -> int | None:
 
 
 def hint_for_sign_in(interaction: Interaction | None, choices: Iterable[Choice]) -> str:
-    """Return the address that the sign-in page begins with: the request's login_hint, if nobody signed in has it."""
+    """Return the email address to fill in on the sign-in page: the request's login_hint, unless it is signed in."""
     hint = (interaction.parameters.get("login_hint") if interaction else None) or ""
     return "" if any(each.is_asked_for for each in choices) else hint
 
 
 def choose_present(request: HttpRequest, interaction: Interaction | None) -> None:
-    """Go on as the present account."""
+    """Continue with the present account."""
     if interaction is not None:
         interactions.mark_chosen(request.session, interaction.key)
 
@@ -83,7 +83,7 @@ def choose_present(request: HttpRequest, interaction: Interaction | None) -> Non
 def choose_other(
     request: HttpRequest, chosen: OtherAccount, others: Iterable[OtherAccount], interaction: Interaction | None
 ) -> None:
-    """Make another account the present one; requests that wait come along, and are checked anew."""
+    """Make another account the present one. Pending requests move with it, and are checked again."""
     pending = interactions.take_pending(request.session)
     browser_accounts.switch(request, chosen, others)
     interactions.add_pending(request.session, pending)
@@ -91,7 +91,10 @@ def choose_other(
 
 
 def begin_sign_in(request: HttpRequest) -> None:
-    """Have somebody else sign in, beside who is signed in; requests that wait come along. Raises TooManyAccounts."""
+    """Let another person sign in while the others stay signed in. Pending requests move along.
+
+    Raises TooManyAccounts.
+    """
     pending = interactions.take_pending(request.session)
     try:
         browser_accounts.put_aside(request)

@@ -1,4 +1,7 @@
-"""Levels of authentication that an app asks for: `acr_values`, and the `claims` parameter (OpenID Connect Core 5.5)."""
+"""Requested authentication levels: `acr_values`, and `acr` in the `claims` parameter (OpenID Connect Core 5.5).
+
+docs/sign-in.md#authentication-levels describes the values.
+"""
 
 import json
 from dataclasses import dataclass
@@ -12,23 +15,26 @@ from oidc.parameters import Parameters
 from oidc.reasons import Facts, Reason
 
 MAX_LENGTH = 2048  # characters of `claims`
-MAX_DEPTH = 12  # objects and lists in one another; what OpenID's specifications show has up to nine
+MAX_DEPTH = 12  # nested objects and lists; the examples of OpenID's specifications have up to nine
 
 
 @dataclass(frozen=True)
 class AcrClaim:
-    """A request for the claim `acr` (Core 5.5.1): its values, the best first; none of them: whichever it is."""
+    """A request for the claim `acr` (Core 5.5.1): its values, best first. Without values, any level will do."""
 
     essential: bool = False
     values: tuple[str, ...] = ()
 
 
 class _NotRead(ValueError):
-    """Something in the JSON that would be read in two ways, or is none."""
+    """The text is not JSON, or parsers may read it differently."""
 
 
 def read_acr_claim(text: str | None) -> AcrClaim | None:
-    """Return how `claims` asks for `acr` in the ID token, None if it does not. Raises AuthorizationError."""
+    """Return the request for `acr` in the ID token that `claims` contains, None if there is none.
+
+    Raises AuthorizationError.
+    """
     if text is None:
         return None
     if len(text) > MAX_LENGTH:
@@ -75,7 +81,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _NotRead(name)  # NaN and Infinity: RFC 8259 §6 has none, Python's reader would take them
+    raise _NotRead(name)  # NaN and Infinity: RFC 8259 §6 forbids them, but Python's parser accepts them
 
 
 def _is_deeper(value: Any, depth: int) -> bool:
@@ -85,37 +91,35 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return depth == 0 or any(_is_deeper(each, depth - 1) for each in inside)
 
 
-# docs/sign-in.md#authentication-levels names the values and what comes of them.
-
-# From the weakest. `phrh` of OpenID's EAP ACR values is not among them: whether a key is kept in hardware could only be
-# known from its attestation, which is not asked for.
+# The weakest first. `phrh` of OpenID's EAP ACR values is missing: only an attestation can show that a passkey is kept
+# in hardware, and the service does not request attestations.
 ACR_VALUES = {MULTI_FACTOR: Level.TWO_FACTORS, PHISHING_RESISTANT: Level.PHISHING_RESISTANT}
 
 
 @dataclass(frozen=True)
 class AcrRequest:
-    """What a request and its client ask for.
+    """The authentication levels that a request and its client ask for.
 
-    `required` has to be met; one of `preferred`, the best first, is met if the person can. `values` are the requested
-    values that are known, the best first. `is_told`: tokens say `acr` and `amr`; without it they stay as they are.
+    `required` has to be met. One of `preferred`, best first, is met if the person can. `values` are the requested
+    values that the service knows, best first. If `is_returned`, the tokens contain `acr` and `amr`.
     """
 
     required: Level = Level.ONE_FACTOR
     preferred: tuple[Level, ...] = ()
     values: tuple[str, ...] = ()
-    is_told: bool = False
+    is_returned: bool = False
 
 
 def least_level(client: Client) -> Level:
-    """Return the level that every sign-in to this client has to meet."""
+    """Return the minimum level of every sign-in to this client."""
     return ACR_VALUES.get(client.least_acr, Level.ONE_FACTOR)
 
 
 def read_acr_request(parameters: Parameters, client: Client) -> AcrRequest:
-    """Return what a request asks for, with the client's least level. Raises AuthorizationError.
+    """Return the levels that a request asks for, with the client's minimum level. Raises AuthorizationError.
 
-    Values that nobody knows change nothing, unless one of them would have to be met. Where `claims` names values,
-    `acr_values` is not looked at: what both together mean, the standard leaves open.
+    Unknown values are ignored, unless the claim is essential and all its values are unknown. If `claims` contains
+    values, `acr_values` is ignored, because the standard does not say what both together mean.
     """
     claim = read_acr_claim(parameters.get("claims"))
     least = least_level(client)
@@ -125,26 +129,27 @@ def read_acr_request(parameters: Parameters, client: Client) -> AcrRequest:
     if claim and claim.essential and claim.values:
         if not values:
             raise AuthorizationError(Reason.ACR_NEVER_GIVEN)
-        return AcrRequest(max(least, min(levels)), values=values, is_told=True)
-    return AcrRequest(least, levels, values, is_told=bool(values or least or _asks_for_whatever_it_is(claim)))
+        return AcrRequest(max(least, min(levels)), values=values, is_returned=True)
+    return AcrRequest(least, levels, values, is_returned=bool(values or least or _accepts_any_level(claim)))
 
 
-def _asks_for_whatever_it_is(claim: AcrClaim | None) -> bool:
+def _accepts_any_level(claim: AcrClaim | None) -> bool:
     return claim is not None and not claim.values
 
 
-def told_claims(asked: AcrRequest, counted: Authentication) -> dict[str, Any] | None:
-    """Return the `acr` and `amr` that the tokens say, of what counts for this request; None if they say nothing of it.
+def returned_claims(asked: AcrRequest, counted: Authentication) -> dict[str, Any] | None:
+    """Return the `acr` and `amr` claims of the tokens, None if they contain neither.
 
-    `acr` is the first of the requested values that was met (Core 5.5.1.1), else the strongest that was, if any.
+    `counted` is the part of the sign-in that counts for this request. `acr` is the first requested value that was met
+    (Core 5.5.1.1), otherwise the strongest value that was met, if any.
     """
-    if not asked.is_told:
+    if not asked.is_returned:
         return None
     level = level_of(counted.steps)
     met = [value for value in (*asked.values, *reversed(ACR_VALUES)) if ACR_VALUES[value] <= level]
     return ({"acr": met[0]} if met else {}) | {"amr": list(counted.methods)}
 
 
-def log_parameters(asked: AcrRequest, told: dict[str, Any]) -> Facts:
-    """Return what was asked for and what the tokens say, for the sign-in log."""
-    return {"asked": list(asked.values), "acr": str(told.get("acr", "")), "amr": list(told["amr"])}
+def log_parameters(asked: AcrRequest, returned: dict[str, Any]) -> Facts:
+    """Return the requested values and the returned claims, for the sign-in log."""
+    return {"asked": list(asked.values), "acr": str(returned.get("acr", "")), "amr": list(returned["amr"])}

@@ -1,4 +1,8 @@
-"""Validation of an authorization request: ordered checks, of which the first that returns an outcome decides."""
+"""Validation of an authorization request: ordered checks. The first check that returns an outcome decides.
+
+The order is that of docs/sign-in.md#the-order-of-the-checks. Errors found before the redirect URL is trusted are shown
+as pages.
+"""
 
 import re
 from collections.abc import Callable
@@ -32,7 +36,7 @@ from oidc.tokens import jwt
 
 
 def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
-    """Return whose ID token came as id_token_hint (OpenID Connect Core 3.1.2.1), None without one."""
+    """Return the subject of the id_token_hint (OpenID Connect Core 3.1.2.1), None without a hint."""
     hint = auth_request.parameters.get("id_token_hint")
     if hint is None:
         return None
@@ -55,7 +59,7 @@ def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptC
     sector = auth_request.client.project.public_id
     if subject is None or account.subjects.filter(sub=subject, sector=sector).exists():
         return None
-    # Whether the hint's person is among the others is not asked here: that the page comes would tell the app.
+    # Show the chooser whether or not the hint's person is among the other accounts: otherwise the app could find out.
     if auth_request.has_others and not auth_request.silent and not auth_request.has_chosen:
         return PromptChoice()
     raise AuthorizationError(Reason.OTHER_PERSON_SIGNED_IN)
@@ -68,7 +72,7 @@ def find_connection(auth_request: AuthorizationRequest) -> None:
 
 
 def check_account_choice(auth_request: AuthorizationRequest) -> PromptChoice | None:
-    """Have an account chosen where the request says so (Core 3.1.2.1: prompt, login_hint)."""
+    """Show the account chooser if the request asks for it (Core 3.1.2.1: prompt, login_hint)."""
     if auth_request.silent or auth_request.has_chosen or auth_request.consent_given_now:
         return None
     if "select_account" in auth_request.prompts:
@@ -79,8 +83,8 @@ def check_account_choice(auth_request: AuthorizationRequest) -> PromptChoice | N
 def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     """Return whether login_hint may mean another account than the present one.
 
-    Where the app does not know the present account's address, the chooser comes for any hint before a code would be
-    given at once: otherwise an app could find out by guessing whose accounts are signed in.
+    If the app does not know the present account's email address, any hint leads to the chooser before a code is issued
+    without a page. Otherwise an app could guess which accounts are signed in.
     """
     hint = (auth_request.parameters.get("login_hint") or "").strip()
     if not hint or auth_request.parameters.get("id_token_hint"):
@@ -88,12 +92,12 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     assert auth_request.account is not None
     if hint.casefold() != auth_request.account.email.casefold():
         return True
-    knows_address = not auth_request.granted_scopes.isdisjoint(scopes.ADDRESS_SCOPES)
-    return not (auth_request.client.first_party or auth_request.asks_for_more or knows_address)
+    knows_email = not auth_request.granted_scopes.isdisjoint(scopes.EMAIL_SCOPES)
+    return not (auth_request.client.first_party or auth_request.asks_for_more or knows_email)
 
 
 def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
-    """Ask for what is missing to the level that is required, or preferred and within reach (RFC 9470 §4)."""
+    """Ask for a stronger sign-in if the required level, or a preferred one within reach, is not met (RFC 9470 §4)."""
     assert auth_request.account is not None
     asked, client = auth_request.acr, auth_request.client
     if not asked.required and not asked.preferred:
@@ -122,7 +126,7 @@ def _unmet_silently(auth_request: AuthorizationRequest) -> AuthorizationError:
 
 
 def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
-    """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
+    """Ask for a new sign-in if the request requires it (Core 3.1.2.1: prompt, max_age)."""
     signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
     max_age = auth_request.parameters.get("max_age")
     too_old = max_age is not None and came_at - signed_in_at > int(max_age)
@@ -133,11 +137,9 @@ def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     return PromptLogin(again=True)
 
 
-# In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redirect URI is trusted are pages.
-
-# Longest `state` and `nonce`, in characters: they are stored while the person signs in, `nonce` with the family too.
+# Longest `state` and `nonce`, in characters. Both are stored while the person signs in, `nonce` also with the family.
 LONGEST = {"state": 2048, "nonce": 1024}
-# Parameters of OpenID Connect Core 6 and 7.2.1 that this service does not read.
+# Parameters of OpenID Connect Core 6 and 7.2.1 that this service does not support.
 NOT_SUPPORTED = {
     "request": Reason.REQUEST_NOT_SUPPORTED,
     "request_uri": Reason.REQUEST_URI_NOT_SUPPORTED,
@@ -147,7 +149,7 @@ MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
 
 
 def decide(auth_request: AuthorizationRequest) -> Outcome:
-    """Return what comes of the request. Raises AuthorizationError while nothing may be redirected."""
+    """Return the outcome of the request. Raises AuthorizationError if the error must not be redirected to the app."""
     for check in CHECKS:
         try:
             outcome = check(auth_request)
@@ -179,7 +181,7 @@ def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *,
         auth_request.authentication,
         auth_request.interaction.key,
         consent_given_now,
-        told=acr.told_claims(auth_request.acr, auth_request.counted_authentication),
+        returned=acr.returned_claims(auth_request.acr, auth_request.counted_authentication),
         left_out=left_out,
     )
 
@@ -231,7 +233,7 @@ def check_parameters(auth_request: AuthorizationRequest) -> None:
 
 
 def check_code_challenge(auth_request: AuthorizationRequest) -> None:
-    # RFC 7636 §4.3; an absent method would mean `plain`, which nobody may use.
+    # RFC 7636 §4.3: a missing method means `plain`, which is not allowed.
     if not auth_request.parameters.get("code_challenge"):
         raise AuthorizationError(Reason.CODE_CHALLENGE_MISSING)
     if auth_request.parameters.get("code_challenge_method") != "S256":
@@ -265,7 +267,7 @@ def check_scope(auth_request: AuthorizationRequest) -> None:
 
 
 def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> tuple[Reason, Facts]:
-    """Return why these scopes are refused; its parameters are the first that is wrong, and all of them."""
+    """Return why these scopes are refused. The parameters name the first one that is wrong, and all of them."""
     named: Facts = {"name": printable_name(refused[0]), "scopes": [printable_name(scope) for scope in refused]}
     if unknown := [scope for scope in refused if scope not in scopes.SCOPES]:
         return Reason.SCOPE_UNKNOWN, named | {"name": printable_name(unknown[0])}
@@ -291,7 +293,7 @@ def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
 
 
 def why_full(auth_request: AuthorizationRequest) -> tuple[Reason, Facts]:
-    """Return why the app has no place for a person more, and the parameters of that reason."""
+    """Return why the app can take no more people, and the parameters of that reason."""
     people: Facts = {"people": settings.UNVERIFIED_APP_PEOPLE}
     if not (outside := auth_request.outside_host):
         return Reason.PEOPLE_LIMIT, people
@@ -312,7 +314,7 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     if not auth_request.asks_for_more:
         return None
     if auth_request.client.first_party:
-        # The service's own apps need not ask.
+        # The service's own apps need no consent page.
         return _issue_code(auth_request, left_out, consent_given_now=True)
     if auth_request.silent:
         raise AuthorizationError(*_why_asked(auth_request))
@@ -320,7 +322,7 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
 
 
 def _why_asked(auth_request: AuthorizationRequest) -> tuple[Reason, Facts]:
-    """Return why the person has to be asked: nothing was allowed yet, or all of it, but at other hosts."""
+    """Return why the person has to be asked: some scope was not granted yet, or only at other hosts."""
     if not set(auth_request.scopes) <= consent.granted_scopes(auth_request.connection):
         return Reason.CONSENT_MISSING, {}
     return reason_outside(

@@ -1,4 +1,4 @@
-"""Consent: stored per person and client (Connection), asked again only for new scopes, revocable at any time."""
+"""Consent, stored per person and client (Connection). People are asked again only for new scopes, and can revoke it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,15 +22,15 @@ from oidc.reasons import Reason
 
 
 def find_connection(account: Account, client: Client) -> Connection | None:
-    """Return the Connection of a person and a client, also a removed one; None if there is none."""
+    """Return the Connection of a person and a client, even if it was removed; None if there is none."""
     return Connection.objects.filter(account=account, client=client).first()
 
 
 def granted_scopes(connection: Connection | None, outside: str = "") -> set[str]:
     """Return the scopes that the person has granted and not revoked.
 
-    `outside` is the host of a request that the app's review did not take in: there only what was granted at that very
-    host counts, on a page that said so (docs/review.md#hosts).
+    `outside` is the host of a request that the app's review does not cover. There, only scopes that were granted at
+    that very host count, because the consent page named it (docs/review.md#hosts).
     """
     if connection is None or connection.removed_at is not None:
         return set()
@@ -39,12 +39,12 @@ def granted_scopes(connection: Connection | None, outside: str = "") -> set[str]
 
 
 def _granted_outside(connection: Connection) -> dict[str, str]:
-    """Return the scopes that were granted at hosts outside of the app's review, by host."""
+    """Return the scopes that were granted at hosts that the app's review does not cover, by host."""
     return connection.scopes_outside_review or {}
 
 
 def left_out_scopes(connection: Connection | None) -> frozenset[str]:
-    """Return the optional scopes that the person was asked for, and left out."""
+    """Return the optional scopes that the person was asked for and left out."""
     return frozenset() if connection is None else frozenset(connection.left_out.split())
 
 
@@ -60,17 +60,17 @@ def record_consent(
 ) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 
-    `left_out` are the optional scopes that they left out of the same request: granted no longer, and remembered.
-    `redirect_uri` is the request's, "" for none: at a host that the app's review did not take in the consent counts
-    for that host, and the limit of people applies.
+    `left_out` are the optional scopes that they left out of the same request: these are no longer granted, and
+    remembered. `redirect_uri` is the request's, or "". If the app's review does not cover its host, the consent counts
+    only for that host, and the user limit applies.
 
-    The limit is exact when many people arrive at once: consent to an app with a limit locks the project first.
+    The limit is exact even if many people arrive at once: consent to an app with a limit locks the project first.
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     is_new = _is_newcomer(account, client, outside)
     reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
     connection, before = None, set[str]()
-    # A connection that there is has its subject; that one is looked at again where the photo may get a new address.
+    # An existing connection already has a subject. It is only needed again if the photo may need a new URL.
     if is_new or (reads_profile and account.picture):
         subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
         connection = _connect(account, client, scopes, left_out, subject, outside) if is_new else None
@@ -83,7 +83,10 @@ def record_consent(
 
 
 def _is_newcomer(account: Account, client: Client, outside: str) -> bool:
-    """Return whether the person has no connection, with the client's row locked if so. Raises UserCapExceeded, Gone."""
+    """Return whether the person has no connection yet. If so, the client's row is locked.
+
+    Raises UserCapExceeded, Gone.
+    """
     if not is_capped(client, outside):
         is_new = find_connection(account, client) is None
         if is_new:
@@ -104,7 +107,7 @@ def _connect(
     subject: PairwiseSubject,
     outside: str,
 ) -> Connection | None:
-    """Store and return a new connection; None if there is one: the same form, sent twice."""
+    """Store and return a new connection; None if it exists already, because the same form was sent twice."""
     connection = Connection(account=account, client=client, subject=subject)
     connection.scopes = scope_rules.format_scope(scopes)
     connection.left_out = scope_rules.format_scope(left_out)
@@ -123,15 +126,18 @@ def _connect(
 def _change(
     account: Account, client: Client, scopes: list[str], left_out: Collection[str], outside: str
 ) -> tuple[Connection, set[str]]:
-    """Lock a connection, add scopes to it and take those away that are left out; return it, and what it had before.
+    """Lock a connection, add scopes and remove those that are left out; return it and the scopes granted before.
 
-    `outside` is the request's host if the app's review did not take it in: what it had before is what counted there.
+    `outside` is the request's host if the app's review does not cover it. The scopes granted before are then those that
+    counted at that host.
     """
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
     before, had = granted_scopes(connection), granted_scopes(connection, outside)
-    at_hosts = _granted_outside(connection) if before else {}  # a removed consent takes those with it
+    at_hosts = _granted_outside(connection) if before else {}  # removing the consent removed these as well
     if outside:
-        at_hosts = {host: at_hosts[host] for host in outside_hosts(client) if host in at_hosts}  # no more than it has
+        at_hosts = {
+            host: at_hosts[host] for host in outside_hosts(client) if host in at_hosts
+        }  # drop hosts that are no longer registered
         at_hosts[outside] = scope_rules.format_scope((had | set(scopes)) - set(left_out))
     granted = (before | set(scopes)) - set(left_out)
     connection.scopes = scope_rules.format_scope(granted)
@@ -144,14 +150,14 @@ def _change(
 
 
 def ask_again(connection: Connection) -> None:
-    """Forget which optional scopes were left out: the app's next sign-in that wants them asks. Nothing is granted."""
+    """Forget which optional scopes were left out, so that the next sign-in asks for them. Grants nothing."""
     Connection.objects.filter(pk=connection.pk).update(left_out="")
 
 
 def require_consent(account: Account, client: Client, scopes: list[str], redirect_uri: str = "") -> Connection:
-    """Return the connection, locked, if its consent covers `scopes` with this redirect URI. Raises ConsentMissing.
+    """Lock and return the connection if its consent covers `scopes` with this redirect URI. Raises ConsentMissing.
 
-    Call it inside the transaction that issues the code, so that a concurrent removal comes before or after it.
+    Call it inside the transaction that issues the code, so that consent can't be removed at the same time.
     """
     connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
@@ -164,7 +170,7 @@ def require_consent(account: Account, client: Client, scopes: list[str], redirec
 
 @receiver(profile_read)
 def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
-    """Return whether an enabled client of the project may read the person's profile (receiver of `profile_read`)."""
+    """Return whether an enabled client of the project may read the person's profile."""
     usable = Client.objects.filter(project__public_id=sector, enabled=True)
     usable = usable.filter(project__suspended_at=None, project__deleted_at=None)
     live = Connection.objects.filter(account=account, client__in=usable, removed_at=None).select_related("client")
@@ -175,7 +181,7 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 @transaction.atomic
 def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
-    """Remove an app: revoke the person's consent with every code and token that is based on it."""
+    """Remove an app: revoke the person's consent, and every code and token that is based on it."""
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(
         scopes="", left_out="", scopes_outside_review=None, removed_at=moment

@@ -1,8 +1,8 @@
-"""Pending authorization requests: kept in the session while the person signs in, until they are answered.
+"""Pending authorization requests, stored in the session until they are answered.
 
-Each is stored under a hash of its query string, so that it survives sign-up, verification codes, second factors,
-password reset, the back button and other tabs. Its time of arrival tells whether an authentication is newer (`prompt`,
-`max_age`).
+Each is stored under a hash of its query string, so that it survives sign-up, verification codes, two-step verification,
+password reset, the back button and other tabs. Its time of arrival decides whether an authentication is new enough
+(`prompt`, `max_age`).
 """
 
 import hashlib
@@ -22,19 +22,20 @@ from oidc.parameters import Parameters, parse
 SESSION_KEY = "pending_authorizations"
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
-_HOST = "//"  # marks the host among the parts of a reference: no scope begins so
-# The key that the session had when it first signed a reference: Django gives a session another one when it was signed
-# with one of SECRET_KEY_FALLBACKS, and forms that were open before stay good.
+_HOST = "//"  # marks the host among the parts of a reference: no scope begins like this
+# Stores the key that the session had when it first signed a reference. Django changes the key of a session that was
+# signed with one of SECRET_KEY_FALLBACKS, and forms that were open before have to stay valid.
 _SIGNED_IN = "pending_authorizations_signed_in"
 
 
 @dataclass(frozen=True)
 class Interaction:
-    """A pending request: its key, its query string as it came, when it came (seconds since 1970).
+    """A pending request: its key, its query string as received, and its time of arrival (seconds since 1970).
 
-    `chosen`: the person of its session was chosen for it (account chooser).
-    `goes_on_without`: the person does not want to show more than they have, where the app leaves that to them.
-    `is_kept`: it is in the session, pending or answered. `steps` are those that were counted (oidc/sign_in_counts.py).
+    `chosen`: the session's person was chosen for it in the account chooser.
+    `goes_on_without`: the person declined a stronger sign-in that the app prefers but does not require.
+    `is_kept`: it is stored in the session, pending or answered.
+    `steps`: the steps that were already counted (oidc/sign_in_counts.py).
     """
 
     key: str
@@ -56,12 +57,12 @@ class Interaction:
 
     @property
     def choose_url(self) -> str:
-        """Where an account is chosen for this request."""
+        """The URL of the account chooser for this request."""
         return f"{reverse('account_choose')}?{urlencode({'request': self.key})}"
 
 
 def interaction_key(query: str) -> str:
-    """Return the key under which a request with this query string is kept."""
+    """Return the key under which a request with this query string is stored."""
     return hashlib.sha256(query.encode()).hexdigest()[:32]
 
 
@@ -91,7 +92,7 @@ def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
 
 
 def save_interaction(session: SessionBase, query: str) -> Interaction:
-    """Store a request and return it; one that is pending already keeps its time of arrival."""
+    """Store a request and return it. A request that is already pending keeps its time of arrival."""
     stored = _stored(session)
     key = interaction_key(query)
     if key not in stored or stored[key].get("answered"):
@@ -123,7 +124,7 @@ def mark_answered(session: SessionBase, key: str) -> None:
 
 
 def note_step(session: SessionBase, key: str, step: str) -> bool:
-    """Note with a pending request that a step of it was counted; return whether it was not before."""
+    """Note that a step of a pending request was counted; return False if it was counted before."""
     stored = _stored(session)
     steps = stored.get(key, {}).get("steps", [])
     if key not in stored or step in steps:
@@ -142,12 +143,12 @@ def mark_chosen(session: SessionBase, key: str) -> None:
 
 
 def take_pending(session: SessionBase) -> dict[str, dict[str, Any]]:
-    """Remove the unanswered requests from a session and return them, for the one that takes its place."""
+    """Remove the unanswered requests from a session and return them, for the session that replaces it."""
     stored = _stored(session)
     pending = {key: entry for key, entry in stored.items() if not entry.get("answered")}
     if pending:
         session[SESSION_KEY] = {key: entry for key, entry in stored.items() if key not in pending}
-    # Whoever was chosen for one was chosen in that session.
+    # `chosen` is dropped: the person was chosen in the old session.
     kept = ("query", "at", "steps")
     return {key: {name: entry[name] for name in kept if name in entry} for key, entry in pending.items()}
 
@@ -160,7 +161,7 @@ def add_pending(session: SessionBase, pending: dict[str, dict[str, Any]]) -> Non
 
 
 def go_on_without(session: SessionBase, key: str) -> None:
-    """Note that the person goes on without what a request asks for and does not require."""
+    """Note that the person declined the stronger sign-in that a request prefers but does not require."""
     stored = _stored(session)
     if key in stored:
         stored[key]["goes_on_without"] = True
@@ -168,7 +169,7 @@ def go_on_without(session: SessionBase, key: str) -> None:
 
 
 def _signer(request: HttpRequest) -> signing.TimestampSigner:
-    # Bound to the session and the person without naming either: the account id never leaves the service.
+    # The salt is a hash of the session and the person, so that the account id never leaves the service.
     session = request.session.get(_SIGNED_IN, request.session.session_key)
     bound_to = f"{session}:{request.user.pk}"
     return signing.TimestampSigner(salt=f"{_SALT}:{hashlib.sha256(bound_to.encode()).hexdigest()}")
@@ -176,9 +177,9 @@ def _signer(request: HttpRequest) -> signing.TimestampSigner:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a consent page showed, and its answer is read by: the scopes that are optional, and the request's host.
+    """The parts of a consent page that are needed to read its form: the optional scopes, and the request's host.
 
-    The host is there if the page said that the app's review did not take it in, "" otherwise.
+    The host is "" unless the page said that the app's review does not cover it.
     """
 
     optional: frozenset[str] = frozenset()
@@ -186,7 +187,7 @@ class Shown:
 
 
 def sign_reference(request: HttpRequest, pending: Interaction, shown: Shown | None = None) -> str:
-    """Return a signed, expiring reference to a pending request, good in this session for this person."""
+    """Return a signed, expiring reference to a pending request, valid for this person in this session."""
     shown = shown or Shown()
     request.session.setdefault(_SIGNED_IN, request.session.session_key)
     host = [f"{_HOST}{shown.outside_host}"] if shown.outside_host else []
@@ -194,9 +195,9 @@ def sign_reference(request: HttpRequest, pending: Interaction, shown: Shown | No
 
 
 def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction | None, Shown]:
-    """Return the pending request of a reference, and what its page showed.
+    """Return the pending request of a reference, and what its consent page showed.
 
-    The request is None if the reference is forged, too old, or another session's or person's.
+    The request is None if the reference is forged, too old, or belongs to another session or person.
     """
     try:
         signed = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)

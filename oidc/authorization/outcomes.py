@@ -16,21 +16,21 @@ from oidc.tokens import codes
 
 @dataclass(frozen=True)
 class ClientUnavailable:
-    """The client is off or its project suspended: a page, never a redirect."""
+    """The client is off or its project suspended. This shows a page and never redirects."""
 
     client: Client
 
 
 @dataclass(frozen=True)
 class UserCapReached:
-    """The unverified app has reached its limit of people: a page, from which access_denied goes back to the app."""
+    """The unverified app has reached its user limit. This shows a page, which can return access_denied to the app."""
 
     client: Client
 
 
 @dataclass(frozen=True)
 class PromptLogin:
-    """The person has to sign in; `again`: reauthenticate; `new`: start at the sign-up page."""
+    """The person has to sign in. `again` asks for reauthentication, `new` starts at the sign-up page."""
 
     hint: str = ""
     again: bool = False
@@ -39,12 +39,12 @@ class PromptLogin:
 
 @dataclass(frozen=True)
 class PromptChoice:
-    """The person has to choose one of the accounts that are signed in in this browser, or to sign in to another."""
+    """The person has to choose one of the accounts that are signed in in this browser, or sign in to another one."""
 
 
 @dataclass(frozen=True)
 class PromptStepUp:
-    """The person has to show more; `essential`: there is no code without it, and otherwise they may leave it."""
+    """The person needs a stronger sign-in. If it is not `essential`, they may continue without it."""
 
     client: Client
     level: Level
@@ -53,9 +53,9 @@ class PromptStepUp:
 
 @dataclass(frozen=True)
 class PromptConsent:
-    """The consent page has to be shown; `missing` are the scopes that the person has not granted yet.
+    """The consent page has to be shown. `missing` are the scopes that the person has not granted yet.
 
-    `optional` are those of the scopes that the person may leave out, `left_out` those of them that they did leave out.
+    `optional` are the scopes that the person may leave out, `left_out` the ones that they left out last time.
     """
 
     client: Client
@@ -76,10 +76,9 @@ class RedirectError:
 class IssueCode:
     """The app gets a code for `scopes`, for the person who signed in by `authentication`.
 
-    `left_out` are the optional scopes that were asked for and are not given. `consent_given_now` has the consent
-    recorded; otherwise it must be there. `request_key` is the interaction's: a code that the same request got before,
-    and that nobody has redeemed, ends. `told` are the claims about the authentication that the tokens say, None for
-    nothing.
+    `left_out` are the requested optional scopes that the person left out. With `consent_given_now` the consent is
+    recorded; otherwise it must exist. `request_key` is the interaction's key: an unused code that the same request got
+    before is revoked. `returned` are the claims about the authentication that the tokens contain, None for no claims.
     """
 
     client: Client
@@ -87,7 +86,7 @@ class IssueCode:
     authentication: Authentication
     request_key: str
     consent_given_now: bool
-    told: dict[str, Any] | None = None
+    returned: dict[str, Any] | None = None
     left_out: frozenset[str] = frozenset()
 
 
@@ -108,8 +107,7 @@ def issue_code(
 ) -> tuple[AuthorizationCode, str]:
     """Record or look up the consent, and create a code; return its row and the code itself.
 
-    Raises UserCapExceeded if the app has no place for the person, and ConsentMissing if the consent was withdrawn a
-    moment ago.
+    Raises UserCapExceeded if the app has reached its user limit, and ConsentMissing if the consent was just withdrawn.
     """
     account, redirect_uri = auth_request.account, auth_request.redirect_uri
     assert account is not None
@@ -128,5 +126,5 @@ def issue_code(
             nonce=auth_request.parameters.get("nonce") or "",
             authentication=outcome.authentication,
             request_key=outcome.request_key,
-            told=outcome.told,
+            returned=outcome.returned,
         )

@@ -1,4 +1,4 @@
-"""The authorization request: what an app sent, who is there, and what the checks have found."""
+"""The authorization request: its parameters, the signed-in person, and the results of the checks."""
 
 from dataclasses import dataclass, field
 
@@ -24,9 +24,9 @@ class AuthorizationRequest:
     interaction: Interaction
     account: Account | None
     authentication: Authentication
-    consent_given_now: bool = False  # by the form that is being answered
+    consent_given_now: bool = False  # with the consent form that was just submitted
     has_others: bool = False  # other accounts may be signed in in this browser
-    chosen_scopes: frozenset[str] = frozenset()  # the optional ones that are ticked in that form
+    chosen_scopes: frozenset[str] = frozenset()  # the optional scopes that are ticked in that form
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
@@ -45,12 +45,12 @@ class AuthorizationRequest:
 
     @property
     def wants_new_sign_in(self) -> bool:
-        """Whether it asks for a sign-in newer than itself (OpenID Connect Core 3.1.2.1)."""
+        """Whether the request asks for a sign-in newer than itself (OpenID Connect Core 3.1.2.1)."""
         return "login" in self.prompts
 
     @property
     def counted_authentication(self) -> Authentication:
-        """What counts towards a level: of a sign-in that has to be new, or not older than `max_age`, what is."""
+        """The part of the sign-in that counts toward a level: only what is new enough for `prompt` and `max_age`."""
         max_age = self.parameters.get("max_age")
         if not self.wants_new_sign_in and max_age is None:
             return self.authentication
@@ -58,9 +58,9 @@ class AuthorizationRequest:
 
     @property
     def outside_host(self) -> str:
-        """The host of the redirect URI, if the app is reviewed and that host is not in its review; "" otherwise.
+        """The host of the redirect URI if the app is reviewed but its review does not cover the host; "" otherwise.
 
-        Such a request is one of an app that nobody reviewed (docs/review.md#hosts).
+        Such a request is treated like one from an unreviewed app (docs/review.md#hosts).
         """
         return outside_host(self.client, self.redirect_uri) if self.redirect_uri else ""
 
@@ -86,12 +86,12 @@ class AuthorizationRequest:
 
     @property
     def left_out_before(self) -> frozenset[str]:
-        """The requested scopes that are optional, and that the person left out the last time."""
+        """The requested optional scopes that the person left out last time."""
         return self.optional_scopes & consent.left_out_scopes(self.connection)
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether consent has to be asked for: scopes that the person left out are not asked for again."""
+        """Whether the person has to be asked for consent. Scopes that they left out before are not asked for again."""
         return bool(self.missing_scopes - self.left_out_before)
 
     @property

@@ -1,7 +1,7 @@
 """The console's tester: a dry run of an authorization request, check by check.
 
-It runs the checks of the authorization endpoint, in order, up to the one for a signed-in person. The endpoint stops at
-the first that fails; here each runs whose earlier results are there. Nothing is fetched, kept or reported.
+It runs the checks of the authorization endpoint in order, up to the one for a signed-in person. The endpoint stops at
+the first check that fails. Here, every check runs whose prerequisites passed. Nothing is fetched, stored or reported.
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ MAX_LENGTH = 16_000  # characters; few browsers send more
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: whether it passed (None: it could not run), and the exact reason if it did not.
+    """The result of one check: whether it passed (None: it could not run), and the exact reason if it failed.
 
-    `name` is the check's, by which its fix is found. `error` is the code that the app would be sent; "" where the
-    person would see a page and the app nothing. Neither happens (`is_answered` is False) when what was pasted would not
-    reach sign-in as a request of this client. `note` is what else a check that passed has found. `needs` is the title
-    of the check without which this one can't run. `value` is what a failed check of redirect_uri was sent, and of one
-    of the scope "unapproved" if every scope that was sent exists.
+    `name` is the check's name, which selects the fix. `error` is the error code that the app would get, "" if the
+    person would see a page instead. `is_answered` is False if the pasted text is not a request of this client, so that
+    neither would happen. `note` is a remark on a check that passed. `needs` is the title of the check that has to pass
+    before this one can run. `value` is the redirect_uri that was sent if that check failed, and "unapproved" if the
+    check of the scope failed although every scope exists.
     """
 
     title: str
@@ -63,7 +63,7 @@ class RequestUnderTest:
 
 @dataclass(frozen=True)
 class _Check:
-    """A check of the dry run; `after` are the names of those that have to pass before it can run."""
+    """A check of the dry run. `after` names the checks that have to pass before it can run."""
 
     name: str
     title: str
@@ -110,13 +110,13 @@ def _value(name: str, auth_request: AuthorizationRequest) -> str:
 # --- Checks of the pasted text ---
 
 
-def _at_the_right_address(trial: RequestUnderTest) -> None:
-    address, query = _cut(trial.text)
+def _at_the_right_url(trial: RequestUnderTest) -> None:
+    url, query = _cut(trial.text)
     expected = f"{settings.AUTH_URL}{reverse('authorize')}"
-    if address not in ("", expected):
-        raise _NotARequest(f"Sign-in begins at {expected}, and nowhere else.")
+    if url not in ("", expected):
+        raise _NotARequest(f"Send authorization requests to {expected}.")
     if not query:
-        raise _NotARequest("There are no parameters: paste the whole address, or what follows its question mark.")
+        raise _NotARequest("There are no parameters. Paste the whole URL, or the part after the question mark.")
 
 
 def _readable(trial: RequestUnderTest) -> None:
@@ -132,12 +132,12 @@ def _readable(trial: RequestUnderTest) -> None:
 def _of_this_client(trial: RequestUnderTest) -> None:
     sent = trial.auth_request.parameters.get("client_id")
     if sent and sent != trial.client.client_id:
-        raise _NotARequest(f"The id of this client is {trial.client.client_id}; another one was sent.")
+        raise _NotARequest(f"This client's id is {trial.client.client_id}, but the request has another client_id.")
 
 
 def _cut(text: str) -> tuple[str, str]:
     """Split the text into the URL ("" if only a query string was pasted) and the query string."""
-    # As browsers read an address: line breaks and tabs in it do not count, and what follows # is not sent.
+    # Browsers ignore line breaks and tabs in a URL, and don't send the part after #.
     joined = text.strip().translate({ord(character): None for character in "\t\r\n"}).partition("#")[0]
     before, mark, query = joined.partition("?")
     if mark:
@@ -150,7 +150,7 @@ def _cut(text: str) -> tuple[str, str]:
 
 
 def _note_of_host(trial: RequestUnderTest) -> str:
-    """Return what a host outside of the app's review means for the request (docs/review.md#hosts), "" for another."""
+    """Return the note on a host that the app's review does not cover (docs/review.md#hosts), "" for any other host."""
     if not (host := trial.auth_request.outside_host):
         return ""
     client = trial.auth_request.client
@@ -158,7 +158,7 @@ def _note_of_host(trial: RequestUnderTest) -> str:
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
-    """Wrap a check of the authorization endpoint as a check of the dry run, of this client whatever id was sent."""
+    """Wrap a check of the authorization endpoint for the dry run. It uses this client, whatever id was sent."""
 
     def run(trial: RequestUnderTest) -> None:
         if check is not checks.check_client and trial.auth_request.found_client is None:
@@ -171,22 +171,22 @@ def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
 
 TITLES: dict[checks.Check, str] = {
     checks.check_client: "client_id names a registered app",
-    checks.check_redirect_uri: "redirect_uri is, letter by letter, a registered one",
+    checks.check_redirect_uri: "redirect_uri exactly matches a registered redirect URL",
     checks.check_client_enabled: "The client is on, and its project is not suspended",
-    checks.check_parameters: "state and response_type are there, and nothing is sent twice or too long",
-    checks.check_code_challenge: "code_challenge and its method are those of PKCE with S256",
-    checks.check_prompt: "prompt and max_age, if sent, have values that are supported",
-    checks.check_acr: "claims, if sent, can be read, and asks for no level that is never given",
-    checks.check_scope: "scope includes openid, and nothing that this client may not ask for",
+    checks.check_parameters: "state and response_type are present, and no parameter is repeated or too long",
+    checks.check_code_challenge: "code_challenge and code_challenge_method follow PKCE with S256",
+    checks.check_prompt: "prompt and max_age, if sent, have supported values",
+    checks.check_acr: "claims, if sent, is readable and requests a supported level",
+    checks.check_scope: "scope includes openid, and only scopes that this client may request",
 }
 _READABLE = ("readable",)
 
 CHECKS: tuple[_Check, ...] = (
-    _Check("address", "It goes to the sign-in address of this service", _at_the_right_address),
-    _Check("readable", "Its parameters can be read", _readable),
-    _Check("this_client", "client_id is that of this client", _of_this_client, _READABLE),
+    _Check("address", "The request goes to this service's authorization endpoint", _at_the_right_url),
+    _Check("readable", "The parameters are readable", _readable),
+    _Check("this_client", "client_id is the id of this client", _of_this_client, _READABLE),
     *(
-        # The client of the page is looked at whatever the text is; a foreign id is not looked up.
+        # Whether this client is on is checked whatever was pasted. The ids of other clients are never looked up.
         _Check(
             check.__name__,
             TITLES[check],

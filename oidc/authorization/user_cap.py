@@ -1,6 +1,6 @@
-"""The limit of people: how many may authorize the unreviewed apps of a project, all together (docs/review.md#people).
+"""The user limit: how many people may authorize all unreviewed apps of a project together (docs/review.md#people).
 
-It applies to a reviewed app too where a redirect URI leads to a host that its review did not take in
+It also applies to a reviewed app if the redirect URI leads to a host that its review does not cover
 (docs/review.md#hosts).
 """
 
@@ -28,28 +28,28 @@ from oidc.projects.people import is_counted, number_of_people
 
 
 def is_capped(client: Client, outside: str = "") -> bool:
-    """Return whether only so many people may authorize the client.
+    """Return whether the user limit applies to the client.
 
-    `outside` is the host of the request's redirect URI if the app's review did not take it in, "" otherwise.
+    `outside` is the host of the request's redirect URI if the app's review does not cover it, "" otherwise.
     """
     return not client.first_party and (not client.is_verified or bool(outside))
 
 
 def is_user_cap_reached(account: Account, client: Client, outside: str = "") -> bool:
-    """Return whether a capped client has no place for `account`; `outside` as above."""
+    """Return whether the limit keeps `account` from authorizing the client. `outside` is as in `is_capped`."""
     return is_capped(client, outside) and find_place(account, client).is_full
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a capped client has for one person: whether it knows them, and whether there is no place for them."""
+    """One person's place in a capped client: whether they authorized it before, and whether the limit excludes them."""
 
     is_known: bool
     is_full: bool
 
 
 def find_place(account: Account, client: Client) -> Place:
-    """Return whether a capped client knows the person and has a place for them, by one statement unless it is full."""
+    """Return the person's place in a capped client, with one statement unless the limit is reached."""
     found = (
         _find_place_among_many(account, client)
         if client.is_verified
@@ -63,9 +63,10 @@ def find_place(account: Account, client: Client) -> Place:
 
 
 def _find_place_among_many(account: Account, client: Client) -> Any:
-    """Return the row of `_place` for a reviewed client, whose own people limit it as well: everybody ever.
+    """Return the row of `_place` for a reviewed client.
 
-    It may have millions: no more of them are read than the limit.
+    Everyone who ever authorized it counts toward the limit as well. They may be millions, so no more rows are read than
+    the limit.
     """
     cap = settings.UNVERIFIED_APP_PEOPLE
     everybody = Connection.objects.filter(client=client)
@@ -81,9 +82,9 @@ def _is_owner(account: Account, client: Client) -> bool:
 
 
 def annotate_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
-    """Return clients with `people`, who ever authorized the app, and `people_now`, who have not removed it.
+    """Annotate clients with `people`, everyone who ever authorized the app, and `people_now`, who have not removed it.
 
-    Deleted accounts are among `people`, the project's owners are not.
+    Deleted accounts count among `people`. The project's owners do not.
     """
     everybody = Connection.objects.filter(client=OuterRef("pk"))
     owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
@@ -101,7 +102,10 @@ def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
 
 
 def _places(clients: "QuerySet[Client]", person: Any, has_too_many: Any) -> "QuerySet[Any, Any]":
-    """Return how many people count, whether the client knows the person and the project counts them, and the last."""
+    """Return a query for the number of counted people, and for three conditions.
+
+    These are: the person has authorized the client, the project counts the person, and `has_too_many`.
+    """
     found: QuerySet[Any, Any] = clients.values_list(
         number_of_people(OuterRef("project")),
         Exists(Connection.objects.filter(client=OuterRef("pk"), account=person)),

@@ -1,1 +1,1 @@
-"""Clients (apps): registering, finding and authenticating them."""
+"""Clients (apps): registration, look-up, authentication and branding."""

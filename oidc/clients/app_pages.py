@@ -1,4 +1,4 @@
-"""Publishing the public page of a reviewed app, under a slug of its own (docs/review.md#public-pages)."""
+"""The public pages of reviewed apps, and their slugs (docs/review.md#public-pages)."""
 
 import re
 
@@ -13,10 +13,10 @@ from oidc.models import AppPage, AppSlug, Client
 from oidc.names import skeleton, validate_name
 
 MIN_LENGTH, MAX_LENGTH = 3, 60
-# Slugs that one app may ever have: the others are left for other apps.
+# How many slugs one app may ever have, so that slugs are left for other apps.
 MAX_SLUGS = 5
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-# What people would take for a page of the service, or for the service itself.
+# Slugs that people would take for a page of the service, or for the service itself.
 _RESERVED = {
     skeleton(word)
     for word in (
@@ -27,28 +27,28 @@ _RESERVED = {
         "status", "support", "system", "team", "terms", "test", "undefined", "verified", "verify",
     )
 }  # fmt: skip
-_TAKEN = "This address is taken, or reads like one that is. Choose another one."
+_TAKEN = "This address is taken, or looks like one that is. Choose another one."
 
 
 class NotReviewed(Exception):
-    """The app is not reviewed (any more), so there is nothing to publish."""
+    """The app is not reviewed, or no longer reviewed, so its page can't be published."""
 
 
 def suggest_slug(name: str) -> str:
-    """Return a slug made of an app's name; "" if too little of it is left in letters and digits."""
+    """Return a slug made from an app's name, "" if the name has too few ASCII letters and digits."""
     slug = "-".join(re.findall(r"[a-z0-9]+", name.lower()))[:MAX_LENGTH].strip("-")
     return slug if len(slug) >= MIN_LENGTH else ""
 
 
 def validate_slug(slug: str) -> None:
-    """Check what a slug is made of. Raises ValidationError with a message for whoever typed it."""
+    """Check the form and meaning of a slug. Raises ValidationError with a message for the developer."""
     if not _SLUG.fullmatch(slug) or not MIN_LENGTH <= len(slug) <= MAX_LENGTH:
         raise ValidationError(
-            f"{MIN_LENGTH} to {MAX_LENGTH} small letters from a to z, digits, and single hyphens between them."
+            f"Use {MIN_LENGTH} to {MAX_LENGTH} lowercase letters (a to z), digits, and single hyphens between them."
         )
     reading = skeleton(slug)
     if not reading or reading in _RESERVED:
-        raise ValidationError("This address is kept for the service. Choose another one.")
+        raise ValidationError("This address is reserved for the service. Choose another one.")
     try:
         validate_name(slug)
     except ValidationError as misleading:
@@ -60,10 +60,10 @@ def validate_slug(slug: str) -> None:
 
 @transaction.atomic
 def publish_page(client: Client, actor: Account, slug: str) -> AppPage:
-    """Publish the page of a reviewed app at a slug, or move it there; an app's former slugs lead to it.
+    """Publish the page of a reviewed app at a slug, or move it there. The app's former slugs redirect to it.
 
-    The project is locked by the caller (oidc/projects/roles.py). Raises ValidationError for a slug that is none, taken,
-    or reads like another app's; NotReviewed.
+    The caller has locked the project (oidc/projects/roles.py). Raises ValidationError for a slug that is invalid or
+    taken, or looks like another app's; NotReviewed.
     """
     validate_slug(slug)
     row = lock_client(client.pk)
@@ -84,7 +84,7 @@ def publish_page(client: Client, actor: Account, slug: str) -> AppPage:
 
 @transaction.atomic
 def take_down_page(client: Client, actor: Account) -> None:
-    """Take the page of an app down; its slugs stay its own. The project is locked by the caller."""
+    """Take down the page of an app. The app keeps its slugs. The caller has locked the project."""
     row = lock_client(client.pk)
     AppPage.objects.filter(client=row).delete()
     if before := row.page_slug:
@@ -93,9 +93,10 @@ def take_down_page(client: Client, actor: Account) -> None:
 
 
 def find_page(slug: str) -> tuple[Client | None, bool]:
-    """Return the app whose page people find at a slug, and whether that is the page's present address.
+    """Return the app whose page is published at a slug, and whether the slug is the page's current one.
 
-    None where nobody may see one: no such slug, taken down, not reviewed now, turned off, suspended, deleted.
+    The app is None if there is no public page: the slug is unknown, the page was taken down, or the app is not
+    reviewed, turned off, suspended or deleted.
     """
     page = AppPage.objects.filter(slug=slug).select_related("client__project").first()
     if page is not None:
@@ -119,21 +120,21 @@ def _set_slug(client: Client, slug: str) -> None:
 
 
 def _take_slug(client: Client, slug: str) -> None:
-    """Make a slug the app's own. Raises ValidationError if it reads like one of another app, or like its name."""
+    """Reserve a slug for the app. Raises ValidationError if it looks like another app's slug or name."""
     reading = skeleton(slug)
     own = list(AppSlug.objects.filter(client=client))
     if any(each.slug == slug for each in own):
         return
     if len(own) >= MAX_SLUGS:
         used = ", ".join(sorted(each.slug for each in own))
-        raise ValidationError(f"This app has had {MAX_SLUGS} addresses, all its own: {used}. Choose one of them.")
+        raise ValidationError(f"This app already has {MAX_SLUGS} addresses, the maximum: {used}. Choose one of them.")
     if any(each.reading == reading for each in own):
-        raise ValidationError("This reads like an address that the app has already. Choose that one, or another.")
+        raise ValidationError("This looks like an address that the app already has. Choose that one, or another.")
     others = Client.objects.filter(name_reading=reading, verified_at__isnull=False).exclude(pk=client.pk)
     if client.name_reading != reading and others.exists():
         raise ValidationError(_TAKEN)
     try:
         with transaction.atomic():
             AppSlug.objects.create(slug=slug, reading=reading, client=client)
-    except IntegrityError as taken:  # of two at once, the second comes here as well
+    except IntegrityError as taken:  # also the second of two simultaneous requests
         raise ValidationError(_TAKEN) from taken

@@ -15,7 +15,7 @@ from oidc.reasons import Reason
 from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
 
 LAST_USED_INTERVAL = timedelta(hours=1)
-# Compared with if a client is unknown or has no secret, so that timing does not tell which clients exist.
+# Compared with if a client is unknown or has no secret, so that the response time does not reveal which clients exist.
 _NO_DIGEST = digest(random_text(SECRET_LENGTH))
 
 
@@ -48,10 +48,12 @@ def authenticate_client(
 ) -> PresentedCredentials:
     """Authenticate the client of a token or revocation request; return it with its code or refresh token.
 
-    `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
-    MultipleAuthenticationMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
-    `secret_optional` a web client may leave its secret out, but not send a wrong one. A refresh token that comes alone
-    names its client (RFC 6749 §6 asks no id of one without a secret). `address` is the caller's, for "last used".
+    `header` is the Authorization header, `address` the caller's IP address for "last used", the others are form fields.
+    With `secret_optional` a web client may omit its secret, but not send a wrong one. A refresh token that is sent
+    alone identifies its client: RFC 6749 §6 does not require client_id from a client without a secret.
+
+    Raises MultipleAuthenticationMethods for two methods in one request (RFC 6749 §2.3). Raises InvalidClient for no
+    method, wrong credentials, or a secret sent by a client that has none.
     """
     if header is not None:
         basic_id, basic_secret = parse_basic_header(header)
@@ -67,7 +69,7 @@ def authenticate_client(
     try:
         return replace(presented, proven=_check_secret(presented, secret, secret_optional, address))
     except InvalidClient as refusal:
-        if not client_id:  # by what was sent alone, so that nothing is told of a refresh token that came with it
+        if not client_id:  # the reason must not reveal anything about a refresh token that was sent
             refusal.reason = Reason.CLIENT_UNNAMED
         raise
 
@@ -83,7 +85,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if presented.client is None:
         raise InvalidClient(Reason.CLIENT_FAILED)
     claimed = presented.client.client_id
-    # The end is compared here, in each process and for each request: it holds from its second on.
+    # Compared for each request, so that an expiry takes effect immediately.
     usable = [row for row in matching if not row.is_expired]
     if presented.client.has_secret and matching and not usable:
         raise InvalidClient(Reason.SECRET_EXPIRED, {"last_four": matching[0].last_four}, claimed)
@@ -97,7 +99,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
 
 
 def _note_use(row: ClientSecret, address: str) -> None:
-    # `last_used` is written at most once an hour: a write per request would cost more than the rest of it.
+    # Written at most once an hour: a write per request would cost more than the rest of the request.
     moment = clock.now()
     if row.last_used_at is None or row.last_used_at < moment - LAST_USED_INTERVAL:
         ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment, last_used_address=address or None)

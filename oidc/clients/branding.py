@@ -1,4 +1,4 @@
-"""Branding of an app: its name, URLs and logo, and what pages show of it."""
+"""Branding of an app: its name, URLs and logo, and how pages show them."""
 
 import hashlib
 import io
@@ -42,13 +42,13 @@ MAX_URL_LENGTH = 500  # characters
 
 
 def _host(url: str) -> str:
-    """Return the host of a web address, "" for anything else."""
+    """Return the host of a web URL, "" for anything else."""
     parts = split_web_address(url)
     return (parts.hostname or "") if parts else ""
 
 
 def _is_public_name(host: str) -> bool:
-    """Return whether `host` may be a public domain name: no IP address, and at least one dot."""
+    """Return whether `host` may be a public domain name: it has a dot and is not an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -57,16 +57,16 @@ def _is_public_name(host: str) -> bool:
     return False
 
 
-# In order: the message of the first rule that holds is shown to the developer.
+# The developer sees the message of the first rule that is broken.
 PAGE_URL_RULES: tuple[Rule, ...] = (
     too_long(MAX_URL_LENGTH),
     NOT_ASCII,
     HAS_FRAGMENT,
-    (lambda url: url.lower().startswith("http://"), "Use https: people are sent there from the consent page."),
-    (lambda url: not url.startswith("https://"), "This is not a web address: it begins with https://."),
+    (lambda url: url.lower().startswith("http://"), "Use https: the consent page links to this URL."),
+    (lambda url: not url.startswith("https://"), "Enter a URL that begins with https://."),
     HAS_USERINFO,
-    (lambda url: "\\" in url or not _host(url), "This is not a web address."),
-    (lambda url: not _is_public_name(_host(url)), "Give an address that anybody can open, with a domain name."),
+    (lambda url: "\\" in url or not _host(url), "This is not a valid URL."),
+    (lambda url: not _is_public_name(_host(url)), "Enter a public URL with a domain name."),
     *HOST_RULES,
     own_address(),
 )
@@ -89,7 +89,7 @@ def _if_given(check: Callable[[str], None]) -> Callable[[str], None]:
     return lambda value: check(value) if value else None
 
 
-# Every text of an app that people see, with its validator. Only the name is required.
+# Every text of an app that people can see, with its validator. Only the name is required.
 FIELD_VALIDATORS: Mapping[str, Callable[[str], None]] = {
     "name": validate_name,
     "home_page_url": _if_given(validate_page_url),
@@ -113,41 +113,42 @@ def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-# --- Hosts that fit each other ---
+# --- Hosts of one owner ---
 
 
 def is_same_site(one: str, other: str) -> bool:
-    """Return whether two hosts seem to have one owner: equal, or below the same registrable domain.
+    """Return whether two hosts seem to have the same owner: they are equal, or share a registrable domain.
 
-    A hint for developers and reviewers, not a proof.
+    This is a hint for developers and reviewers, not a proof.
     """
     return one == other or (registrable_domain(one) or one) == (registrable_domain(other) or other)
 
 
 def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:
-    """Return the hosts of redirect URIs that do not fit the home page's host; loopback hosts are left out."""
+    """Return the hosts of redirect URIs that seem to have another owner than the home page, without loopback hosts."""
     home = _host(home_page_url)
     hosts = dict.fromkeys(_host(url) for url in redirect_urls)
     return [host for host in hosts if host and host not in LOOPBACK_HOSTS and not (home and is_same_site(host, home))]
 
 
 LOGO_PIXELS = 512
-MIN_PIXELS = 64  # of the shorter side; less is a blur
-MAX_ASPECT_RATIO = 3  # times as long as it is wide
-MAX_PIXELS = 16_000_000  # of an upload, when decoded
+MIN_PIXELS = 64  # of the shorter side; smaller logos look blurred
+MAX_ASPECT_RATIO = 3  # longer side to shorter side
+MAX_PIXELS = 16_000_000  # of an upload, decoded
 
 
 def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
     """Return an uploaded logo, re-encoded: square, at most 512 pixels a side, without metadata.
 
-    What is not square gets a transparent margin: a logo is never cut. Raises ValidationError for its developer to read.
+    A logo that is not square gets a transparent margin and is never cropped. Raises ValidationError with a message for
+    the developer.
     """
     pixels = images.decode_image(upload, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
     shorter, longer = sorted(pixels.size)
     if shorter < MIN_PIXELS:
-        raise ValidationError(f"The logo needs at least {MIN_PIXELS} pixels a side.")
+        raise ValidationError(f"The logo needs at least {MIN_PIXELS} pixels on each side.")
     if longer > MAX_ASPECT_RATIO * shorter:
-        raise ValidationError("The logo is too long: it is shown in a square.")
+        raise ValidationError("The logo is too long, because it is shown in a square. Upload one that is less long.")
     side = min(LOGO_PIXELS, longer)
     fitting = ImageOps.contain(pixels.convert("RGBA"), (side, side))
     square = Image.new("RGBA", (side, side), (0, 0, 0, 0))
@@ -161,31 +162,32 @@ def logo_version(file_name: str) -> str:
 
 
 def public_logo_path(client: Client) -> str | None:
-    """Return the public path of an app's logo, None while the app is unverified or without a logo."""
+    """Return the public path of an app's logo, None if the app is unverified or has no logo."""
     if not client.shows_logo:
         return None
     return reverse("logo", args=[client.client_id, logo_version(client.logo.name or "")])
 
 
 def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
-    """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos).
+    """Return the template context of an app's card. It includes the logo only if the app is verified.
 
-    `redirect_uri` is that of the request that the page is about. At a host that the app's review did not take in the
-    card is that of an app that nobody reviewed, and names it as `outside_host` (docs/review.md#hosts). Pages without a
-    request go by the app. An app whose home page's domain is no longer proven is shown as unreviewed everywhere.
+    `redirect_uri` is the redirect URI of the request that the page is about, "" on pages without a request. If the
+    app's review does not cover its host, the card shows an unreviewed app and names the host as `outside_host`
+    (docs/review.md#hosts, docs/review.md#logos). An app whose home page's domain is no longer proven is shown as
+    unreviewed everywhere.
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     carries_badge = client.carries_badge or client.first_party
     return {
         "client_id": client.client_id,
-        # Where people read what the review says; "" where they can't now (docs/review.md#public-pages).
+        # The slug of the public page about the review, "" if there is none now (docs/review.md#public-pages).
         "page_slug": client.page_slug if has_public_page(client) else "",
         "name": client.name,
         "letter": client.letter,
         "logo_url": None if outside else public_logo_path(client),
         "verified": carries_badge and not outside,
         "outside_host": outside,
-        # The home page's host, where the project no longer proves its domain; "" otherwise.
+        # The home page's host if the project no longer proves its domain; "" otherwise.
         "lapsed_domain": "" if carries_badge or not client.is_verified else home_host(client),
         "domain": _named_domain(client, redirect_uri),
         "state": client.state.value,
@@ -199,7 +201,7 @@ def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
 
 
 def _named_domain(client: Client, redirect_uri: str) -> str:
-    """Return the host that pages name beside the app: its home page's, else one that its review covers."""
+    """Return the host that pages show with the app: its home page's, or else one that its review covers."""
     if client.home_page_url or not client.is_verified or client.first_party:
         return client.domain
     addresses = [redirect_uri, *client.registered_redirect_uris]

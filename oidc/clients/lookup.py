@@ -1,4 +1,4 @@
-"""Finding a client by its client id, locking its row, and reporting its changes to the audit trail."""
+"""Find a client by its client id, lock its row, and report its changes to the audit trail."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ _BY_CLIENT_ID = PreparedQuery(
 
 
 def is_possible_client_id(client_id: str | None) -> bool:
-    """Return whether this has the form of a client id; anything else is never looked up."""
+    """Return whether this has the form of a client id. Anything else is never looked up."""
     return bool(client_id) and len(client_id or "") <= MAX_CLIENT_ID_LENGTH and "\x00" not in (client_id or "")
 
 
 def find_client(client_id: str | None) -> Client | None:
-    """Return the client with this id and its project, or None; no query for a malformed id."""
+    """Return the client with this id and its project, or None. A malformed id costs no query."""
     if client_id is None or not is_possible_client_id(client_id):
         return None
     rows = _BY_CLIENT_ID.rows(client_id)
@@ -34,11 +34,11 @@ def find_client(client_id: str | None) -> Client | None:
 
 
 def lock_client(client_pk: int, *, for_deletion: bool = False, with_project: bool = False) -> Client:
-    """Return a client with its row locked, and its project, as they are now. Raises Gone. Call it inside a transaction.
+    """Lock a client and return it with its project, as they are now. Call it inside a transaction.
 
-    A project's lock comes before (oidc/projects/roles.py). `for_deletion` locks the row against new references too;
-    without it, rows that refer to the client are inserted meanwhile and do not wait. `with_project` locks the project
-    first, by the same statement: PostgreSQL locks the tables of `FOR UPDATE OF` in the order in which they are named.
+    Lock the project before the client (oidc/projects/roles.py). `with_project` does so in the same statement:
+    PostgreSQL locks the tables of `FOR UPDATE OF` in the order in which they are named. `for_deletion` also prevents
+    new rows that refer to the client. Raises Gone.
     """
     of = ("project", "self") if with_project else ("self",)
     rows = Client.objects.select_for_update(no_key=not for_deletion, of=of).select_related("project")

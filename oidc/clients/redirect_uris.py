@@ -1,4 +1,4 @@
-"""URLs that clients register: redirect URIs (RFC 9700 §2.1) and pages."""
+"""Rules for the URLs that clients register: redirect URIs (RFC 9700 §2.1) and pages."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,7 +12,7 @@ from oauthlib.uri_validate import is_absolute_uri
 from core.http import hosts, split_hosts
 from oidc.reasons import Facts, Reason
 
-# What makes an address wrong, and what its developer is told.
+# A condition that makes a URL invalid, and the message for the developer.
 Rule = tuple[Callable[[str], object], str]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1")
@@ -31,12 +31,12 @@ def split_web_address(uri: str) -> SplitResult | None:
     try:
         parts = urlsplit(uri)
         return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
-    except ValueError:  # a port beyond 65535, a bracket without its fellow
+    except ValueError:  # a port above 65535, or an unbalanced bracket
         return None
 
 
 def is_own_address(uri: str) -> bool:
-    """Return whether a URL leads to this service, in any spelling of its hosts."""
+    """Return whether a URL leads to this service, in any spelling of the service's hosts."""
     return _place(uri) in {_place(address) for address in split_hosts.current().addresses.values()}
 
 
@@ -49,35 +49,34 @@ def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def too_long(max_length: int) -> Rule:
-    """Return the rule for addresses of more than `max_length` characters."""
-    return lambda uri: len(uri) > max_length, f"An address may have at most {max_length} characters."
+    """Return the rule against URLs of more than `max_length` characters."""
+    return lambda uri: len(uri) > max_length, f"A URL may have at most {max_length} characters."
 
 
 def own_address(exception: Callable[[], str] | None = None) -> Rule:
-    """Return the rule for addresses of this service; `exception` returns the one that is allowed."""
+    """Return the rule against URLs of this service. `exception` returns the only one that is allowed."""
     return (
         lambda uri: is_own_address(uri) and (exception is None or uri != exception()),
-        "This is an address of the service itself.",
+        "This URL belongs to the service itself. Enter a URL of your app.",
     )
 
 
 NOT_ASCII: Rule = (
     lambda uri: any(character <= " " or character > "~" for character in uri),
-    "An address holds no spaces and only ASCII characters; percent-encode the others.",
+    "A URL may only contain ASCII characters and no spaces. Percent-encode all others.",
 )
 HAS_FRAGMENT: Rule = (lambda uri: "#" in uri, "Remove the part after #.")
 HAS_USERINFO: Rule = (
     lambda uri: "@" in uri.partition("://")[2].partition("/")[0],
     "Remove the user name before @.",
 )
-# The rules of host and port.
 HOST_RULES: tuple[Rule, ...] = tuple((_of_authority(is_wrong), message) for is_wrong, message in hosts.HOST_RULES)
 
 
 MAX_LENGTH = 2000  # characters
 MAX_REDIRECT_URIS = 50
 MAX_POST_LOGOUT_REDIRECT_URIS = 20
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `localhost:3000` is no scheme
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # with the slash, because `localhost:3000` has no scheme
 
 
 # --- One URL ---
@@ -86,7 +85,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `
 def playground_redirect_uri() -> str:
     """Return the playground's redirect URI, the only URL of this service that a client may register.
 
-    An answer there counts only in the session that began the run (docs/security.md#the-playground).
+    The playground accepts a response only in the session that started the run (docs/security.md#the-playground).
     """
     return f"{settings.AUTH_URL}{settings.PLAYGROUND_PATH}"
 
@@ -100,21 +99,21 @@ def _is_plain_http_elsewhere(uri: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS
 
 
-# In order: the message of the first rule that holds is shown to the developer.
+# The developer sees the message of the first rule that is broken.
 RULES: tuple[Rule, ...] = (
     too_long(MAX_LENGTH),
     NOT_ASCII,
-    (lambda uri: "*" in uri, "Wildcards are not supported: add each address."),
+    (lambda uri: "*" in uri, "Wildcards are not supported. Add each URL separately."),
     HAS_FRAGMENT,
     (
         lambda uri: uri.lower().startswith(("http:", "https:")) and not uri.startswith(("http:", "https:")),
-        "Write the scheme in lower case: addresses are compared letter by letter.",
+        "Write the scheme in lowercase: URLs are compared character by character.",
     ),
-    (_has_custom_scheme, "Custom schemes are not accepted; use an https link that your app claims."),
+    (_has_custom_scheme, "Custom schemes are not accepted. Use an https link that your app claims."),
     HAS_USERINFO,
     (
         lambda uri: not uri.startswith(("http://", "https://")) or split_web_address(uri) is None,
-        "This is not a web address: it has to look like https://app.example.com/callback.",
+        "This is not a valid URL. Enter one like https://app.example.com/callback.",
     ),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
     *HOST_RULES,
@@ -128,25 +127,25 @@ def validate_redirect_uri(uri: str) -> None:
 
 
 def origin_of(uri: str | None) -> str:
-    """Return scheme, host and port of a redirect URL that was checked before."""
+    """Return scheme, host and port of a redirect URL that is already validated."""
     parts = urlsplit(uri or "")
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def notes_for(uri: str, others: Collection[str]) -> list[str]:
-    """Return hints for the developer about a valid URL, compared with the `others` of its list."""
+    """Return hints for the developer about a valid URL. `others` are the other URLs of its list."""
     notes = []
     if any(uri.rstrip("/") == other.rstrip("/") for other in others if other != uri):
-        notes.append("Differs from another entry only by a trailing slash; both are kept.")
+        notes.append("This URL differs from another one only by a trailing slash. Both are kept.")
     parts = urlsplit(uri)
     if parts.hostname in LOOPBACK_HOSTS and parts.port is None:
-        notes.append("Sign-in needs the exact port: add each one that your app may use.")
+        notes.append("The port has to match exactly. Add a URL for each port that your app may use.")
     if uri == playground_redirect_uri():
-        notes.append("The address of the console's playground, which tries this client with it.")
+        notes.append("The console's playground uses this URL to try out this client.")
     return notes
 
 
-# --- A URL that matches none ---
+# --- A URL that matches no registered one ---
 
 
 _PARTS = (
@@ -163,7 +162,8 @@ _LONGEST_PART = 200  # characters of a part that a reason names
 def explain_mismatch(sent: str, registered: Sequence[str]) -> tuple[Reason, Facts]:
     """Return why `sent` matches no registered URL, and the parameters of that reason.
 
-    They are compared as whole strings; the nearest registered one is named with the first part that differs.
+    URLs are compared as whole strings. The parameters name the most similar registered URL, and the first part that
+    differs.
     """
     nearest = nearest_registered(sent, registered)
     if nearest is None:
@@ -178,23 +178,23 @@ def explain_mismatch(sent: str, registered: Sequence[str]) -> tuple[Reason, Fact
 
 
 def nearest_registered(sent: str, registered: Sequence[str]) -> str | None:
-    """Return the registered URL that shares the longest start with `sent`, None if none is registered."""
+    """Return the registered URL that shares the longest beginning with `sent`, None if none is registered."""
     return max(registered, key=lambda uri: shared_start(uri, sent), default=None)
 
 
 def shared_start(one: str, other: str) -> int:
-    """Return how many characters two texts share from their start."""
+    """Return how many characters two texts share at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _cut(uri: str) -> tuple[str, ...]:
-    """Split a URL into its parts, without normalising any."""
+    """Split a URL into its parts without normalizing them."""
     scheme, _, rest = uri.partition("://")
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     authority, slash, path = rest.partition("/")
-    # What stands before an @ is never taken for a host: it may be a password.
+    # The part before an @ is not split: it may contain a password.
     host, colon, port = ("", "", "") if "@" in authority else authority.rpartition(":")
     return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
 
@@ -204,7 +204,7 @@ def _cut(uri: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RedirectURIEntry:
-    """One URL of a list, its error ("" if it is valid), and notes for its developer."""
+    """One URL of a list, its error ("" if it is valid), and notes for the developer."""
 
     address: str
     error: str = ""
@@ -213,7 +213,7 @@ class RedirectURIEntry:
 
 
 def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
-    """Return an entry for each text, in order. Surrounding white space is stripped; an empty text is no error."""
+    """Return an entry for each text, in order. White space around a text is stripped. An empty text is not an error."""
     addresses = [text.strip() for text in texts]
     errors = [_fault(address) for address in addresses]
     good = {address for address, error in zip(addresses, errors, strict=True) if address and not error}
@@ -224,7 +224,7 @@ def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
         if not address or error:
             notes = []
         elif is_repeat:
-            notes = ["Entered twice; kept once."]
+            notes = ["This URL was entered twice. It is kept once."]
         else:
             notes = notes_for(address, good)
         entries.append(RedirectURIEntry(address, error, notes, is_repeat))
@@ -232,9 +232,10 @@ def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
 
 
 def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = False) -> list[str]:
-    """Return the valid URLs without duplicates and empty ones. Raises ValidationError with a message for the developer.
+    """Return the URLs without duplicates and empty ones.
 
-    The message names the URL that is wrong, so that it is found in a long list.
+    Raises ValidationError with a message for the developer. It names each invalid URL, so that it is easy to find in a
+    long list.
     """
     entries = [entry for entry in check_each(texts) if entry.address]
     faulty = [entry for entry in entries if entry.error]
@@ -242,9 +243,9 @@ def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = Fal
         raise ValidationError([f"{entry.address[:100]}: {entry.error}" for entry in faulty])
     kept = [entry.address for entry in entries if not entry.is_repeat]
     if len(kept) > most:
-        raise ValidationError(f"A client has at most {most} of these addresses; here are {len(kept)}.")
+        raise ValidationError(f"A client can have at most {most} of these URLs, but {len(kept)} were entered.")
     if required and not kept:
-        raise ValidationError("Add at least one address: without one nobody can sign in.")
+        raise ValidationError("Add at least one URL. Without it, nobody can sign in.")
     return kept
 
 

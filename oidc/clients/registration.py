@@ -1,6 +1,6 @@
-"""Managing clients: creating, changing settings, turning off and on, deleting.
+"""Create clients, change their settings, turn them off and on, and delete them.
 
-Every function takes the acting account, and reports an audit event with the values before and after.
+Every function takes the acting account and reports an audit event with the values before and after.
 """
 
 from collections.abc import Collection, Sequence
@@ -51,7 +51,7 @@ def _shown(client: Client) -> dict[str, Any]:
 
 
 def _shown_hosts(client: Client) -> dict[str, list[str]]:
-    """Return at which hosts a reviewed app counts as one, and at which it does not (docs/review.md#hosts)."""
+    """Return at which hosts a reviewed app counts as reviewed, and at which it does not (docs/review.md#hosts)."""
     if not client.is_verified:
         return {}
     outside = outside_hosts(client)
@@ -69,8 +69,8 @@ def create_client(
 ) -> Client:
     """Create a client in `project` and return it. Raises ValidationError, QuotaExceeded, Gone.
 
-    Names need not be unique in a project: people read them on the consent page, and the web site and the mobile
-    app of one product may well have the same.
+    Names need not be unique in a project: a website and a mobile app of the same product may share a name on the
+    consent page.
     """
     validate_name(name)
     if kind not in Client.Type.values:
@@ -106,8 +106,8 @@ def update_client(
 ) -> Client:
     """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
 
-    Raises ValidationError, Gone. The name of a verified client was reviewed, so that it can only be changed by another
-    review.
+    The name of a verified client was reviewed, so it can only be changed by another review. Raises ValidationError,
+    Gone.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
@@ -116,7 +116,7 @@ def update_client(
         before = _shown(row)
         if name is not None and name.strip() != row.name:
             if row.is_verified:
-                raise ValidationError("The name of a reviewed app changes through review.")
+                raise ValidationError("The name of a reviewed app can only be changed through review.")
             validate_name(name)
             row.name = name.strip()
         if least_acr is not None:
@@ -140,7 +140,7 @@ def update_client(
 def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: str = "") -> None:
     """Turn a client off or on (docs/sign-in.md#apps-that-are-turned-off-or-suspended). Raises Gone.
 
-    Its tokens are not revoked, only refused while it is off. An operator gives a `reason`, for the audit trail.
+    Its tokens are not revoked, only rejected while it is off. `reason` is the operator's, for the audit trail.
     """
     with transaction.atomic():
         row = lock_client(client.pk)
@@ -156,18 +156,18 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
 
 
 def delete_client(client: Client, actor: Account) -> None:
-    """Delete a client with all its credentials (docs/security.md#deletion); its id is never given out again.
+    """Delete a client with all its credentials (docs/security.md#deletion). Its id is never used again.
 
-    The people of an unreviewed one keep counting in the project (docs/review.md#people).
+    People who authorized an unreviewed client keep counting toward the project's user limit (docs/review.md#people).
     """
     with transaction.atomic():
         try:
-            row = lock_client(client.pk, for_deletion=True)  # no authorization is added meanwhile
+            row = lock_client(client.pk, for_deletion=True)  # so that no authorization is added meanwhile
         except Gone:
             return
         report_client_event("client.deleted", row, actor, before=_shown(row))
         keep_places_of_client(row)
-        # Children first, one statement per table: Django's collector would load a million tokens first.
+        # Children first, one statement per table: Django's collector would load all tokens, which may be a million.
         of_client = {"family__connection__client": row.pk}
         RefreshToken.objects.filter(**of_client).update(access_token=None)
         AccessToken.objects.filter(**of_client).update(source_refresh_token=None)

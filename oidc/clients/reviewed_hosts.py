@@ -1,4 +1,9 @@
-"""The hosts at which an app counts as reviewed (docs/review.md#hosts), and how each redirect URI counts."""
+"""The hosts at which an app counts as reviewed (docs/review.md#hosts), and how each redirect URI counts.
+
+`Client.approved_hosts` and `Client.approved_domains` are what the last approval covers. `Client.reviewed_hosts` and
+`Client.home_unproven_since` follow from them, from the redirect URIs and from the proofs of the project's domains. They
+are computed again whenever one of these changes, so that a sign-in only compares strings.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,18 +19,18 @@ from oidc.reasons import Facts, Reason
 class HostReason(StrEnum):
     """Why a redirect URI counts as reviewed, or does not."""
 
-    DOMAIN = "domain"  # counts: on a proven domain that the last approval covers
+    DOMAIN = "domain"  # counts: it is on a proven domain that the last approval covers
     APPROVED = "approved"  # counts: the last approval covers the host itself
-    HOME = "home"  # does not: the domain of the home page is no longer proven
-    LATER = "later"  # does not: on a proven domain that the last approval does not cover
-    LOST = "lost"  # does not: approved, and the domain has lost its proof since
-    LOOPBACK = "loopback"  # does not: nobody can prove it, so only an approval can cover it
-    OUTSIDE = "outside"  # does not
+    HOME = "home"  # does not count: the domain of the home page is no longer proven
+    LATER = "later"  # does not count: it is on a proven domain that the last approval does not cover
+    LOST = "lost"  # does not count: it was approved, but its domain has lost its proof
+    LOOPBACK = "loopback"  # does not count: nobody can prove it, so only an approval can cover it
+    OUTSIDE = "outside"  # does not count for none of the reasons above
 
 
 @dataclass(frozen=True)
 class HostStanding:
-    """How one redirect URI counts; `domain` is the project's proven domain that its host is on, "" for none."""
+    """How one redirect URI counts. `domain` is the project's proven domain that covers its host, "" for none."""
 
     host: str
     reason: HostReason
@@ -33,15 +38,14 @@ class HostStanding:
 
     @property
     def counts(self) -> bool:
-        """Whether people who return to it see the app as reviewed."""
+        """Whether people see the app as reviewed when a request uses this redirect URI."""
         return self.reason in (HostReason.DOMAIN, HostReason.APPROVED)
 
 
 def host_standing(client: Client, redirect_uri: str, domains: Sequence[ProjectDomain]) -> HostStanding | None:
-    """Return how a redirect URI counts, registered or to be; `domains` are those of the client's project.
+    """Return how a redirect URI counts, whether or not it is registered yet. `domains` are the project's domains.
 
-    None where the question does not arise: of apps that are not reviewed, of the service's own, of the playground's
-    address, and of what is no address.
+    The result is None for apps that are not reviewed, the service's own apps, the playground's URL and invalid URLs.
     """
     host = next(iter(hosts_of([redirect_uri])), "")
     if not host or not client.is_verified or client.first_party or redirect_uri == playground_redirect_uri():
@@ -69,7 +73,7 @@ def _why_not(client: Client, host: str, domains: Sequence[ProjectDomain]) -> Hos
 
 
 def new_host_standings(client: Client, before: Sequence[str], domains: Sequence[ProjectDomain]) -> list[HostStanding]:
-    """Return how the hosts count that the client has now and that none of the redirect URIs `before` was at."""
+    """Return how the client's new hosts count, which are the hosts of none of the redirect URIs in `before`."""
     known, found = set(hosts_of(before)), dict[str, HostStanding]()
     for uri in client.redirect_uris.split():
         standing = host_standing(client, uri, domains)
@@ -78,16 +82,12 @@ def new_host_standings(client: Client, before: Sequence[str], domains: Sequence[
     return list(found.values())
 
 
-# `Client.approved_hosts` and `Client.approved_domains` are what the last approval covers. `Client.reviewed_hosts` and
-# `Client.home_unproven_since` follow from them, from the redirect URIs and from the proofs of the project's domains.
-# They are computed again whenever one of these changes, so that a sign-in only compares texts.
-
 # The columns that this module computes, for `save` and `bulk_update`.
 REVIEWED_COLUMNS = ("approved_hosts", "approved_domains", "reviewed_hosts", "home_unproven_since")
 
 
 def counts_as_reviewed(client: Client, redirect_uri: str) -> bool:
-    """Return whether people see a verified app as reviewed when it asks to return to this registered URI."""
+    """Return whether people see the app as reviewed when a request uses this registered redirect URI."""
     if not client.carries_badge:
         return False
     if redirect_uri == playground_redirect_uri():
@@ -97,10 +97,10 @@ def counts_as_reviewed(client: Client, redirect_uri: str) -> bool:
 
 
 def outside_host(client: Client, redirect_uri: str) -> str:
-    """Return the host of a redirect URI that a reviewed app's review does not cover, "" for any other URI and app.
+    """Return the host of a redirect URI if the app is reviewed but its review does not cover the host, otherwise "".
 
-    Where it is not "", the request that names the URI is one of an app that nobody reviewed. The service's own apps
-    are exempt, as from the cap.
+    A request with such a redirect URI is treated like one from an unreviewed app. The service's own apps are exempt, as
+    they are from the user limit.
     """
     if not client.is_verified or client.first_party or counts_as_reviewed(client, redirect_uri):
         return ""
@@ -114,9 +114,10 @@ def outside_hosts(client: Client) -> list[str]:
 
 
 def reason_outside(client: Client, host: str, outside: Reason, home_unproven: Reason) -> tuple[Reason, Facts]:
-    """Return which of two reasons makes a request at an outside host one of an unreviewed app, and its parameters.
+    """Return why a reviewed app counts as unreviewed at a host: one of two reasons, and its parameters.
 
-    `outside`: the review did not take in the host. `home_unproven`: the domain of the home page has lost its proof.
+    `outside` is returned if the review does not cover the host, `home_unproven` if the domain of the home page has lost
+    its proof.
     """
     if client.is_verified and not client.carries_badge:
         return home_unproven, {"host": host, "home": home_host(client)}
@@ -124,7 +125,7 @@ def reason_outside(client: Client, host: str, outside: Reason, home_unproven: Re
 
 
 def is_trusted_at(client: Client, redirect_uri: str) -> bool:
-    """Return whether people see an app as reviewed, and any number of them may use it, at this redirect URI."""
+    """Return whether people see an app as reviewed at this redirect URI, and the user limit does not apply."""
     return client.first_party or counts_as_reviewed(client, redirect_uri)
 
 
@@ -134,10 +135,10 @@ def home_host(client: Client) -> str:
 
 
 def set_approved_hosts(client: Client, redirect_uris: Iterable[str], other_addresses: Iterable[str] = ()) -> None:
-    """Write down what an approval covers; the caller saves the client, whose row is locked.
+    """Set what an approval covers. The caller has locked the client's row, and saves it.
 
-    These are the hosts of the redirect URIs, and the proven domains that one of them or of the other addresses (pages
-    and sign-out URLs) is on.
+    An approval covers the hosts of the redirect URIs, and the proven domains of these and of the other URLs (pages and
+    sign-out URLs).
     """
     hosts, known = hosts_of(redirect_uris), domains_of(client.project)
     seen = [*hosts, *hosts_of(other_addresses)]
@@ -153,10 +154,10 @@ def approved_among(client: Client, domains: Iterable[ProjectDomain]) -> list[Pro
 
 
 def set_reviewed_hosts(client: Client, domains: Sequence[ProjectDomain] | None = None) -> None:
-    """Compute where the app counts as reviewed; the caller saves the client, whose row is locked.
+    """Compute where the app counts as reviewed. The caller has locked the client's row, and saves it.
 
-    `domains` are its project's. A home page that no domain has ever spoken for keeps the badge: such an app was
-    approved without a proof, by an operator or before domains were proven.
+    `domains` are the domains of its project. An app keeps its badge if its home page was never on a proven domain: it
+    was approved without a proof, by an operator or before domains were proven.
     """
     if not client.is_verified:
         client.approved_hosts = client.approved_domains = client.reviewed_hosts = ""

@@ -1,4 +1,4 @@
-"""Client secrets: creating, rotating and ending them, and changing the type of client that has them."""
+"""Client secrets: create, rotate and revoke them, and change the type of a client that has them."""
 
 from datetime import datetime
 
@@ -20,13 +20,13 @@ SECRET_LENGTH = 43  # 256 random bits
 
 
 class TooManySecrets(Exception):
-    """The client has two live secrets already; end one first."""
+    """The client already has two live secrets. Revoke one first."""
 
 
 def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
-    """Create a client secret for a web client; return its row and the raw secret, which is shown once.
+    """Create a secret for a web client; return its row and the raw secret, which is shown only once.
 
-    Raises TooManySecrets beyond two live ones, ValueError for a public client, Gone.
+    Raises TooManySecrets if two are live already, ValueError for a public client, Gone.
     """
     with transaction.atomic():
         row, raw = _insert(lock_client(client.pk), created_by)
@@ -35,7 +35,7 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
 
 
 def _insert(client: Client, created_by: Account | None) -> tuple[ClientSecret, str]:
-    """Create a secret of a client that is locked, and close those that have expired: requests read them no more."""
+    """Create a secret of a locked client. Also end the expired secrets, so that requests no longer read them."""
     if not client.has_secret:
         raise ValueError("only web apps have secrets")
     client.secrets.filter(ended_at=None, expires_at__lte=clock.now()).update(ended_at=F("expires_at"))
@@ -47,10 +47,11 @@ def _insert(client: Client, created_by: Account | None) -> tuple[ClientSecret, s
 
 
 def rotate_secret(secret: ClientSecret, expires_at: datetime, actor: Account | None = None) -> tuple[ClientSecret, str]:
-    """Create a secret that replaces `secret`, which is accepted until `expires_at`; return the new row and raw secret.
+    """Create a secret that replaces `secret`; return the new row and the raw secret.
 
-    A moment that is not ahead ends the old one at once; an end that was set before and comes sooner stays. Raises
-    CredentialEnded, TooManySecrets if three would be live, ValueError beyond MAX_OVERLAP, Gone.
+    The old secret is accepted until `expires_at`, or until its own expiry if that is sooner. If `expires_at` is not in
+    the future, the old secret is revoked immediately. Raises CredentialEnded, TooManySecrets if three would be live,
+    ValueError if `expires_at` is further ahead than MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         client = lock_client(secret.client_id)
@@ -64,9 +65,9 @@ def rotate_secret(secret: ClientSecret, expires_at: datetime, actor: Account | N
 
 
 def set_secret_expiry(secret: ClientSecret, expires_at: datetime | None, actor: Account | None = None) -> None:
-    """Set when a live secret expires, or that it does not (None).
+    """Set when a live secret expires; None means never.
 
-    Raises CredentialEnded, ValueError beyond MAX_OVERLAP, Gone.
+    Raises CredentialEnded, ValueError if `expires_at` is further ahead than MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         client = lock_client(secret.client_id)
@@ -91,17 +92,14 @@ def _live(client: Client, secret: ClientSecret) -> ClientSecret:
 
 
 def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
-    """Revoke a client secret: the next request with it is refused. Idempotent."""
+    """Revoke a client secret: the next request with it is rejected. Idempotent."""
     with transaction.atomic():
         if ClientSecret.objects.filter(pk=secret.pk, ended_at=None).update(ended_at=clock.now()):
             report_client_event("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
 
 
 def change_type(client: Client, kind: str, actor: Account | None = None) -> None:
-    """Change a client's type. Its secrets and all its families (authorizations) are revoked.
-
-    Raises Gone.
-    """
+    """Change a client's type, and revoke all its secrets and token families. Raises Gone."""
     moment = clock.now()
     with transaction.atomic():
         before, client.type = lock_client(client.pk).type, kind

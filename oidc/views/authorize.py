@@ -124,7 +124,7 @@ def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: Aut
 
 def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:
     """Return what the sign-in log says of a code beside that it was issued, None for nothing."""
-    acr_facts = {} if outcome.told is None else acr.log_parameters(auth_request.acr, outcome.told)
+    acr_facts = {} if outcome.returned is None else acr.log_parameters(auth_request.acr, outcome.returned)
     if not (outside := auth_request.outside_host):
         return (Reason.ACR_RETURNED if acr_facts else None), acr_facts
     either = (

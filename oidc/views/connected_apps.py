@@ -17,7 +17,7 @@ from oidc.authorization import consent
 from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import outside_hosts
 from oidc.models import Connection
-from oidc.scope_descriptions import accesses_of, plan_name
+from oidc.scope_descriptions import describe_scopes, plan_name
 
 
 def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _row(connection: Connection, account: Account, plan: str | None = None) -> d
     return {
         "id": connection.pk,
         "client": client_context(client),
-        "accesses": accesses_of(account, granted, plan=plan),
+        "accesses": describe_scopes(account, granted, plan=plan),
         "outside_hosts": [host for host in outside_hosts(client) if host in (connection.scopes_outside_review or {})],
         "left_out": [scope.title for name, scope in scopes.SCOPES.items() if name in left_out],
         "first_authorized_at": connection.first_authorized_at,

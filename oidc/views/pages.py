@@ -21,7 +21,7 @@ from oidc.clients.branding import client_context
 from oidc.clients.redirect_uris import origin_of
 from oidc.errors import AuthorizationError
 from oidc.models import Client
-from oidc.scope_descriptions import accesses_of
+from oidc.scope_descriptions import describe_scopes
 from oidc.signals import Stop, developers_view
 
 
@@ -139,7 +139,7 @@ def consent_context(
             "is_optional": access["scope"] in optional,
             "is_ticked": access["scope"] in ticked,
         }
-        for access in accesses_of(account, asked, optional=optional, plan=plan)
+        for access in describe_scopes(account, asked, optional=optional, plan=plan)
     ]
     return {
         "client": app,

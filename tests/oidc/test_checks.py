@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from oidc.checks import check_addresses, check_production
+from oidc.checks import check_production, check_urls
 
 GOOD = {
     "ENVIRONMENT": "production",
@@ -53,9 +53,9 @@ def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict
 @pytest.mark.parametrize("address", ["ftp://auth.example.com", "auth.example.com", "https://a.example/?x=1"])
 def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL="https://api.example.com"))
-    assert [found.id for found in check_addresses(None)] == ["devportal.E002"]
+    assert [found.id for found in check_urls(None)] == ["devportal.E002"]
     good = {"AUTH_URL": "https://auth.example.com", "BASE_URL": "https://api.example.com"}
     monkeypatch.setattr("oidc.checks.settings", Settings(**good, ADMIN_URL=address))
-    assert [found.id for found in check_addresses(None)] == ["devportal.E002"]
+    assert [found.id for found in check_urls(None)] == ["devportal.E002"]
     monkeypatch.setattr("oidc.checks.settings", Settings(**good))
-    assert check_addresses(None) == []
+    assert check_urls(None) == []

@@ -313,7 +313,7 @@ def test_silently_it_is_consent_required_until_the_host_was_consented_to(
     assert "code" in answer_of(reviewed.authorize(prompt="none"))
     assert answer_of(foreign.authorize(prompt="none"))["error"] == "consent_required"
     assert reason_of(foreign.client) == (
-        "The person has allowed it, but not at elsewhere.test, which its review did not take in."
+        "The person has allowed the app, but not at elsewhere.test, which its review does not cover."
     )
     foreign.code()
     assert "code" in answer_of(foreign.authorize(prompt="none"))

@@ -20,8 +20,8 @@ def test_each_is_judged_in_its_place() -> None:
     ]
     assert [bool(entry.error) for entry in entries] == [False, False, False, True, False, False]
     assert entries[3].error == "http is allowed only for localhost and 127.0.0.1."
-    assert entries[4].notes == ["Entered twice; kept once."]
-    slash = ["Differs from another entry only by a trailing slash; both are kept."]
+    assert entries[4].notes == ["This URL was entered twice. It is kept once."]
+    slash = ["This URL differs from another one only by a trailing slash. Both are kept."]
     assert entries[0].notes == entries[5].notes == slash
 
 

@@ -45,7 +45,7 @@ def test_good_addresses(uri: str) -> None:
         ("https://*.example.com/callback", "Wildcards are not supported"),
         ("myapp://callback", "Custom schemes are not accepted"),
         ("com.example.app:/oauth2redirect", "Custom schemes are not accepted"),
-        ("HTTPS://app.example.com/", "Write the scheme in lower case"),
+        ("HTTPS://app.example.com/", "Write the scheme in lowercase"),
         ("localhost:3000/callback", "not a web address"),
         ("app.example.com/callback", "not a web address"),
         ("https:app.example.com", "not a web address"),
@@ -129,9 +129,9 @@ def test_bad_addresses(uri: str, reason: str) -> None:
         validate_redirect_uri(uri)
 
 
-SLASH = "Differs from another entry only by a trailing slash; both are kept."
-PLAYGROUND = "The address of the console's playground, which tries this client with it."
-PORT = "Sign-in needs the exact port: add each one that your app may use."
+SLASH = "This URL differs from another one only by a trailing slash. Both are kept."
+PLAYGROUND = "The console's playground uses this URL to try out this client."
+PORT = "The port has to match exactly. Add a URL for each port that your app may use."
 
 
 @pytest.mark.parametrize(

@@ -211,15 +211,15 @@ def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project:
 @pytest.mark.parametrize(
     ("field", "values", "said"),
     [
-        ("redirect_uris", [""], "Add at least one address"),
+        ("redirect_uris", [""], "Add at least one URL"),
         ("redirect_uris", ["http://app.example.com/"], "http is allowed only for localhost and 127.0.0.1."),
         ("redirect_uris", ["https://app.example.com/#x"], "Remove the part after #."),
-        ("redirect_uris", ["https://*.example.com/"], "Wildcards are not supported: add each address."),
-        ("redirect_uris", ["myapp://x"], "Custom schemes are not accepted; use an https link that your app claims."),
-        ("redirect_uris", [f"{URI}\x00"], "An address holds no spaces"),
-        ("redirect_uris", ["javascript:alert(1)"], "This is not a web address"),
+        ("redirect_uris", ["https://*.example.com/"], "Wildcards are not supported. Add each URL separately."),
+        ("redirect_uris", ["myapp://x"], "Custom schemes are not accepted. Use an https link that your app claims."),
+        ("redirect_uris", [f"{URI}\x00"], "A URL may only contain ASCII"),
+        ("redirect_uris", ["javascript:alert(1)"], "This is not a valid URL"),
         ("redirect_uris", ["https://app.example.com/" + "a" * 2000], "at most 2000 characters"),
-        ("redirect_uris", [f"{URI}{number}" for number in range(51)], "at most 50 of these addresses; here are 51"),
+        ("redirect_uris", [f"{URI}{number}" for number in range(51)], "at most 50 of these URLs, but 51 were entered"),
         ("redirect_uris", ["http://localhost:8000/callback"], "an address of the service itself"),
         ("post_logout_redirect_uris", ["https://user@app.example.com/"], "Remove the user name"),
         ("type", "first_party", "Choose one of these three."),
@@ -307,14 +307,14 @@ def test_a_name_is_checked_by_the_same_rule(as_viewer: Browser, name: str, error
 def test_addresses_are_checked_by_the_same_rules(as_viewer: Browser) -> None:
     texts = [URI, f"{URI}/", "", "http://app.example.com/", "http://localhost/", URI]
     response = as_viewer.post(reverse("console:check_addresses"), {"address": texts})
-    slash = ["Differs from another entry only by a trailing slash; both are kept."]
+    slash = ["This URL differs from another one only by a trailing slash. Both are kept."]
     assert response.json()["entries"] == [
         {"error": "", "notes": slash},
         {"error": "", "notes": slash},
         {"error": "", "notes": []},
         {"error": "http is allowed only for localhost and 127.0.0.1.", "notes": []},
-        {"error": "", "notes": ["Sign-in needs the exact port: add each one that your app may use."]},
-        {"error": "", "notes": ["Entered twice; kept once."]},
+        {"error": "", "notes": ["The port has to match exactly. Add a URL for each port that your app may use."]},
+        {"error": "", "notes": ["This URL was entered twice. It is kept once."]},
     ]
     assert "no-store" in response["Cache-Control"]
 

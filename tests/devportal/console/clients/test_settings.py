@@ -147,10 +147,13 @@ def test_the_name_of_a_verified_client_is_no_field(as_developer: Browser, client
         ({"name": DISGUISES[12]}, "A name can"),
         ({"name": "a\x00b"}, "contain control characters."),
         ({"redirect_uris": ["http://app.example.com/"]}, "http is allowed only for localhost and 127.0.0.1."),
-        ({"redirect_uris": []}, "Add at least one address"),
-        ({"redirect_uris": [URI, f"{URI}\r\nhttps://evil.example/"]}, "An address holds no spaces"),
+        ({"redirect_uris": []}, "Add at least one URL"),
+        ({"redirect_uris": [URI, f"{URI}\r\nhttps://evil.example/"]}, "A URL may only contain ASCII"),
         ({"post_logout_redirect_uris": ["myapp:/bye"]}, "Custom schemes are not accepted"),
-        ({"post_logout_redirect_uris": [f"{URI}{n}" for n in range(21)]}, "at most 20 of these addresses; here are 21"),
+        (
+            {"post_logout_redirect_uris": [f"{URI}{n}" for n in range(21)]},
+            "at most 20 of these URLs, but 21 were entered",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_stored(

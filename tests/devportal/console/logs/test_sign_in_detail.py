@@ -65,9 +65,9 @@ def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
     [
         ("http://app.example.com/callback", "http is allowed only for localhost and 127.0.0.1."),
         ("https://app.example.com/callback#x", "Remove the part after #."),
-        ("https://*.example.com/", "Wildcards are not supported: add each address."),
+        ("https://*.example.com/", "Wildcards are not supported. Add each URL separately."),
         ("myapp://callback", "Custom schemes are not accepted"),
-        ("javascript:alert(1)", "t be added: This is not a web address"),
+        ("javascript:alert(1)", "t be added: This is not a valid URL"),
         ("https://app.example.com/callback?code=[removed]", "What looks like a secret or a person was left out"),
         ("https://[removed]@app.example.com/", "What looks like a secret or a person was left out"),
         ("https://app.example.com/[token]", "What looks like a secret or a person was left out"),

@@ -292,11 +292,11 @@ def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_key
 def test_what_the_list_of_addresses_does_not_take_is_said(project: Project, at_keyboard: Browser) -> None:
     full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
     playground = Playground(full, at_keyboard).open()
-    assert "at most 50 of these addresses" in text(playground.page())
+    assert "at most 50 of these URLs" in text(playground.page())
     only = make_client(project, redirect_uris=playground_redirect_uri())
     playground = Playground(only, at_keyboard)
     playground.post("address", wanted="no")
-    assert "Add at least one address" in text(playground.page())
+    assert "Add at least one URL" in text(playground.page())
     assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
 
 

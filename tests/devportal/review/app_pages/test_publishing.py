@@ -109,7 +109,7 @@ def test_addresses_that_read_like_anothers_are_refused(as_owner: Browser, verifi
     app_pages.publish_page(other, make_account(), "modern-mail")
     for slug in ("modern-mail", "modernmail", "rnodern-mail", "modem-mail", "m0dern-mai1"):
         response = publish(as_owner, verified, slug)
-        assert "taken, or reads like one that is" in text_of(response), slug
+        assert "taken, or looks like one that is" in text_of(response), slug
     assert publish(as_owner, verified, "comet-mail").status_code == 200  # another reviewed app's name
 
 
