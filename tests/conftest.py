@@ -18,7 +18,7 @@ from accounts.plans import catalogue, sources
 from core import clock
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
-from oidc.domains.proofs import Code, Look, Seen
+from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, SigningKey
 from oidc.signing_keys import keyring
 from oidc.tokens import jwt
@@ -181,8 +181,12 @@ def web_app(signed_in: Browser) -> RelyingParty:
 def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the lookups of app review find every proof: no test asks the internet."""
 
-    def found(domain: ProjectDomain) -> Look:
+    def found(domain: ProjectDomain) -> ProofCheck:
         by_file = domain.method == ProjectDomain.Method.FILE
-        return Look(Seen(False, Code.NO_RECORD), Seen(True)) if by_file else Look(Seen(True))
+        return (
+            ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(True))
+            if by_file
+            else ProofCheck(ProofResult(True))
+        )
 
-    monkeypatch.setattr("devportal.review.domain_lookups.look", found)
+    monkeypatch.setattr("devportal.review.domain_lookups.check_proofs", found)

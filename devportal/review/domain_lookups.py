@@ -15,9 +15,9 @@ from core import clock
 from core.messages import listed
 from devportal.review.models import AppReview
 from devportal.review.requirements import addresses_to_prove
-from oidc.domains.checking import store_look
+from oidc.domains.checking import store_check
 from oidc.domains.names import domains_of, hosts_of
-from oidc.domains.proofs import Look, look
+from oidc.domains.proofs import ProofCheck, check_proofs
 from oidc.domains.results import Change
 from oidc.models import ProjectDomain
 
@@ -58,7 +58,7 @@ def look_up(review: AppReview) -> list[Lookup]:
         return []
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="domain lookups")
     try:
-        looks = {pool.submit(look, row): row for row in used}
+        looks = {pool.submit(check_proofs, row): row for row in used}
         wait(looks, timeout=WAIT_SECONDS)
         return [_result(future, row) for future, row in looks.items()]
     finally:
@@ -66,7 +66,7 @@ def look_up(review: AppReview) -> list[Lookup]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _result(future: "Future[Look]", domain: ProjectDomain) -> Lookup:
+def _result(future: "Future[ProofCheck]", domain: ProjectDomain) -> Lookup:
     now = clock.now()
     if not future.done() or future.cancelled():
         return Lookup(domain.name, now, FAILED)
@@ -74,7 +74,7 @@ def _result(future: "Future[Look]", domain: ProjectDomain) -> Lookup:
         log.error("The domain %s could not be looked up.", domain.name, exc_info=error)
         return Lookup(domain.name, now, FAILED)
     seen = future.result()
-    change = store_look(domain, seen)
+    change = store_check(domain, seen)
     if seen.dns.found or (seen.file is not None and seen.file.found):
         return Lookup(domain.name, now, FOUND)
     failed = seen.dns.is_temporary or (seen.file is not None and seen.file.is_temporary)

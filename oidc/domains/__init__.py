@@ -1,1 +1,1 @@
-"""Domains of projects: claiming, proving, and what a proof covers (docs/domains.md)."""
+"""Domains of projects: claims, proofs, and what a proof covers (docs/domains.md)."""

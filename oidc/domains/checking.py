@@ -1,7 +1,7 @@
-"""Looking for proofs of domains, one that somebody asks for or those that are due, and storing what was seen.
+"""Check the proofs of domains, on request or when they are due, and store the results.
 
-The network is asked outside of any transaction. What was seen is stored with the project locked, and only on a domain
-that is still there with the same token.
+The network is asked outside any transaction. A result is stored with the project locked, and only if the domain still
+exists with the same token.
 """
 
 import logging
@@ -13,13 +13,13 @@ from django.db import transaction
 
 from accounts.models import Account
 from core import clock
-from oidc.domains.proofs import Look, look
+from oidc.domains.proofs import ProofCheck, check_proofs
 from oidc.domains.results import (
     CHECK_EVERY,
     CHECK_MISSING_EVERY,
     Change,
     announce_change,
-    apply_look,
+    apply_check,
     refresh_reviewed_hosts,
     snapshot,
 )
@@ -28,9 +28,9 @@ from oidc.projects.roles import Gone, lock_project, report_project_event
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8  # domains that are looked at at the same time, by one run
-BATCH = 40  # domains that are read at once
-RUN_SECONDS = 200  # after which a run begins no further batch; the next run goes on
+AT_ONCE = 8  # domains that one run checks at the same time
+BATCH = 40  # domains that are read from the database at once
+RUN_SECONDS = 200  # after which a run starts no further batch; the next run continues
 
 _COLUMNS = [
     "method", "proven_at", "checked_at", "found_at", "check_at", "missing_since", "lost_at", "problems",
@@ -39,28 +39,31 @@ _ACTIONS = {Change.MISSING: "domain.missing", Change.LOST: "domain.lost"}  # all
 
 
 def check(pk: int, asked_by: int | None = None) -> None:
-    """Look for the proof of one domain and store what was seen. Call it outside of a transaction."""
+    """Check the proof of one domain and store the result. Call it outside any transaction.
+
+    `asked_by` is the primary key of the account that requested the check.
+    """
     domain = ProjectDomain.objects.filter(pk=pk).exclude(method=ProjectDomain.Method.OPERATOR).first()
     if domain is not None:
-        store_look(domain, look(domain), asked_by)
+        store_check(domain, check_proofs(domain), asked_by)
 
 
 def check_due() -> int:
-    """Look for the proofs that are due, those first that are so for longest; return how many were looked at.
+    """Check the proofs that are due, the most overdue first; return how many were checked.
 
-    What fails with one domain is logged and stops no other.
+    A failure with one domain is logged and does not affect the others.
     """
     until = time.monotonic() + RUN_SECONDS
-    looked = 0
+    checked = 0
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="domains") as pool:
         while time.monotonic() < until and (batch := _next_batch()):
             _check_each(batch, pool)
-            looked += len(batch)
-    return looked
+            checked += len(batch)
+    return checked
 
 
 def _next_batch() -> list[ProjectDomain]:
-    """Return the domains that are due, without those of deleted projects, which come back with their project."""
+    """Return domains that are due. Those of deleted projects are postponed: the project may be restored."""
     due = ProjectDomain.objects.filter(check_at__lte=clock.now()).order_by("check_at", "pk")
     while rows := list(due.select_related("project")[:BATCH]):
         asleep = [row.pk for row in rows if row.project.is_deleted]
@@ -72,21 +75,21 @@ def _next_batch() -> list[ProjectDomain]:
 
 
 def _check_each(batch: Iterable[ProjectDomain], pool: ThreadPoolExecutor) -> None:
-    looks: dict[Future[Look], ProjectDomain] = {pool.submit(look, domain): domain for domain in batch}
-    for each in as_completed(looks):
-        domain = looks[each]
+    checks: dict[Future[ProofCheck], ProjectDomain] = {pool.submit(check_proofs, domain): domain for domain in batch}
+    for each in as_completed(checks):
+        domain = checks[each]
         try:
-            store_look(domain, each.result())
+            store_check(domain, each.result())
         except Exception:
             log.exception("The domain %s of project %d could not be checked.", domain.name, domain.project_id)
-            # It waits for its next time, so that a few of these never hold up all others.
+            # Postponed, so that a few failing domains never hold up all others.
             ProjectDomain.objects.filter(pk=domain.pk).update(check_at=clock.now() + CHECK_MISSING_EVERY)
 
 
-def store_look(domain: ProjectDomain, seen: Look, asked_by: int | None = None) -> Change | None:
-    """Store what a look at `domain` saw, with all that follows; return what changed of the proof.
+def store_check(domain: ProjectDomain, result: ProofCheck, asked_by: int | None = None) -> Change | None:
+    """Store the result of a check with all its consequences; return how the proof changed, None if it did not.
 
-    Nothing is stored for a domain that was removed, given another token or declared by the operator meanwhile.
+    Nothing is stored if the domain was removed, got another token or was declared by the operator in the meantime.
     """
     try:
         with transaction.atomic():
@@ -95,7 +98,7 @@ def store_look(domain: ProjectDomain, seen: Look, asked_by: int | None = None) -
             if row is None or row.method == ProjectDomain.Method.OPERATOR:
                 return None
             before = snapshot(row)
-            change = apply_look(row, seen, clock.now())
+            change = apply_check(row, result, clock.now())
             row.save(update_fields=_COLUMNS)
             if change is not None:
                 _follow(project, row, before, change, asked_by)

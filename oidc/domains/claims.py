@@ -1,4 +1,4 @@
-"""Adding a domain to a project, having it checked, removing it; and declaring one in an operator's name."""
+"""Add a domain to a project, request a check, remove it, or declare it for the operator."""
 
 from functools import partial
 
@@ -19,27 +19,27 @@ from oidc.projects.roles import Gone, Role, lock_for_change, report_project_even
 
 
 class AlreadyListed(Exception):
-    """The project has this domain already; the argument is its name."""
+    """The project already has this domain. The argument is its name."""
 
 
 def add_domain(project: Project, typed: str, actor: Account) -> ProjectDomain:
-    """Add a domain to a project, still to be proven. Raises ValidationError, AlreadyListed, QuotaExceeded, Gone."""
+    """Add an unproven domain to a project. Raises ValidationError, AlreadyListed, QuotaExceeded, Gone."""
     name = clean_domain_name(typed)
     with lock_for_change(project, actor, Role.DEVELOPER) as me:
         rows = ProjectDomain.objects.filter(project=me.project)
         if rows.filter(name=name).exists():
             raise AlreadyListed(name)
         if rows.count() >= settings.DOMAINS_PER_PROJECT:
-            raise QuotaExceeded(f"A project has up to {settings.DOMAINS_PER_PROJECT} domains, which is the maximum.")
+            raise QuotaExceeded(f"A project can have at most {settings.DOMAINS_PER_PROJECT} domains.")
         domain = ProjectDomain.objects.create(project=me.project, name=name, added_at=clock.now(), added_by=actor)
         report_project_event("domain.added", me.project, actor, name)
     return domain
 
 
 def request_check(domain: ProjectDomain, actor: Account) -> bool:
-    """Have a domain's proof looked for once the transaction is committed; return False for an operator's.
+    """Request a check of a domain's proof, which starts after the commit; return False for an operator's domain.
 
-    A worker does it; in the embedded environment this process, before it goes on. Raises Gone.
+    A worker checks it. In the embedded environment, this process does so before it continues. Raises Gone.
     """
     with lock_for_change(domain.project_id, actor, Role.DEVELOPER) as me:
         row = _current(domain, me.project)
@@ -47,11 +47,11 @@ def request_check(domain: ProjectDomain, actor: Account) -> bool:
             return False
         row.check_at = clock.now()
         row.save(update_fields=["check_at"])
-        transaction.on_commit(partial(_announce, row.pk, actor.pk), robust=True)
+        transaction.on_commit(partial(_start_check, row.pk, actor.pk), robust=True)
     return True
 
 
-def _announce(pk: int, actor: int) -> None:
+def _start_check(pk: int, actor: int) -> None:
     if settings.CELERY_TASK_ALWAYS_EAGER:
         checking.check(pk, actor)
     else:
@@ -59,7 +59,7 @@ def _announce(pk: int, actor: int) -> None:
 
 
 def remove_domain(domain: ProjectDomain, actor: Account) -> None:
-    """Remove a domain from its project; what it proved counts no longer. Raises Gone."""
+    """Remove a domain from its project. Hosts that only it proved no longer count. Raises Gone."""
     with lock_for_change(domain.project_id, actor, Role.DEVELOPER) as me:
         row = _current(domain, me.project)
         ProjectDomain.objects.filter(pk=row.pk).delete()
@@ -69,7 +69,7 @@ def remove_domain(domain: ProjectDomain, actor: Account) -> None:
 
 
 def _current(domain: ProjectDomain, project: Project) -> ProjectDomain:
-    """Read a domain anew, under the project's lock. Raises Gone."""
+    """Read a domain again while the project is locked. Raises Gone."""
     row = ProjectDomain.objects.filter(pk=domain.pk, project=project).first()
     if row is None:
         raise Gone
@@ -77,9 +77,9 @@ def _current(domain: ProjectDomain, project: Project) -> ProjectDomain:
 
 
 def declare_domain(project: Project, name: str) -> None:
-    """Have a domain count as proven on the operator's word: nobody looks for it. The project is locked.
+    """Declare a domain as proven for the operator. Its proof is never checked. The caller has locked the project.
 
-    One that a developer has added becomes the operator's. The caller refreshes the reviewed hosts.
+    A domain that a developer has added becomes the operator's. The caller refreshes the reviewed hosts.
     """
     now = clock.now()
     row = ProjectDomain.objects.filter(project=project, name=name).first()
@@ -92,7 +92,7 @@ def declare_domain(project: Project, name: str) -> None:
 
 
 def apps_on(domain: ProjectDomain) -> list[Client]:
-    """Return the reviewed apps of the project that have a URL on a domain, or whose approval covers it."""
+    """Return the project's reviewed apps that have a URL on this domain, or whose approval covers it."""
     rows = Client.objects.filter(project=domain.project_id).exclude(verified_at=None).order_by("name", "pk")
     return [
         client
@@ -102,7 +102,7 @@ def apps_on(domain: ProjectDomain) -> list[Client]:
 
 
 def _hosts(client: Client) -> set[str]:
-    """Return the hosts of all that a client registered, and those that its approval took in."""
+    """Return the hosts of all URLs that a client registered, and the hosts that its approval covers."""
     pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)
     addresses = (*client.registered_redirect_uris, *client.registered_post_logout_redirect_uris, *pages)
     parts = map(split_web_address, addresses)

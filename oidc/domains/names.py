@@ -1,4 +1,4 @@
-"""Names of domains in one spelling, and the hosts that the proven domains of a project cover."""
+"""Domain names in canonical form, and the hosts that a project's proven domains cover."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from oidc.clients.redirect_uris import LOOPBACK_HOSTS, playground_redirect_uri, 
 from oidc.domains.proofs import CHALLENGE_LABEL
 from oidc.models import Project, ProjectDomain
 
-LONGEST_TYPED = 2000  # characters: an address with its path
+LONGEST_TYPED = 2000  # characters: people may paste a whole URL
 LONGEST_NAME = hosts.LONGEST_HOST - len(CHALLENGE_LABEL) - 1  # the record's name has to fit as well
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//")
 _PORT = re.compile(r":[0-9]{0,5}\Z")
@@ -21,10 +21,10 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def clean_domain_name(typed: str, *, by_operator: bool = False) -> str:
-    """Return the domain that somebody typed, in lower case and ASCII (RFC 5890 A-labels), without a dot at its end.
+    """Return the typed domain in lowercase ASCII (RFC 5890 A-labels), without a dot at its end.
 
-    Whole addresses are read too: what is not their host is dropped. A domain that this service's own hosts lie below is
-    accepted from operators alone. Raises ValidationError with what is wrong.
+    The host is taken from a whole URL. A parent domain of this service's own hosts is accepted only from operators.
+    Raises ValidationError with a message for the person who typed it.
     """
     name = _ascii(_host(typed.strip()))
     for is_wrong, message in hosts.HOST_RULES:
@@ -41,67 +41,67 @@ def clean_domain_name(typed: str, *, by_operator: bool = False) -> str:
 
 
 def _host(typed: str) -> str:
-    """Return the host of an address, or of what stands where one could."""
+    """Return the host of a URL, or of a text without a scheme."""
     if not typed:
         raise ValidationError("Enter a domain.")
     if len(typed) > LONGEST_TYPED:
-        raise ValidationError("This is too long for a domain.")
+        raise ValidationError("This is too long. Enter a domain, such as example.com.")
     scheme = _SCHEME.match(typed)
     authority = re.split(r"[/?#\\]", typed[scheme.end() :] if scheme else typed, maxsplit=1)[0].strip()
     if "@" in authority:
-        raise ValidationError("Enter the domain alone, without what stands before @.")
+        raise ValidationError("Enter the domain alone, without the part before @.")
     if "[" in authority:
-        raise ValidationError("An IP address can't be proven; enter a domain.")
+        raise ValidationError("An IP address can't be proven. Enter a domain.")
     name = _PORT.sub("", authority).removesuffix(".")
     if ":" in name:
         raise ValidationError("Enter the domain alone, such as example.com.")
     if name.startswith("*."):
-        raise ValidationError("Leave out the *. in front: a DNS record speaks for subdomains as well.")
+        raise ValidationError("Remove the *. at the beginning: a DNS record covers subdomains as well.")
     if not name:
         raise ValidationError("Enter a domain.")
     return name
 
 
 def _ascii(name: str) -> str:
-    """Return a name in lower case, its international labels as A-labels (UTS #46, as browsers read what is typed)."""
+    """Return a name in lowercase, with international labels as A-labels (UTS #46, which browsers use for input)."""
     if name.isascii():
         return name.lower()
     try:
         return idna.encode(name, uts46=True, std3_rules=True).decode("ascii").removesuffix(".")
     except (idna.IDNAError, UnicodeError) as error:
-        raise ValidationError("This is not a domain: a character in it stands in no domain name.") from error
+        raise ValidationError("This is not a domain: it contains a character that no domain may have.") from error
 
 
 def _check_kind(name: str) -> None:
-    """Refuse what is no registered domain: addresses, names without a dot, and names that never leave a machine."""
+    """Raise ValidationError for IP addresses, loopback names, and names without a dot or with too many characters."""
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
-        raise ValidationError("An IP address can't be proven; enter a domain.")
+        raise ValidationError("An IP address can't be proven. Enter a domain.")
     if hosts.is_loopback(name):
-        raise ValidationError("localhost is everybody's own machine: it needs no proof, and has none.")
+        raise ValidationError("localhost can't be proven and needs no proof: it is each person's own machine.")
     if "." not in name:
         raise ValidationError("Enter the whole domain, such as example.com.")
     if len(name) > LONGEST_NAME:
-        raise ValidationError(f"A domain has at most {LONGEST_NAME} characters here.")
+        raise ValidationError(f"A domain can have at most {LONGEST_NAME} characters.")
 
 
 def _check_own(name: str, by_operator: bool) -> None:
     for own in split_hosts.current().parts:
         if name == own or name.endswith(f".{own}"):
-            raise ValidationError(f"This is a domain of {settings.SERVICE_NAME} itself.")
+            raise ValidationError(f"This domain belongs to {settings.SERVICE_NAME} itself.")
         if own.endswith(f".{name}") and not by_operator:
-            message = f"{settings.SERVICE_NAME} itself lies below this domain: those who run it can declare it."
+            message = f"{settings.SERVICE_NAME} itself is on this domain. Only its operators can add it."
             raise ValidationError(message)
 
 
 def hosts_of(addresses: Iterable[str]) -> list[str]:
-    """Return the hosts of web addresses, each once, in their order; without the playground's, which is ours."""
+    """Return the hosts of web URLs in their order, without repetitions and without the playground's URL."""
     own = playground_redirect_uri()
     parts = (split_web_address(address) for address in addresses if address != own)
     return list(dict.fromkeys(part.hostname or "" for part in parts if part))
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is the machine of whoever opens it: fine for native apps, and while developing."""
+    """Return whether a host is the person's own machine, which native apps and apps in development use."""
     return host in LOOPBACK_HOSTS
 
 
@@ -123,6 +123,6 @@ def is_lost(host: str, domains: Iterable[ProjectDomain]) -> bool:
 
 
 def unproven_hosts(project: Project, addresses: Iterable[str]) -> list[str]:
-    """Return the hosts of `addresses` that lie on no proven domain; loopback hosts are nobody's, and left out."""
+    """Return the hosts of `addresses` that no proven domain covers. Loopback hosts are left out."""
     domains = domains_of(project)
     return [host for host in hosts_of(addresses) if not is_loopback(host) and not is_covered(host, domains)]

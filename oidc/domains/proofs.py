@@ -1,4 +1,7 @@
-"""Proofs of a domain: what a project publishes, how a check looks for it, and why a check found none."""
+"""Proofs of a domain: what a project publishes, how a check finds it, and why a check failed.
+
+A check asks the network and not the database. No transaction may be open meanwhile.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,7 +16,7 @@ from oidc.models import ProjectDomain
 
 
 class Code(StrEnum):
-    """Why what was published proves nothing; a request that brought no answer has a code of `outbound.Code`."""
+    """Why a check found no proof. If the request itself failed, the code is one of `outbound.Code` instead."""
 
     NO_RECORD = "no_record"
     OTHER_RECORDS = "other_records"
@@ -34,41 +37,39 @@ PROOFS = {ProjectDomain.Method.DNS: "DNS record", ProjectDomain.Method.FILE: "Fi
 
 @dataclass(frozen=True)
 class Problem:
-    """Why there is no proof of one kind: an entry of `ProjectDomain.problems`."""
+    """Why one kind of proof was not found: an entry of `ProjectDomain.problems`."""
 
-    proof: str  # of ProjectDomain.Method
+    proof: str  # a value of ProjectDomain.Method
     code: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the problem as it is stored."""
+        """Return the problem as stored in the database."""
         return asdict(self)
 
     @property
     def label(self) -> str:
-        """The kind of proof, as pages and mails name it."""
+        """The kind of proof, as shown on pages and in mails."""
         return PROOFS[ProjectDomain.Method(self.proof)]
 
     @property
     def text(self) -> str:
-        """The sentence that says what the problem is."""
+        """The problem as a sentence."""
         if self.code in TEXTS:
             return fill_in(TEXTS[self.code], self.parameters)
         return outbound.text_of(self.code, self.parameters)
 
 
 def problems_of(domain: ProjectDomain) -> list[Problem]:
-    """Return why the last check of a domain found no proof; empty if it found one, or there was none yet."""
+    """Return why the last check of a domain found no proof. Empty if it found one, or if there was no check yet."""
     return [Problem(**stored) for stored in domain.problems]
 
 
-# Looking asks the network and no database: no transaction may be open meanwhile.
-
-# Fixed for ever: whoever renames the service must not end every proof.
+# Fixed forever: renaming the service must not invalidate existing proofs.
 CHALLENGE_LABEL = "_openport-challenge"
 CHALLENGE_PATH = "/.well-known/openport-challenge.txt"
 
-# Refusals of core/outbound that are an answer. After any other nothing is known: a later look may go better.
+# Errors of core/outbound that count as a final result. After any other error, a later check may succeed.
 FINAL_CODES = frozenset(
     {
         outbound.Code.NO_ADDRESS,
@@ -84,8 +85,8 @@ FINAL_CODES = frozenset(
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What came of looking for one kind of proof; `code` and `parameters` say why there is none (problems.py)."""
+class ProofResult:
+    """The result for one kind of proof. `code` and `parameters` say why it was not found (see `Problem`)."""
 
     found: bool
     code: str = ""
@@ -94,11 +95,11 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a look at a domain saw: the record, and the file unless the record was there."""
+class ProofCheck:
+    """The result of a check: the DNS record and, if that was not found, the file."""
 
-    dns: Seen
-    file: Seen | None = None
+    dns: ProofResult
+    file: ProofResult | None = None
 
 
 def record_name(domain: str) -> str:
@@ -107,40 +108,40 @@ def record_name(domain: str) -> str:
 
 
 def file_url(domain: str) -> str:
-    """Return the address of the file that proves a domain."""
+    """Return the URL of the file that proves a domain."""
     return f"https://{domain}{CHALLENGE_PATH}"
 
 
-def look(domain: ProjectDomain) -> Look:
-    """Look for the proof of a domain: the TXT record, and without it the file. Never raises OutboundRefused."""
-    dns = _asked(lambda: _look_at_record(domain))
-    return Look(dns) if dns.found else Look(dns, _asked(lambda: _look_at_file(domain)))
+def check_proofs(domain: ProjectDomain) -> ProofCheck:
+    """Check for the TXT record of a domain and, without it, for the file. Never raises OutboundRefused."""
+    dns = _attempt(lambda: _check_record(domain))
+    return ProofCheck(dns) if dns.found else ProofCheck(dns, _attempt(lambda: _check_file(domain)))
 
 
-def _asked(ask: Callable[[], Seen]) -> Seen:
+def _attempt(check: Callable[[], ProofResult]) -> ProofResult:
     try:
-        return ask()
+        return check()
     except OutboundRefused as refused:
-        return Seen(False, refused.code, refused.parameters, is_temporary=refused.code not in FINAL_CODES)
+        return ProofResult(False, refused.code, refused.parameters, is_temporary=refused.code not in FINAL_CODES)
 
 
-def _look_at_record(domain: ProjectDomain) -> Seen:
+def _check_record(domain: ProjectDomain) -> ProofResult:
     records = outbound.txt_records(record_name(domain.name))
-    # Some panels keep the quotes that people type around a value.
+    # Some DNS providers keep the quotes that people type around a value.
     if any(domain.token in record.replace('"', " ").split() for record in records):
-        return Seen(True)
-    return Seen(False, Code.OTHER_RECORDS if records else Code.NO_RECORD)
+        return ProofResult(True)
+    return ProofResult(False, Code.OTHER_RECORDS if records else Code.NO_RECORD)
 
 
-def _look_at_file(domain: ProjectDomain) -> Seen:
+def _check_file(domain: ProjectDomain) -> ProofResult:
     answer = outbound.fetch(file_url(domain.name))
     if urlsplit(answer.url).hostname != domain.name:
-        return Seen(False, outbound.Code.ANOTHER_HOST)
+        return ProofResult(False, outbound.Code.ANOTHER_HOST)
     if answer.status >= 500 or answer.status == 429:
-        return Seen(False, Code.SERVER_ERROR, {"status": answer.status}, is_temporary=True)
+        return ProofResult(False, Code.SERVER_ERROR, {"status": answer.status}, is_temporary=True)
     if answer.status != 200:
-        return Seen(False, Code.NO_FILE, {"status": answer.status})
-    # Compared whole: a page that repeats whatever is asked for, or holds what others wrote, is no proof.
+        return ProofResult(False, Code.NO_FILE, {"status": answer.status})
+    # The whole content has to match: a page that echoes its URL or shows what visitors wrote proves nothing.
     if answer.text.strip() != domain.token:
-        return Seen(False, Code.OTHER_CONTENT)
-    return Seen(True)
+        return ProofResult(False, Code.OTHER_CONTENT)
+    return ProofResult(True)

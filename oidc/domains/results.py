@@ -1,4 +1,4 @@
-"""Results of a check: how the state of a domain's proof changes, and what follows for the project's apps."""
+"""Results of a check: how the state of a domain's proof changes, and what that means for the project's apps."""
 
 import copy
 from collections.abc import Sequence
@@ -10,47 +10,47 @@ from django.conf import settings
 from core import clock
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, home_host, set_reviewed_hosts
 from oidc.domains.names import domains_of
-from oidc.domains.proofs import Look, Problem, Seen
+from oidc.domains.proofs import Problem, ProofCheck, ProofResult
 from oidc.models import Client, Project, ProjectDomain
 from oidc.signals import domain_changed
 
 CHECK_EVERY = timedelta(days=7)
-CHECK_MISSING_EVERY = timedelta(days=1)  # a proof that was not found, until it is found or lost
+CHECK_MISSING_EVERY = timedelta(days=1)  # while a proof is missing, until it is found or lost
 
 Method = ProjectDomain.Method
 
 
 class Change(StrEnum):
-    """What a look, or a person, changed of a domain's proof."""
+    """How a check, or a person, changed a domain's proof."""
 
     PROVEN = "proven"  # for the first time
     REGAINED = "regained"  # after it was lost
-    FOUND = "found"  # it was missing, and counted all the while
-    NARROWED = "narrowed"  # by file instead of by DNS, so that subdomains are not covered any more
-    WIDENED = "widened"  # by DNS instead of by file
+    FOUND = "found"  # after it was missing; it counted all the time
+    NARROWED = "narrowed"  # proven by file instead of DNS, so that subdomains are no longer covered
+    WIDENED = "widened"  # proven by DNS instead of file
     MISSING = "missing"
     LOST = "lost"
     REMOVED = "removed"
 
 
-def apply_look(domain: ProjectDomain, seen: Look, now: datetime) -> Change | None:
-    """Write onto `domain`, which the caller saves, what a look saw at `now`; return what changed of the proof."""
+def apply_check(domain: ProjectDomain, result: ProofCheck, now: datetime) -> Change | None:
+    """Apply the result of a check at `now` to `domain`, which the caller saves; return how the proof changed."""
     domain.checked_at = now
-    method = _method(domain, seen)
+    method = _method(domain, result)
     if method is not None:
         return _found(domain, method, now)
-    domain.problems = [problem.as_json() for problem in _problems(seen)]
-    return _not_found(domain, seen, now)
+    domain.problems = [problem.as_json() for problem in _problems(result)]
+    return _not_found(domain, result, now)
 
 
-def _method(domain: ProjectDomain, seen: Look) -> str | None:
-    """Return by what a look has proven the domain, None if by nothing."""
-    if seen.dns.found:
+def _method(domain: ProjectDomain, result: ProofCheck) -> str | None:
+    """Return the method by which a check has proven the domain, None if it found no proof."""
+    if result.dns.found:
         return Method.DNS
-    if seen.file is None or not seen.file.found:
+    if result.file is None or not result.file.found:
         return None
-    # While name servers fail, the file vouches for what the record proved.
-    keeps = domain.is_proven and domain.method == Method.DNS and seen.dns.is_temporary
+    # While name servers fail, a file keeps the proof by DNS valid.
+    keeps = domain.is_proven and domain.method == Method.DNS and result.dns.is_temporary
     return Method.DNS if keeps else Method.FILE
 
 
@@ -70,15 +70,15 @@ def _found(domain: ProjectDomain, method: str, now: datetime) -> Change | None:
     return Change.FOUND if was_missing else None
 
 
-def _not_found(domain: ProjectDomain, seen: Look, now: datetime) -> Change | None:
+def _not_found(domain: ProjectDomain, result: ProofCheck, now: datetime) -> Change | None:
     if domain.proven_at is None:
-        domain.check_at = None  # until somebody asks again
+        domain.check_at = None  # until someone requests another check
         return None
     if domain.lost_at is not None:
         domain.check_at = now + CHECK_EVERY
         return None
     domain.check_at = now + CHECK_MISSING_EVERY
-    if not _is_miss(domain, seen, now):
+    if not _is_miss(domain, result, now):
         return None
     if domain.missing_since is None:
         domain.missing_since = now
@@ -89,19 +89,20 @@ def _not_found(domain: ProjectDomain, seen: Look, now: datetime) -> Change | Non
     return Change.LOST
 
 
-def _is_miss(domain: ProjectDomain, seen: Look, now: datetime) -> bool:
-    """Return whether a look says that the proof is gone: name servers that fail say nothing, until the grace is over.
+def _is_miss(domain: ProjectDomain, result: ProofCheck, now: datetime) -> bool:
+    """Return whether a check shows that the proof is gone.
 
-    What counts is the kind of proof that the domain has: who proved by DNS may have no web server at all.
+    A temporary failure shows nothing until the grace period is over. Only the method that proved the domain counts: a
+    project that proved its domain by DNS may have no web server.
     """
-    if not _of_method(domain, seen).is_temporary:
+    if not _of_method(domain, result).is_temporary:
         return True
     last = domain.found_at or domain.proven_at or now
     return now >= last + CHECK_EVERY + _grace()
 
 
-def _of_method(domain: ProjectDomain, seen: Look) -> Seen:
-    return seen.file if domain.method == Method.FILE and seen.file is not None else seen.dns
+def _of_method(domain: ProjectDomain, result: ProofCheck) -> ProofResult:
+    return result.file if domain.method == Method.FILE and result.file is not None else result.dns
 
 
 def _grace() -> timedelta:
@@ -109,37 +110,37 @@ def _grace() -> timedelta:
 
 
 def lost_from(missing_since: datetime) -> datetime:
-    """Return the moment from which a proof that is still missing is lost."""
+    """Return when a missing proof becomes lost, unless it is found before."""
     return missing_since + _grace()
 
 
-def _problems(seen: Look) -> list[Problem]:
-    found = [(Method.DNS, seen.dns), (Method.FILE, seen.file)]
+def _problems(result: ProofCheck) -> list[Problem]:
+    found = [(Method.DNS, result.dns), (Method.FILE, result.file)]
     return [Problem(proof, each.code, each.parameters) for proof, each in found if each is not None]
 
 
 def announce_change(project: Project, domain: ProjectDomain, change: Change) -> None:
-    """Have everything follow a change of proof that was just written; the project is locked.
+    """Send `oidc.signals.domain_changed` after the proof of a domain changed. The caller has locked the project.
 
-    Receivers of `oidc.signals.domain_changed` on higher layers take part in the transaction.
+    Receivers in higher layers take part in the transaction.
     """
     domain_changed.send(sender=ProjectDomain, project=project, domain=domain, change=change)
 
 
 def snapshot(domain: ProjectDomain) -> ProjectDomain:
-    """Return a domain as it is now, for `refresh_reviewed_hosts` after it was changed."""
+    """Return a copy of a domain, for `refresh_reviewed_hosts` after the domain was changed."""
     return copy.copy(domain)
 
 
 def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None) -> None:
-    """Compute again where the project's verified clients count as reviewed; the project is locked.
+    """Compute again where the project's verified clients count as reviewed. The caller has locked the project.
 
-    `before` is the domain as it was. Hosts that only it spoke for are no longer approved: until they are proven again,
-    or a review covers them, apps count there as unreviewed. If the home page is on one of them, the app carries no
-    badge anywhere. Three statements, however many clients there are.
+    `before` is a copy of the domain before it changed. Hosts that only this domain covered are no longer approved: apps
+    count as unreviewed there until the host is proven again or a review covers it. If the home page is on such a host,
+    the app loses its badge everywhere. This takes three statements, however many clients there are.
     """
     known = domains_of(project)
-    # All of them, so that an approval at this moment comes before, or sees what the domains are now.
+    # All rows are locked, so that a concurrent approval finishes first or uses the current domains.
     rows = Client.objects.select_for_update(no_key=True, of=("self",)).filter(project=project).order_by("pk")
     changed = []
     for client in rows:
@@ -158,9 +159,9 @@ def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None
 
 
 def _still_known(hosts: Sequence[str], before: ProjectDomain, known: Sequence[ProjectDomain]) -> list[str]:
-    """Return the hosts but those that `before` spoke for and no domain does any more, proven or lost."""
+    """Return the hosts, except those that `before` covered and no current domain covers, proven or lost."""
 
-    def speaks(domain: ProjectDomain, host: str) -> bool:
+    def covered(domain: ProjectDomain, host: str) -> bool:
         return domain.proven_at is not None and domain.covers(host)
 
-    return [host for host in hosts if not speaks(before, host) or any(speaks(domain, host) for domain in known)]
+    return [host for host in hosts if not covered(before, host) or any(covered(domain, host) for domain in known)]

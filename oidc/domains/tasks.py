@@ -1,21 +1,21 @@
-"""Tasks that look for the proofs of domains."""
+"""Tasks that check the proofs of domains."""
 
 from celery import shared_task
 
 from core.tasks import periodic_task
 from oidc.domains import checking
 
-# Seconds; a look has its own bounds (core/outbound/), and a run too (checking.RUN_SECONDS).
-_LOOKING = {"soft_time_limit": 280, "time_limit": 290}
+# Seconds. A single check (core/outbound/) and a run (checking.RUN_SECONDS) have shorter limits.
+_TIME_LIMITS = {"soft_time_limit": 280, "time_limit": 290}
 
 
-@shared_task(**_LOOKING)
+@shared_task(**_TIME_LIMITS)
 def check_domain(pk: int, asked_by: int | None = None) -> None:
-    """Look for the proof of one domain, because somebody asked for it."""
+    """Check the proof of one domain on request."""
     checking.check(pk, asked_by)
 
 
-@periodic_task(300, **_LOOKING)
+@periodic_task(300, **_TIME_LIMITS)
 def check_domains() -> int:
-    """Look for the proofs that are due; return how many were looked at."""
+    """Check the proofs that are due; return how many were checked."""
     return checking.check_due()

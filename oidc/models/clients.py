@@ -23,14 +23,14 @@ PHISHING_RESISTANT = "phr"
 
 
 def new_client_id() -> str:
-    """Return a fresh client id: the service's prefix, then 130 random bits."""
+    """Return a new client id: the service's prefix, then 130 random bits."""
     return f"{settings.CLIENT_ID_PREFIX}{random_text(22)}"
 
 
 class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyped
-    """An app: the unit of consent, of Connected apps, of the cap, of review and of limits.
+    """An app. Consent, connected apps, the user limit, review and rate limits all refer to it.
 
-    The library's model, swapped. Its `client_secret` stays empty and can never match: secrets are
+    It replaces django-oauth-toolkit's model. Its `client_secret` stays empty and never matches: secrets are
     ClientSecret rows. Its `redirect_uris` are matched as whole strings (RFC 9700 §2.1).
     """
 
@@ -45,7 +45,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         PASSKEY = PHISHING_RESISTANT, "A passkey"
 
     class State(models.TextChoices):
-        """What `state` may be."""
+        """The values of `state`."""
 
         ON = "on", "on"
         OFF = "off", "turned off"
@@ -59,14 +59,14 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     verified_at = models.DateTimeField(null=True, blank=True)
     # Space-separated, in addition to the scopes that every client may ask for.
     approved_scopes = models.TextField(blank=True, default="")
-    # Space-separated: what people may leave out on the consent page (docs/sign-in.md#optional-scopes).
+    # Space-separated: scopes that people may leave out on the consent page (docs/sign-in.md#optional-scopes).
     optional_scopes = models.TextField(blank=True, default="")
     logo = models.ImageField(upload_to="logos/", blank=True)
     home_page_url = models.URLField(max_length=500, blank=True)
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
     support_address = models.EmailField(blank=True, default="")
-    # The name's skeleton (oidc/names/skeletons.py), indexed, to find names that read alike.
+    # The name's skeleton (oidc/names/skeletons.py), to find names that look alike.
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_index=True, editable=False
     )
@@ -76,16 +76,16 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     approved_hosts = models.TextField(blank=True, default="", editable=False)
     approved_domains = models.TextField(blank=True, default="", editable=False)
     reviewed_hosts = models.TextField(blank=True, default="", editable=False)
-    # Since when the project no longer proves the domain of the home page, which the badge names; None if it does.
+    # Since when the project no longer proves the domain of the home page, which the badge names; None if it proves it.
     home_unproven_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # When a review last found everything in order; `verified_at` is when the first one did.
+    # When a review last approved the app; `verified_at` is when the first one did.
     last_reviewed_at = models.DateTimeField(null=True, blank=True)
     # A perceptual hash of the logo, 16 hexadecimal digits, to find logos that look alike; "" without a logo.
     logo_hash = models.CharField(max_length=16, blank=True, default="", editable=False)
-    # The slug of the public page (AppPage), so that pages which link to it need no further statement; "" for none.
+    # The slug of the public page (AppPage), "" for none. It is copied here so that links to it need no further query.
     page_slug = models.CharField(max_length=60, blank=True, default="", editable=False)
 
-    # The `acr` value that every sign-in to this client has to meet, whatever the request says.
+    # The `acr` value that every sign-in to this client has to meet, even if the request does not ask for it.
     least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="")
 
     # Whether a refresh whose response was lost may be repeated for a while (docs/sign-in.md#lost-responses).
@@ -95,14 +95,14 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     class Meta(AbstractApplication.Meta):  # type: ignore[misc]
         indexes = [
-            # The newest verified apps: few among many.
+            # To list the newest verified apps, which are few among many.
             models.Index(
                 fields=["-verified_at"], condition=models.Q(verified_at__isnull=False), name="verified_clients"
             )
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # The library's own columns are derived from ours, so that they can't disagree.
+        # The library's columns are derived from ours, so that they can't contradict each other.
         self.client_type = self.CLIENT_CONFIDENTIAL if self.has_secret else self.CLIENT_PUBLIC
         self.authorization_grant_type = self.GRANT_AUTHORIZATION_CODE
         self.algorithm = self.RS256_ALGORITHM
@@ -125,7 +125,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def state(self) -> "Client.State":
-        """Whether people can sign in to it, and if not, why: what weighs most of what is in the way."""
+        """Whether people can sign in to the client. If several states apply, the most severe one."""
         if self.project.is_deleted:
             return self.State.DELETED
         if self.project.is_suspended:
@@ -140,7 +140,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def unavailable_text(self) -> str:
-        """The same as a sentence for the client's developers."""
+        """`unavailable_reason` as a sentence for the client's developers."""
         return developer_text(self.unavailable_reason, {})
 
     @property
@@ -180,7 +180,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     # --- Overrides of the library's Application ---
 
     def redirect_uri_allowed(self, uri: str) -> bool:
-        # Character for character (docs/security.md#redirects); the library's own match normalises.
+        # Compares character by character (docs/security.md#redirects). The library's own comparison normalizes URLs.
         return uri in self.registered_redirect_uris
 
     def post_logout_redirect_uri_allowed(self, uri: str) -> bool:
@@ -188,26 +188,24 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def default_redirect_uri(self) -> str:
-        # RFC 6749 §3.1.2.3 lets a client with one URL leave it out; here it is required.
+        # RFC 6749 §3.1.2.3 lets a client with a single URL omit it. This service requires it.
         raise MissingRedirectURIError
 
     def get_allowed_schemes(self) -> list[str]:
-        # `http` is for loopback addresses alone, and registration sees to that.
+        # `http` is only for loopback hosts, which registration checks.
         return ["https", "http"]
 
 
 class ClientSecretQuerySet(models.QuerySet["ClientSecret"]):
-    """Secrets, by whether they are accepted."""
-
     def live(self) -> "ClientSecretQuerySet":
-        """Return those that are neither revoked nor expired."""
+        """Return the secrets that are neither revoked nor expired."""
         return self.filter(ended_at=None).exclude(expires_at__lte=clock.now())
 
 
 class ClientSecret(models.Model):
     """A secret of a web client. Two may be live at a time, for rotation without downtime.
 
-    `ended_at` is when it was revoked; from `expires_at` on it is refused, whether or not `ended_at` says so yet.
+    `ended_at` is when it was revoked. From `expires_at` on it is rejected, even if `ended_at` is not set yet.
     """
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets")
@@ -216,7 +214,7 @@ class ClientSecret(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
-    # Of the use that `last_used_at` is of: the address of the developer's server.
+    # The IP address of the developer's server at `last_used_at`.
     last_used_address = models.GenericIPAddressField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -231,5 +229,5 @@ class ClientSecret(models.Model):
 
     @property
     def is_expired(self) -> bool:
-        """Whether its end has come; a revoked one may be so too."""
+        """Whether `expires_at` has passed. A revoked secret may also be expired."""
         return self.expires_at is not None and self.expires_at <= clock.now()

@@ -1,4 +1,4 @@
-"""Consents (Connection), and people whom a project counts without one (TakenPlace)."""
+"""Consents (Connection), and people who count toward a user limit without one (TakenPlace)."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from django.db import models
 
 
 class Connection(models.Model):
-    """A person's consent to an app: the row under Connected apps.
+    """A person's consent to an app, shown under Connected apps.
 
-    Removing access empties `scopes` and sets `removed_at`; the row stays, because the project's limit of people counts
-    everyone who has ever authorized one of its unreviewed apps. It outlives the account, without naming anybody.
+    Removing access empties `scopes` and sets `removed_at`. The row stays, because the project's user limit counts
+    everyone who has ever authorized one of its unreviewed apps. It also stays, anonymized, when the account is deleted.
     """
 
     account = models.ForeignKey(
@@ -20,20 +20,20 @@ class Connection(models.Model):
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: the scopes that the person has granted and not revoked.
     scopes = models.TextField(blank=True, default="")
-    # Space-separated: the optional scopes that the person was asked for and left out, none of them in `scopes`.
+    # Space-separated: the optional scopes that the person was asked for and left out. None of them is in `scopes`.
     left_out = models.TextField(blank=True, default="")
-    # What of `scopes` the person granted at hosts that the app's review had not taken in, by host: scopes separated by
-    # spaces (docs/review.md#hosts). Null for none.
+    # The part of `scopes` that the person granted at hosts that the app's review did not cover: space-separated scopes
+    # by host (docs/review.md#hosts). Null for none.
     scopes_outside_review = models.JSONField(null=True, blank=True, editable=False)
-    # Whether the first consent was given at such a host: the person counts toward the project's limit of people.
+    # Whether the first consent was given at such a host, so that the person counts toward the project's user limit.
     joined_outside_review = models.BooleanField(default=False, editable=False)
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)
 
-    # Whether the row was made in this transaction, so that nothing can hang on it yet.
+    # Whether the row was created in this transaction, so that nothing refers to it yet. Not a column.
     is_first_consent = False
-    # `last_authorized_at` as it was before this transaction changed it; None in one that did not.
+    # `last_authorized_at` before this transaction changed it; None if it did not. Not a column.
     authorized_before: datetime | None = None
 
     class Meta:
@@ -51,9 +51,9 @@ class Connection(models.Model):
 
 
 class TakenPlace(models.Model):
-    """A person who counts toward a project's limit of people for good (docs/review.md#people).
+    """A person who permanently counts toward a project's user limit (docs/review.md#people).
 
-    The app that they authorized was deleted, or their account was: `account` is null then.
+    The app that they authorized was deleted, or their account was. In the second case `account` is null.
     """
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="taken_places")

@@ -1,4 +1,4 @@
-"""Slugs that public pages of apps have, or once had."""
+"""Domains of projects, and the public pages of apps with their slugs."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from oidc.names import MAX_SKELETON_LENGTH
 
 
 class AppSlug(models.Model):
-    """A slug that belongs to an app for good: links to a page that moved, or is down, never lead to another app."""
+    """A slug that permanently belongs to an app, so that links to a moved or removed page never lead to another app."""
 
     slug = models.SlugField(max_length=60, primary_key=True)
-    # The slug's skeleton (oidc/names/skeletons.py): no two apps have slugs that read alike.
+    # The slug's skeleton (oidc/names/skeletons.py): no two apps have slugs that look alike.
     reading = models.CharField(max_length=MAX_SKELETON_LENGTH, unique=True)
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="app_slugs")
 
@@ -23,36 +23,36 @@ class AppSlug(models.Model):
         return self.slug
 
 
-TOKEN_LENGTH = 32  # characters of 5 bits
+TOKEN_LENGTH = 32  # characters, at least 160 bits
 
 
 def new_proof_token() -> str:
-    """Return a random text for a project to publish under a domain: 160 bits."""
+    """Return a random token for a project to publish on its domain."""
     return random_text(TOKEN_LENGTH)
 
 
 class ProjectDomain(models.Model):
-    """A domain that a project claims, and how far that is proven (docs/domains.md)."""
+    """A domain that a project claims, and the state of its proof (docs/domains.md)."""
 
     class Method(models.TextChoices):
         DNS = "dns", "DNS record"
         FILE = "file", "File on the web server"
-        # Declared in a file of `manage.py provision`; nothing is asked of the network.
+        # Declared in a file for `manage.py provision`. Its proof is never checked.
         OPERATOR = "operator", "The operator's word"
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="domains")
-    name = models.CharField(max_length=253)  # in lower case, ASCII (RFC 5890 A-labels), without a dot at its end
+    name = models.CharField(max_length=253)  # lowercase ASCII (RFC 5890 A-labels), without a dot at its end
     token = models.CharField(max_length=64, default=new_proof_token, editable=False)
     added_at = models.DateTimeField()
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    # How it was proven last, "" before.
+    # How it was last proven, "" if never.
     method = models.CharField(max_length=10, choices=Method.choices, blank=True)
     proven_at = models.DateTimeField(null=True, blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)
-    # When the proof was last seen, and when it is looked for next (None: when somebody asks for it).
+    # When the proof was last found, and when it is checked next (None: only when someone requests it).
     found_at = models.DateTimeField(null=True, blank=True)
     check_at = models.DateTimeField(null=True, blank=True)
-    # Since when a proof that was there is not found any more, and when it therefore stopped to count.
+    # Since when a former proof has been missing, and when it therefore stopped counting.
     missing_since = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
     # Why the last check found no proof (oidc/domains/proofs.py); empty if it found one.
@@ -73,10 +73,10 @@ class ProjectDomain(models.Model):
         return self.proven_at is not None and self.lost_at is None
 
     def covers(self, host: str) -> bool:
-        """Return whether the proof, if it stands, is one for `host`.
+        """Return whether the kind of proof covers `host`, whether or not it is valid now.
 
-        A file proves only its own host. A DNS record covers subdomains, but none below another public suffix, where
-        anybody can register: `amazonaws.com` does not cover `bucket.s3.amazonaws.com`.
+        A file proves only its own host. A DNS record also covers subdomains, except those below another public suffix,
+        where anyone can register: `amazonaws.com` does not cover `bucket.s3.amazonaws.com`.
         """
         if host == self.name:
             return True
@@ -87,7 +87,7 @@ class ProjectDomain(models.Model):
 
 
 class AppPage(models.Model):
-    """The public page of a reviewed app, at `/apps/<slug>/`, which its developers asked for (docs/review.md)."""
+    """The public page of a reviewed app at `/apps/<slug>/`, if its developers published one (docs/review.md)."""
 
     client = models.OneToOneField(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, primary_key=True, related_name="app_page"

@@ -8,22 +8,22 @@ from core.credentials import random_text
 
 
 def new_public_id() -> str:
-    """Return a random public id for a project; it is also the sector of pairwise subject identifiers."""
+    """Return a random public id for a project. It is also the sector of its pairwise subject identifiers."""
     return f"prj_{random_text(22)}"
 
 
 class Project(models.Model):
-    """A product of one developer or team. Its public id is the sector of OpenID Connect Core 8.1."""
+    """A product of one developer or team. Its public id is the sector identifier of OpenID Connect Core 8.1."""
 
     public_id = models.CharField(max_length=32, unique=True, default=new_public_id, editable=False)
     name = models.CharField(max_length=100)
     suspended_at = models.DateTimeField(null=True, blank=True)
-    # Deleted, and still restorable until PROJECT_RESTORE_DAYS are over.
+    # When it was deleted. It can be restored for PROJECT_RESTORE_DAYS.
     deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        # The operators' search by the beginning of a name; PostgreSQL uses an index for LIKE with these operators.
+        # For the operators' search by the beginning of a name. PostgreSQL needs this operator class for LIKE.
         indexes = [models.Index(fields=["name"], name="projects_by_name", opclasses=["varchar_pattern_ops"])]
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class ProjectMember(models.Model):
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="project_memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     created_at = models.DateTimeField(auto_now_add=True)
-    # When this person stopped being an owner; None for those who are owners now or never were.
+    # When this person stopped being an owner; None for people who are owners now or never were.
     owner_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -61,18 +61,18 @@ class ProjectMember(models.Model):
 
 
 class FormerMember(models.Model):
-    """A former membership; the ProjectMember row is deleted. Somebody who joined and left again has one row.
+    """A former membership, whose ProjectMember row is deleted. A person who joined and left several times has one row.
 
-    A former member may not review the project's apps, and people who shared a project with an owner may not for a year
+    Former members may not review the project's apps. People who shared a project with an owner may not do so for a year
     (docs/review.md#conflicts-of-interest).
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    # None where it is not known, in rows that were carried over (docs/upgrades.md#from-a-development-state).
+    # None if unknown, in rows carried over from a development state (docs/upgrades.md#from-a-development-state).
     joined_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField()
-    # When this person was an owner for the last time; None for those who never were.
+    # When this person was last an owner; None for people who never were.
     owner_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -85,12 +85,12 @@ class FormerMember(models.Model):
 
 
 class MemberOfRemovedProject(models.Model):
-    """A membership of a project that was deleted for good; kept for a year (oidc/projects/colleagues.py).
+    """A membership of a permanently deleted project, kept for a year (oidc/projects/colleagues.py).
 
     Without it, two people could hide that they shared a project by deleting it.
     """
 
-    project_key = models.BigIntegerField()  # the former key of the project, which is never given to another one
+    project_key = models.BigIntegerField()  # the former primary key of the project, which is never used again
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     joined_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField()
@@ -106,7 +106,7 @@ class MemberOfRemovedProject(models.Model):
 
 
 class ProjectInvitation(models.Model):
-    """An invitation of an email address to a project; whoever verifies the address may answer it."""
+    """An invitation to a project. The person who verifies the email address may answer it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(db_index=True)
@@ -115,7 +115,7 @@ class ProjectInvitation(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     mailed_at = models.DateTimeField()
-    # Accepted, declined or withdrawn. The row is kept for a while: for rate limits, and so that answers are idempotent.
+    # When it was accepted, declined or withdrawn. The row is kept for a while for rate limits and idempotent answers.
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Codes, tokens and signing keys: the library's models, swapped. Raw values are never stored."""
+"""Codes, tokens and signing keys, which replace the library's models. Raw values are never stored."""
 
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from oidc.reasons import REVOCATION_REASONS
 
 
 class SigningKey(models.Model):
-    """A signing key: next (published, not signing yet), active (signing) or retired. States only move forward."""
+    """A signing key: next (published, does not sign yet), active (signs) or retired. States only move forward."""
 
     class State(models.TextChoices):
         NEXT = "next"
@@ -29,7 +29,7 @@ class SigningKey(models.Model):
     created_at = models.DateTimeField()
     activated_at = models.DateTimeField(null=True, blank=True)
     retired_at = models.DateTimeField(null=True, blank=True)
-    # When a retired key was taken out of publication before its time, after a leak.
+    # When a retired key was withdrawn early, after a leak.
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -45,23 +45,23 @@ class SigningKey(models.Model):
 
 
 class TokenFamily(models.Model):
-    """A token family: one authorization, with all tokens issued from its code. Revoking it is one update."""
+    """A token family: one authorization with all tokens issued from its code. One update revokes it."""
 
     connection = models.ForeignKey(Connection, models.CASCADE, related_name="families")
     scope = models.TextField()
     nonce = models.TextField(blank=True, default="")
-    # When and how the person signed in, as of the authorization (OpenID Connect Core 2, RFC 8176).
+    # When and how the person signed in for this authorization (OpenID Connect Core 2, RFC 8176).
     auth_time = models.DateTimeField()
     amr: "models.JSONField[Any, Any]" = models.JSONField(default=list)
-    # The claims `acr` and `amr` of its tokens, as JSON; None: they say nothing of it. Text to the database, read as
-    # it is: a conversion would cost every exchange and refresh.
-    told_authentication = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: nothing is told)
+    # The claims `acr` and `amr` of its tokens as JSON; None if the tokens contain neither. A TextField, because a
+    # JSONField would convert it in every code exchange and refresh.
+    told_authentication = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: no claims)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     revocation_reason = models.CharField(
         max_length=40, blank=True, default="", choices=[(reason.value, reason.value) for reason in REVOCATION_REASONS]
     )
-    # What an operator who ended it tells the app's developers.
+    # A note for the app's developers from the operator who ended it.
     revocation_note = models.CharField(max_length=40, blank=True, default="")
 
     class Meta:
@@ -73,13 +73,13 @@ class TokenFamily(models.Model):
 
 
 class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
-    """An authorization code, hashed (in `code`), consumed at most once; kept afterwards to detect replay."""
+    """An authorization code, stored as a hash in `code`. It is consumed at most once and kept to detect replay."""
 
     family = models.OneToOneField(TokenFamily, models.CASCADE, related_name="code")
-    # The pending request that it answers: submitting the consent form twice leaves one live code.
+    # The key of the pending request, so that submitting the consent form twice leaves only one live code.
     request_key = models.CharField(max_length=64, db_index=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
-    # The library's column has 255 characters; clients may send longer ones, which the family stores.
+    # Not used: clients may send longer values than the library's column can hold, so the family stores the nonce.
     nonce = models.TextField(blank=True, default="")
 
     objects: ClassVar["models.Manager[AuthorizationCode]"] = models.Manager()
@@ -89,10 +89,10 @@ class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
 
 
 class AccessToken(AbstractAccessToken):  # type: ignore[misc]
-    """An access token's checksum; the token itself is a signed JWT that only its holder has."""
+    """An access token's checksum. The token itself is a signed JWT that only its holder has."""
 
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="access_tokens")
-    # Whether the token was used, which shows that its response arrived. None where lost responses are not forgiven.
+    # Whether the token was used, which shows that its response arrived. None if lost responses are not forgiven.
     used = models.BooleanField(null=True, editable=False)
 
     objects: ClassVar["models.Manager[AccessToken]"] = models.Manager()
@@ -105,17 +105,17 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
 
 
 class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
-    """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family.
+    """A refresh token's checksum. `revoked` is when the next token of its family superseded it.
 
-    `next_checksum` and `next_access_checksum` are those of the response that superseded it, if its client forgives lost
-    responses: they find a response that was lost. None otherwise, and where a response was replaced.
+    If lost responses are forgiven for its client, `next_checksum` and `next_access_checksum` are the checksums of the
+    tokens in the response that superseded it, to find a response that was lost. Otherwise they are None.
     """
 
-    # In place of the library's family id: a foreign key to Family.
+    # `family`, a foreign key, replaces the library's `token_family`.
     token_family = None
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="refresh_tokens")
     expires = models.DateTimeField()
-    next_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (None: nothing is known)
+    next_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (None: not stored)
     next_access_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (as above)
 
     objects: ClassVar["models.Manager[RefreshToken]"] = models.Manager()
@@ -131,4 +131,4 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
 
 
 class IDToken(AbstractIDToken):  # type: ignore[misc]
-    """Never stored: an ID token proves itself by its signature. The library wants the model to exist."""
+    """Never stored, because an ID token is verified by its signature. The library requires the model to exist."""

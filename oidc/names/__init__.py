@@ -1,4 +1,4 @@
-"""Names of apps and projects: what they read as, and which ones are refused (docs/console.md#names)."""
+"""Names of apps and projects: their skeletons, and which names are rejected (docs/console.md#names)."""
 
 from oidc.names.skeletons import MAX_SKELETON_LENGTH, skeleton, skeletons
 from oidc.names.validation import MAX_LENGTH, tile_letter, validate_name

@@ -1,7 +1,7 @@
-"""Names that claim a review, or read as if the service itself were speaking (docs/console.md#names).
+"""Reject names that claim a review, or look like a message of the service itself (docs/console.md#names).
 
-People read the name of an app beside the service's own on the consent page and in mails. The words are English, as the
-service's pages are.
+People see the name of an app next to the service's own name on the consent page and in mails. The words are English,
+because the service's pages are.
 """
 
 import functools
@@ -13,8 +13,8 @@ from django.core.exceptions import ValidationError
 
 from oidc.names.skeletons import Readings, skeletons
 
-# What a review does, as a word: "Verified" claims it anywhere, "Official" at the end of a name, and all of them claim
-# it before "by", or set apart at the end of a name: "Orbit (approved)".
+# Words for the result of a review. "Verified" claims a review anywhere in a name, "Official" at its end. All of them
+# claim one before "by", or if set apart at the end of a name, as in "Orbit (approved)".
 _RESULTS = (
     "approved", "audited", "authorised", "authorized", "certified", "checked", "endorsed", "official", "recommended",
     "reviewed", "trusted", "verified", "vetted",
@@ -25,7 +25,7 @@ _ANYWHERE = (
     *(f"{before}{result}" for before in ("been", "officially", "was") for result in _RESULTS if result != "official"),
 )
 _AT_THE_END = ("official",)
-# A name that consists of these words alone, one of the first row at least, is what the service would write: "Support",
+# The service could have written a name that consists only of these words, with at least one from _SPEAKING: "Support",
 # "Account Security", "Sign in to your account".
 _SPEAKING = (
     "2fa", "account", "accounts", "admin", "administration", "administrator", "appreview", "authentication",
@@ -45,20 +45,20 @@ _BESIDE = (
     "step", "system", "team", "teams", "tech", "technical", "the", "this", "to", "two", "update", "updates", "us",
     "user", "users", "web", "with", "your",
 )  # fmt: skip
-# Sentences that the service would write to a person, whatever follows.
+# Beginnings of sentences that the service would write to a person.
 _BEGINNINGS = (
     "sign in to", "sign in with", "log in to", "log in with", "login to", "login with", "your account", "your password",
     "verify your", "confirm your account", "confirm your identity", "confirm your email", "secure your account",
     "unlock your account", "security alert", "security notice", "account alert",
 )  # fmt: skip
-_SHORT = 3  # letters: such words count only where they stand alone, or "Supporta" would be "support a"
-# ✓ ✔ ☑ ✅ 🗸 and others, and the sign of the square root where nothing follows that it could be the root of.
+_SHORT = 3  # letters: words this short count only if they stand alone, otherwise "Supporta" would be "support a"
+# ✓ ✔ ☑ ✅ 🗸 and others, and a square root sign that is not followed by something to take the root of.
 _CHECK_MARK_WORD = "CHECK"
 _ROOT = re.compile(r"√(?!\s*[\w(])|√(?=\s+[^\W\d])")
 
 
 def check_claims(name: str, readings: Readings) -> None:
-    """Raise ValidationError for a name that claims a review, or that only the service itself could have."""
+    """Raise ValidationError for a name that claims a review, or that looks like a message of the service itself."""
     if mark := _check_mark(name):
         raise ValidationError(
             f"A name can't contain “{mark}”: people would read it as the result of a review. Remove it."
@@ -74,12 +74,12 @@ def check_claims(name: str, readings: Readings) -> None:
     service = settings.SERVICE_NAME
     if beginning := _beginning(readings):
         raise ValidationError(
-            f"A name can't begin with “{beginning}”: it reads as if {service} itself said it."
+            f"A name can't begin with “{beginning}”: it looks like a message from {service} itself."
             " Begin with the name of your product."
         )
     if _is_the_service_speaking(readings):
         raise ValidationError(
-            f"“{name.strip()}” reads as if it came from {service} itself. Add the name of your product, as in"
+            f"“{name.strip()}” looks as if it came from {service} itself. Add the name of your product, as in"
             " “Orbit Support”."
         )
 
@@ -94,18 +94,18 @@ def _check_mark(name: str) -> str:
 
 @functools.cache
 def _targets(word: str) -> frozenset[str]:
-    """Return what a word reads as."""
+    """Return the skeletons of a word."""
     return frozenset(skeletons(word)) - {""}
 
 
 def _word_ends(readings: Readings, word: str, start: int) -> set[int]:
-    """Return where a word ends that begins at `start` and is not a part of a longer one."""
+    """Return where a whole word that begins at `start` may end. Empty if it is part of a longer word."""
     ends = {end for target in _targets(word) for end in readings.ends(target, start)}
     return set(filter(readings.is_word_end, ends)) if readings.is_word_start(start) else set()
 
 
 def _claim_anywhere(readings: Readings) -> str:
-    """Return the part of a name that claims a review wherever it stands, "" if none does."""
+    """Return the first part of a name that claims a review anywhere, "" if there is none."""
     for word in _ANYWHERE:
         for start in readings.starts(word):
             if ends := _word_ends(readings, word, start):
@@ -114,7 +114,7 @@ def _claim_anywhere(readings: Readings) -> str:
 
 
 def _claim_at_the_end(readings: Readings) -> str:
-    """Return the end of a name that claims a review there, "" if it does not."""
+    """Return the end of a name if it claims a review, otherwise ""."""
     for word in _RESULTS:
         for start in readings.starts(word):
             last = {end for end in _word_ends(readings, word, start) if _is_nothing(readings.text[end:])}
@@ -128,7 +128,7 @@ def _is_nothing(text: str) -> bool:
 
 
 def _is_set_apart(before: str) -> bool:
-    """Return whether a word after this text stands apart from it: in brackets, after a dash, a colon and the like."""
+    """Return whether a word after this text is set apart from it, by a bracket, a dash, a colon or the like."""
     kept = before.rstrip()
     if not kept or kept[-1].isalnum() or unicodedata.category(kept[-1])[0] not in "PS":
         return False
@@ -145,7 +145,7 @@ def _beginning(readings: Readings) -> str:
 
 
 def _is_the_service_speaking(readings: Readings) -> bool:
-    """Return whether the whole name is made of _SPEAKING and _BESIDE, with one of the first at least."""
+    """Return whether the name consists only of words in _SPEAKING and _BESIDE, with at least one from _SPEAKING."""
     length = len(readings.text)
     reached = {(0, False)}
     waiting = [(0, False)]
@@ -164,7 +164,7 @@ def _is_the_service_speaking(readings: Readings) -> bool:
 
 
 def _part_ends(readings: Readings, word: str, start: int) -> set[int]:
-    """Return where a word ends that begins at `start`; longer ones may be parts: "AccountSecurity"."""
+    """Return where a word that begins at `start` may end. Long words may be joined, as in "AccountSecurity"."""
     ends = {end for target in _targets(word) for end in readings.ends(target, start)}
     if len(word) > _SHORT:
         return ends

@@ -1,4 +1,11 @@
-"""How names read: the skeleton (UTS #39 §4), and the readings of symbols that stand for letters."""
+"""Skeletons of names (UTS #39 §4), and readings of symbols that stand for letters.
+
+Skeletons ignore case, spacing, punctuation, compatibility forms, marks, strokes, frames around letters, invisible
+characters, and the script of lookalikes. The table of lookalikes is from Unicode's security mechanisms, by way of
+`confusable-homoglyphs`. Which characters are invisible is a Unicode property, from `regex`.
+
+Clients store the skeleton of their name, so a change here needs a migration that computes the stored skeletons again.
+"""
 
 import functools
 import re
@@ -10,7 +17,7 @@ from confusable_homoglyphs import confusables
 # ruff: noqa: RUF001  (lookalikes)
 
 
-# Currency signs, shapes, mathematical signs and digits, each under the letters that they replace.
+# Currency signs, shapes, mathematical signs and digits, by the letter that they replace.
 _SYMBOLS = {
     "a": "@4∆△▲⍺∀₳", "b": "8ßþÞ฿₿", "c": "¢€₵©([{<⊂☾☽₡", "d": "₫∂)", "e": "€3£∈∊∃∑&₤", "f": "ƒ₣", "g": "69&₲",
     "h": "#", "i": "1!|¡∣⏐:", "k": "₭", "l": "1!|£₤∣⏐", "n": "∩₦∏⋂",
@@ -28,18 +35,19 @@ for _letter, _symbols in _SYMBOLS.items():
     for _symbol in _symbols:
         _LETTERS_OF.setdefault(_symbol, set()).add(_letter)
 _WORDS_FOR_O = frozenset({"CIRCLE", "CIRCLED", "RING"})
-# Any other symbol that touches a letter may stand for one letter, in one of so many letters of a long word.
+# Any other symbol next to a letter may stand for any letter (a wildcard), but only one in _ONE_IN letters of a word
+# with at least _LONG_WORD letters.
 _ONE_IN, _LONG_WORD = 4, 6
 _ANY_LETTER = None
 
 
 class Readings:
-    """The readings of one name, searched for words; words are skeletons."""
+    """All readings of one name, which can be searched for words. Words are skeletons."""
 
     def __init__(self, name: str) -> None:
         drawn = unicodedata.normalize("NFKD", NEVER_DRAWN.sub("", name))
         self.text: str = NEVER_DRAWN.sub("", drawn)
-        # From each position, where a reading of what stands there goes on, and the letters that it gives.
+        # For each position: the position after the character or sequence, and the letters that it may be read as.
         self._steps = [self._steps_at(position) for position in range(len(self.text))]
 
     def _steps_at(self, position: int) -> set[tuple[int, str | None]]:
@@ -101,7 +109,7 @@ def _after(word: str, state: tuple[int, int], reading: str | None, wildcards: in
 
 @functools.lru_cache(maxsize=4096)
 def _readings_of(character: str) -> frozenset[str]:
-    """Return what a character may be read as; "" if it may be passed over."""
+    """Return the letters that a character may be read as; "" if it may be skipped."""
     found = skeletons(character) | _LETTERS_OF.get(character, set())
     if _is_symbol(character) and _WORDS_FOR_O & set(unicodedata.name(character, "").split()):
         found = found | {"o"}
@@ -112,23 +120,16 @@ def _is_symbol(character: str) -> bool:
     return unicodedata.category(character)[0] == "S" or character in "*#%&"
 
 
-# Gone are case, spacing, punctuation, compatibility forms, marks, strokes, frames around letters, what is not drawn
-# at all, and lookalikes of other scripts. The table of lookalikes is that of Unicode's security mechanisms, from
-# `confusable-homoglyphs`; what is not drawn is a property of characters, from `regex`.
-#
-# Clients store the skeleton of their name, so a change here needs a migration that reads the names again (as
-# oidc/migrations/0006_names_read_anew.py does). What only the checks of names need is in oidc/names/skeletons.py.
-
 MAX_SKELETON_LENGTH = 200  # characters of a skeleton that are compared
 NEVER_DRAWN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
-# In `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like: the letter.
+# Finds the letter in `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like.
 _LETTER_IN_NAME = re.compile(
     r"\b(?:LATIN|SYMBOL)(?: SMALL| CAPITAL)? LETTER"
     r"(?: SMALL CAPITAL| DOTLESS| TURNED| REVERSED| OPEN| SCRIPT| SIDEWAYS| INSULAR)? ([A-Z])(?: WITH .*)?$"
 )
 # Lookalikes in addition to Unicode's table, which has only characters that look exactly alike.
 _READ_AS = str.maketrans(dict(zip("013457" + "8@$!|", "oleast" + "basll", strict=True)) | {"m": "rn"})
-# Greek, Cyrillic, and the ideographs of which people make letters.
+# Greek and Cyrillic letters, and ideographs that people use as letters.
 _ALSO_READ_AS = {
     "a": "卂", "b": "乃", "c": "匚", "e": "εєэ乇", "f": "千", "h": "н卄", "i": "工", "m": "爪", "n": "πпи几",
     "o": "口ロ〇", "p": "尸卩", "r": "я尺", "s": "丂", "t": "†‡丅丁", "u": "凵",
@@ -138,14 +139,14 @@ _LATIN_OF = {character: latin for latin, characters in _ALSO_READ_AS.items() for
 
 
 def _ascii_of(text: str) -> str:
-    """Return a text without marks if that leaves ASCII, else ""."""
+    """Return a text without marks if the rest is ASCII, otherwise ""."""
     bare = "".join(letter for letter in unicodedata.normalize("NFKD", text) if unicodedata.category(letter)[0] != "M")
     return bare if bare.isascii() else ""
 
 
 @functools.lru_cache(maxsize=4096)
 def _prototype(character: str) -> str:
-    """Return the character's prototype (UTS #39 §4): Latin letters if it looks like any, else one of its lookalikes."""
+    """Return the character's prototype (UTS #39 §4): Latin letters if it looks like any, or else a lookalike."""
     if character.isascii():
         return character
     if named := _LETTER_IN_NAME.search(unicodedata.name(character, "")):
@@ -155,7 +156,7 @@ def _prototype(character: str) -> str:
     alike = [NEVER_DRAWN.sub("", each["c"]) for each in confusables.confusables_data.get(character, [])]
     if latin := next(filter(None, map(_ascii_of, alike)), ""):
         return latin
-    if len(alike) != 1:  # it looks like nothing else, or is the one to which all the others lead
+    if len(alike) != 1:  # it has no lookalike, or is the prototype of all its lookalikes
         return character
     (other,) = alike
     if len(confusables.confusables_data.get(other, [])) == 1 and len(other) == 1:  # a pair: either may stand for both
@@ -175,7 +176,7 @@ def skeletons(name: str) -> set[str]:
     letters = _letters(name)
     # A capital and its small letter may look like letters of two kinds.
     readings = {letters.casefold(), letters.replace("I", "l").casefold(), _letters(name.casefold())}
-    # Once more: folding makes letters that have lookalikes of their own.
+    # A second time, because case folding yields letters that have lookalikes.
     folded = {_letters(reading).casefold().translate(_READ_AS) for reading in readings}
     return {"".join(filter(str.isalnum, reading)) for reading in folded}
 

@@ -1,6 +1,7 @@
-"""People who share a project: now, or within the last year, also if they have left it or the project is gone.
+"""People who share a project now, or did so within the last year, even if they left it or the project is deleted.
 
-App review asks, so that nobody decides on the app of somebody they work with (docs/review.md#conflicts-of-interest).
+App review uses this so that nobody decides on the app of someone they work with
+(docs/review.md#conflicts-of-interest).
 """
 
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from core import clock
 from oidc.models import FormerMember, MemberOfRemovedProject, Project, ProjectMember
 
-# How long people still count after one of them has left the project that they shared, or an owner has handed it over.
+# How long people still count as colleagues after one of them left the shared project, or an owner transferred it.
 REMEMBERED = timedelta(days=365)
 
 
@@ -21,9 +22,9 @@ def remembered_since() -> datetime:
 
 
 def colleagues_of(account: int, column: str = "account") -> Q:
-    """Return the condition that `column` is somebody who shares a project with this account or did in the last year.
+    """Return the condition that `column` is a person who shares a project with this account, or did in the last year.
 
-    The account itself is among them. Where it is not known when somebody joined, they count as having shared it.
+    The account itself is included. People whose joining date is unknown count as having shared the project.
     """
     since = remembered_since()
     return (
@@ -40,7 +41,7 @@ def _members(account: int) -> "QuerySet[ProjectMember]":
 
 
 def _members_after(account: int, since: datetime) -> "QuerySet[ProjectMember]":
-    """Return the members of projects that the account has left, who were there before it left."""
+    """Return members of projects that the account has left. They were members before it left."""
     return ProjectMember.objects.filter(
         project__former_members__account=account,
         project__former_members__left_at__gte=since,
@@ -49,7 +50,7 @@ def _members_after(account: int, since: datetime) -> "QuerySet[ProjectMember]":
 
 
 def _former_members(account: int, since: datetime) -> "QuerySet[FormerMember]":
-    """Return those who have left a project of the account, and were there after it joined."""
+    """Return people who have left a project of the account. They were members after it joined."""
     rows = FormerMember.objects.filter(left_at__gte=since)
     return rows.filter(project__members__account=account, project__members__created_at__lte=F("left_at"))
 
@@ -73,7 +74,7 @@ def _members_of_removed_projects(account: int, since: datetime) -> "QuerySet[Mem
 
 
 def remember_members(project: Project) -> None:
-    """Store the members of a project that is being deleted for good, in the caller's transaction."""
+    """Store the members of a project that is being permanently deleted, in the caller's transaction."""
     since, end = remembered_since(), project.deleted_at or clock.now()
     present = project.members.values_list("account", "created_at")
     former = FormerMember.objects.filter(project=project, left_at__gte=since)
@@ -91,5 +92,5 @@ def remember_members(project: Project) -> None:
 
 
 def forget_members() -> int:
-    """Delete memberships of removed projects that ended more than a year ago; return how many."""
+    """Delete stored memberships that ended more than a year ago; return how many were deleted."""
     return MemberOfRemovedProject.objects.filter(left_at__lt=remembered_since()).delete()[0]

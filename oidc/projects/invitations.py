@@ -1,13 +1,11 @@
 """Invitations to projects.
 
-The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
-address, once that is proven, sees the invitation in the console and answers there. Nothing tells whether an address has
-an account.
+The mail names the sender and links to the console; opening a link changes nothing. People who sign in with the invited
+email address, once it is verified, see the invitation in the console and answer it there. Nothing reveals whether an
+email address has an account. Rules shared with other invitations are in accounts/plans/invitations.py.
 
-The rules that these share with other invitations stand in accounts/plans/invitations.py.
-
-An invitation is its sender's word, and ends with their right to give it: when they leave, are demoted or deactivated,
-or delete their account. Whether they may still invite is asked once more when it is accepted.
+An invitation ends when its sender may no longer invite: when they leave, are demoted or deactivated, or delete their
+account. This is checked again when it is accepted.
 """
 
 from datetime import timedelta
@@ -36,19 +34,19 @@ from oidc.signals import owner_added
 
 MAX_SHOWN = 50
 KEEP_ENDED = timedelta(days=1)
-# For so long an expired invitation is listed and can be renewed.
+# How long an expired invitation is listed and can be renewed.
 KEEP_EXPIRED = timedelta(days=30)
 
 
 class AlreadyMember(Exception):
-    """The address is that of a member."""
+    """The email address belongs to a member."""
 
 
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
     """Invite an email address, or renew its invitation, and send the mail.
 
-    One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember,
-    QuotaExceeded, Gone; ValidationError for an address that can't be mailed.
+    A project sends at most one mail an hour to the same email address. A renewal within that hour takes effect without
+    a mail. Raises AlreadyMember, QuotaExceeded, Gone; ValidationError for an email address that can't receive mail.
     """
     address = email.strip().lower()
     validate_mail_address(address)
@@ -84,20 +82,20 @@ def _open() -> Q:
 def _check_limits(
     project: Project, address: str, found: ProjectInvitation | None, actor: Account, *, mails: bool
 ) -> None:
-    """Check MEMBERS_PER_PROJECT and, if a mail goes out, the limits of mails. Raises InvitationRefused."""
+    """Check MEMBERS_PER_PROJECT and, if a mail is sent, the limits for mails. Raises InvitationRefused."""
     taken = project.members.count() + ProjectInvitation.objects.filter(_open(), project=project).count()
-    full = f"A project has up to {settings.MEMBERS_PER_PROJECT} members, those who are invited included."
+    full = f"A project can have at most {settings.MEMBERS_PER_PROJECT} members, including invited people."
     check_places(found, taken, settings.MEMBERS_PER_PROJECT, full)
     if mails:
-        # Per project, and per person over all their projects. The actor's row is locked
-        # (oidc.projects.roles.lock_for_change), so that concurrent invitations see each other's mails.
+        # Per project, and per person across all their projects. lock_for_change has locked the actor's row, so that
+        # concurrent invitations count each other's mails.
         check_mail_rate(ProjectInvitation.objects.filter(Q(project=project) | Q(invited_by=actor)))
         count_mail(address)
 
 
 def _mail(invitation: ProjectInvitation, actor: Account) -> None:
-    # The proven address alone: a name, the project's included, is free text, and would make this a way to mail
-    # anything to anybody.
+    # Only the verified email address: names, including the project's, are free text, and anyone could use them to mail
+    # any text to anybody.
     context = {"inviter": actor.email, "email": invitation.email, "days": settings.PROJECT_INVITATION_DAYS}
     outbox.queue_mail(invitation.email, "project_invitation", context)
 
@@ -112,11 +110,11 @@ def withdraw(invitation: ProjectInvitation, actor: Account) -> None:
 
 
 def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
-    """End the unanswered invitations that `inviter` has sent for a locked project."""
+    """End the unanswered invitations that `inviter` sent for a project. The caller has locked the project."""
     rows = ProjectInvitation.objects.filter(project=project, invited_by=inviter, ended_at=None)
     now = clock.now()
     for row in rows.order_by("pk"):
-        # One that is answered at this moment was answered before.
+        # An invitation that was answered a moment ago is not changed.
         is_ended = rows.filter(pk=row.pk).update(ended_at=now)
         if is_ended and row.expires_at > now:
             report_project_event("invitation.ended", project, actor, row.email, before={"role": row.role})
@@ -124,9 +122,9 @@ def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
 
 @transaction.atomic
 def end_everywhere(inviter: Account) -> None:
-    """End the unanswered invitations that somebody has sent for any project, when their account is deactivated.
+    """End all unanswered invitations that a person sent for any project, when their account is deactivated.
 
-    The projects are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
+    The projects are not locked: a concurrent acceptance either came first, or finds the invitation ended.
     """
     sent = ProjectInvitation.objects.filter(invited_by=inviter, ended_at=None).select_related("project")
     projects = {row.project_id: row.project for row in sent}
@@ -135,7 +133,7 @@ def end_everywhere(inviter: Account) -> None:
 
 
 def invitations_to_account(account: Account) -> list[ProjectInvitation]:
-    """Return the invitations that a person may answer: the open ones to their verified address."""
+    """Return the invitations that a person may answer: the open ones to their verified email address."""
     if not account.email_verified:
         return []
     rows = ProjectInvitation.objects.filter(_open(), email=account.email, project__deleted_at=None)
@@ -162,7 +160,7 @@ def _answerable(pk: int, account: Account) -> tuple[Project, ProjectInvitation]:
 def accept(pk: int, account: Account) -> ProjectMember:
     """Make the invited person a member. Raises InvitationNotFound, QuotaExceeded.
 
-    Idempotent: somebody who is a member already keeps their role.
+    Idempotent: a person who already is a member keeps their role.
     """
     project, row = _answerable(pk, account)
     member = ProjectMember.objects.filter(project=project, account=account).first()
@@ -193,7 +191,7 @@ def _may_still_invite(row: ProjectInvitation) -> bool:
 
 @transaction.atomic
 def decline(pk: int, account: Account) -> None:
-    """Decline an invitation; one that is no longer open stays as it is. Raises InvitationNotFound."""
+    """Decline an invitation. One that is no longer open is not changed. Raises InvitationNotFound."""
     project, row = _answerable(pk, account)
     if row.is_open:
         _end(row)

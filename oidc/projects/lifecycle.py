@@ -1,4 +1,4 @@
-"""Projects: creating, renaming, deleting and restoring them, and how many one person may own."""
+"""Create, rename, delete and restore projects, and limit how many one person may own."""
 
 from datetime import datetime, timedelta
 
@@ -16,13 +16,13 @@ from oidc.signals import project_ended
 
 
 class QuotaExceeded(Exception):
-    """A maximum number (of projects, clients, keys, …) is reached; the argument is a message for the person."""
+    """A maximum number, such as that of projects or clients, is reached. The argument is a message for the person."""
 
 
 def check_project_quota(account: Account, whose: str = "You own") -> None:
-    """Refuse one person more projects than they may own. Raises QuotaExceeded. Call it inside a transaction.
+    """Raise QuotaExceeded if a person may own no further project. Call it inside a transaction.
 
-    The person's row is locked, after the project's if that is locked as well.
+    It locks the person's row. If you also lock the project, do so before.
     """
     Account.objects.select_for_update(no_key=True).get(pk=account.pk)
     owned = ProjectMember.objects.filter(account=account, role=Role.OWNER)
@@ -31,20 +31,21 @@ def check_project_quota(account: Account, whose: str = "You own") -> None:
 
 
 def check_deleted_project_quota(account: Account) -> None:
-    """Limit the deleted projects that can still be restored, so that creating and deleting can't fill the database.
+    """Raise QuotaExceeded if a person has too many deleted projects that can still be restored.
 
-    Raises QuotaExceeded. Call it after check_project_quota, which locks the person's row.
+    Otherwise they could fill the database by creating and deleting projects. Call it after check_project_quota, which
+    locks the person's row.
     """
     owned = ProjectMember.objects.filter(account=account, role=Role.OWNER, project__deleted_at__isnull=False)
     if owned.count() >= settings.PROJECTS_PER_PERSON:
         raise QuotaExceeded(
-            "You have deleted many projects. You can create new ones when the oldest of them is removed."
+            "You have deleted too many projects recently. You can create a new one once the oldest of them is removed."
         )
 
 
 @transaction.atomic
 def create_project(owner: Account, name: str) -> Project:
-    """Create a project of `owner` and return it. Raises ValidationError for the name, QuotaExceeded."""
+    """Create a project owned by `owner` and return it. Raises ValidationError for the name, QuotaExceeded."""
     validate_name(name)
     check_project_quota(owner)
     check_deleted_project_quota(owner)
@@ -56,7 +57,7 @@ def create_project(owner: Account, name: str) -> Project:
 
 @transaction.atomic
 def rename_project(project: Project, name: str, actor: Account) -> None:
-    """Give a project another name; the one that it has is not validated. Raises ValidationError, Gone."""
+    """Rename a project. An unchanged name is not validated again. Raises ValidationError, Gone."""
     before = lock_project(project.pk).name
     project.name = name.strip()
     if project.name != before:
@@ -66,7 +67,7 @@ def rename_project(project: Project, name: str, actor: Account) -> None:
 
 
 def restorable_until(project: Project) -> datetime | None:
-    """Return the moment until which a deleted project can be restored; None for one that is not deleted."""
+    """Return until when a deleted project can be restored; None for a project that is not deleted."""
     return project.deleted_at and project.deleted_at + timedelta(days=settings.PROJECT_RESTORE_DAYS)
 
 
@@ -78,9 +79,9 @@ def _end_credentials(project: Project, moment: datetime) -> None:
 
 
 def delete_project(project: Project, actor: Account) -> None:
-    """Delete a project: all its credentials end now (docs/security.md#deletion); it can be restored for a while.
+    """Delete a project and revoke all its credentials (docs/security.md#deletion). It can be restored for a while.
 
-    Raises Gone when it is deleted already, or the actor no longer owns it.
+    Raises Gone if it is already deleted, or the actor no longer owns it.
     """
     with lock_for_change(project, actor, Role.OWNER) as me:
         moment = clock.now()
@@ -93,15 +94,15 @@ def delete_project(project: Project, actor: Account) -> None:
 def restore_project(project: Project, actor: Account) -> None:
     """Restore a deleted project with its clients, members, logs and subjects, but without secrets, keys and tokens.
 
-    Its domains are checked again soon, because nobody has looked for their proofs meanwhile.
-    Raises Gone if it can't be restored any more or is not deleted; QuotaExceeded.
+    Its domains are checked again soon, because their proofs were not checked while it was deleted. Raises Gone if it is
+    not deleted or can no longer be restored; QuotaExceeded.
     """
     with lock_for_change(project, actor, Role.OWNER, deleted=True) as me:
         until = restorable_until(me.project)
         if until is None or until <= clock.now():
             raise Gone
         check_project_quota(actor)
-        # Again: requests that ran while the project was deleted may have stored credentials since.
+        # A second time: requests that were running while the project was deleted may have stored new credentials.
         _end_credentials(me.project, clock.now())
         Project.objects.filter(pk=me.project_id).update(deleted_at=None)
         ProjectDomain.objects.filter(project=me.project_id, check_at__isnull=False).update(check_at=clock.now())
@@ -111,9 +112,9 @@ def restore_project(project: Project, actor: Account) -> None:
 
 @transaction.atomic
 def purge_project(project: Project) -> bool:
-    """Delete a project and all its rows; return False if its owner has restored it meanwhile.
+    """Delete a project and all its rows; return False if its owner has restored it in the meantime.
 
-    Its ids are random, so that none is ever issued again.
+    Its ids are random, so they are never used again.
     """
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     row = Project.objects.select_for_update().filter(pk=project.pk, deleted_at__lt=over).first()

@@ -6,8 +6,8 @@ register(
     {
         "project_invitation": Sample(
             "Invitation: project",
-            "The owner of a project invites to it",
-            "who is invited",
+            "The owner of a project invites someone to it",
+            "the invited person",
             {"": {"inviter": "ada@example.com", "email": "grace@example.com", "days": 7}},
         )
     }

@@ -1,4 +1,4 @@
-"""Members of a project: changing roles, removing, leaving, transferring ownership.
+"""Members of a project: change roles, remove members, leave, transfer ownership.
 
 Each function starts with `oidc.projects.roles.lock_for_change`, which locks the project and checks the actor's role
 again.
@@ -20,11 +20,11 @@ from oidc.signals import owner_added
 
 
 class LastOwner(Exception):
-    """A project is never left without an owner."""
+    """The change would leave the project without an active owner."""
 
 
 def _current(member: ProjectMember) -> ProjectMember:
-    """Read a member anew, under the project's lock. Raises Gone."""
+    """Read a member again while the project is locked. Raises Gone."""
     row = ProjectMember.objects.select_related("account").filter(pk=member.pk, project=member.project_id).first()
     if row is None:
         raise Gone
@@ -89,7 +89,7 @@ def _take_out(project: Project, member: ProjectMember, actor: Account, action: s
 
 
 def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> None:
-    """Transfer ownership to another member; the former owner becomes a developer. Raises QuotaExceeded, Gone."""
+    """Transfer ownership to another member. The former owner becomes a developer. Raises QuotaExceeded, Gone."""
     with lock_for_change(project, actor, Role.OWNER, to.account_id) as me:
         member = _current(to)
         if member.account_id == actor.pk or member.project_id != me.project_id or not member.account.is_active:
@@ -105,7 +105,7 @@ def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> N
 def record_former_member(
     sender: Any, instance: ProjectMember, origin: "Model | QuerySet[Any] | None" = None, **kwargs: Any
 ) -> None:
-    """Store a former member, unless the project or the account itself is being deleted (receiver of post_delete)."""
+    """Store a former member, unless the project or the account itself is being deleted."""
     if (origin.model if isinstance(origin, QuerySet) else type(origin)) is ProjectMember:
         now = clock.now()
         known = {"left_at": now}

@@ -1,8 +1,8 @@
-"""Counting the people of a project's apps that nobody has reviewed (docs/review.md#people).
+"""Count the people who count toward a project's user limit (docs/review.md#people).
 
-People who have authorized an unreviewed app of the project count, each of them once. So do people who joined a
-reviewed app through a host that its review did not take in. `Connection` rows say who they are, and `TakenPlace` rows
-where the connection has gone, because the app or the account was deleted.
+Everyone who has authorized an unreviewed app of the project counts once. So does everyone who joined a reviewed app
+through a host that its review does not cover. They are found by `Connection` rows, or by `TakenPlace` rows if the app
+or the account was deleted.
 """
 
 from typing import Any, TypedDict
@@ -36,8 +36,8 @@ def counted_connections(project: Any) -> "QuerySet[Connection]":
 
 
 def number_of_people(project: OuterRef) -> Any:
-    """Return an expression for the number of people that count in a project: owners do not, deleted accounts do."""
-    # In three parts, each from an index: a reviewed app may have millions of people.
+    """Return an expression for the number of people who count in a project: deleted accounts do, owners do not."""
+    # Three parts, each of which uses an index: a reviewed app may have millions of people.
     rows = Connection.objects.filter(client__project=project, account__isnull=False)
     unreviewed = rows.filter(_UNREVIEWED)
     owners = ProjectMember.objects.filter(role=ProjectMember.Role.OWNER)
@@ -69,26 +69,26 @@ class _PeopleCounted(TypedDict):
 
 
 def annotate_people_counted(projects: "QuerySet[Project]") -> "QuerySet[WithAnnotations[Project, _PeopleCounted]]":
-    """Return projects with `people_counted`, the number of people that their limit counts."""
+    """Annotate projects with `people_counted`, the number of people who count toward their user limit."""
     return projects.annotate(people_counted=number_of_people(OuterRef("pk")))
 
 
 def people_counted(project: Project) -> int:
-    """Return the number of people that the project's limit counts."""
+    """Return the number of people who count toward the project's user limit."""
     return annotate_people_counted(Project.objects.filter(pk=project.pk)).get().people_counted
 
 
 def is_counted(project: OuterRef, account: Any) -> "ExpressionWrapper[Q]":
-    """Return a condition: the person counts in the project, so that they need no further place there."""
+    """Return the condition that the person already counts in the project."""
     places = TakenPlace.objects.filter(project=project, account=account)
     counts = Q(Exists(counted_connections(project).filter(account=account))) | Q(Exists(places))
     return ExpressionWrapper(counts, output_field=BooleanField())
 
 
 def keep_places_of_client(client: Client) -> None:
-    """Before a client is deleted: keep counting those of its people who count. The client's row is locked.
+    """Keep counting the people of a client that is about to be deleted. The caller has locked the client's row.
 
-    Of an app that had more people than the limit, only so many are kept: they fill the project.
+    If the app had more people than the limit, only as many as the limit are kept, which is enough to reach it.
     """
     people = counted_connections(client.project_id).filter(client=client).order_by("pk")
     kept = people.values_list("account", flat=True)[: settings.UNVERIFIED_APP_PEOPLE]
@@ -98,9 +98,9 @@ def keep_places_of_client(client: Client) -> None:
 
 
 def keep_places_of_account(account: Account) -> None:
-    """Before an account is deleted: keep counting it, without naming anybody, once in each project."""
+    """Keep counting an account that is about to be deleted, anonymously and once in each project."""
     connected = Connection.objects.filter(_UNREVIEWED | Q(joined_outside_review=True), account=account)
     projects = set(connected.values_list("client__project", flat=True))
-    # The account's own rows stay as well: deletion empties their `account`.
+    # Existing rows of the account stay: the deletion only sets their `account` to null.
     projects -= set(TakenPlace.objects.filter(account=account).values_list("project", flat=True))
     TakenPlace.objects.bulk_create([TakenPlace(project_id=project) for project in sorted(projects)])

@@ -1,4 +1,9 @@
-"""Project roles: their order, the check that every change makes with the project locked, and its audit events."""
+"""Project roles: their order, the check that every change makes with the project locked, and audit events.
+
+A change checks the role again while the project is locked, so that nothing is accepted from a person who was demoted,
+removed or deactivated after the page was loaded. Locks are taken in one order: the project, the accounts by their
+primary key, then clients and their rows.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +22,14 @@ def report_project_event(action: str, project: Project, actor: Account | None, t
 
 
 class Gone(Exception):
-    """The object was deleted, or the actor has no access to it any more."""
+    """The object was deleted, or the actor no longer has access to it."""
 
 
 def lock_project(project_pk: int, *, deleted: bool = False) -> Project:
-    """Return a project with its row locked, as it is now. Raises Gone. Call it inside a transaction.
+    """Lock a project and return it as it is now. Raises Gone. Call it inside a transaction.
 
-    With `deleted` it has to be deleted, otherwise it must not be. For what a member does there is
-    `oidc.projects.roles.lock_for_change`, which checks their role as well. This is for what others do: who answers an
-    invitation, operators, commands. Of many at once each sees what the others did.
+    With `deleted` the project has to be deleted, otherwise it must not be. Use `lock_for_change` for a member's change,
+    because it also checks their role. This function is for other changes: by invited people, operators and commands.
     """
     rows = Project.objects.select_for_update(no_key=True)
     row = rows.filter(pk=project_pk, deleted_at__isnull=not deleted).first()
@@ -34,16 +38,12 @@ def lock_project(project_pk: int, *, deleted: bool = False) -> Project:
     return row
 
 
-# A change checks the role again, with the project locked: nothing is accepted from somebody who was demoted, removed
-# or deactivated since the page was shown. Locks are taken in one order: the project, the accounts by their key, then
-# clients and their rows.
-
 Role = ProjectMember.Role
 _RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
 
 
 class InsufficientRole(Gone):
-    """The actor is a member, but the role does not allow the change (any more)."""
+    """The actor is a member, but their role does not allow the change, or no longer does."""
 
 
 def is_at_least(role: str, least: str) -> bool:
@@ -55,11 +55,11 @@ def is_at_least(role: str, least: str) -> bool:
 def lock_for_change(
     project: Project | int, actor: Account, at_least: str, *others: int, deleted: bool = False
 ) -> Iterator[ProjectMember]:
-    """Open a transaction for a change of a project, check the actor's role in it, and yield their membership.
+    """Open a transaction to change a project, check the actor's role, and yield their membership.
 
-    The project and the actor's account are locked until the transaction ends: a concurrent deactivation waits, and then
-    revokes what the change has created. `others` are further accounts to lock. With `deleted` the project has to be
-    deleted, otherwise it must not be. Raises Gone, InsufficientRole.
+    The project and the actor's account stay locked until the transaction ends: a concurrent deactivation waits, and
+    then revokes what the change has created. `others` are the primary keys of further accounts to lock. With `deleted` the
+    project has to be deleted, otherwise it must not be. Raises Gone, InsufficientRole.
     """
     pk = project if isinstance(project, int) else project.pk
     with transaction.atomic():

@@ -1,1 +1,1 @@
-"""Signing keys: those in use, and their rotation."""
+"""Signing keys: the published ones, and their rotation."""

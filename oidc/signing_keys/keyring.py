@@ -1,11 +1,10 @@
 """The key ring: the published signing keys, parsed and cached in the process.
 
-Parsing a private key costs about 49 ms, so no request parses one, and discovery and JWKS ask no database. A
-new key is published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so that a ring of a minute ago
-is never wrong.
+Parsing a private key takes about 49 ms, so no request parses one, and discovery and JWKS need no database. A new key is
+published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so a ring that is a minute old is still correct.
 
-A key whose private part can't be read (KEY_ENCRYPTION_KEY is another one, or the row is damaged) stays published, for
-its public part is not encrypted: what it signed goes on being verified. It signs nothing.
+A key whose private part can't be decrypted (another KEY_ENCRYPTION_KEY, or a damaged row) signs nothing. It stays
+published, because its public part is not encrypted: tokens that it signed can still be verified.
 """
 
 import contextlib
@@ -33,12 +32,12 @@ UNREADABLE = "Signing key %s (%s) can't be read: it was not encrypted with KEY_E
 
 
 class NoSigningKey(Exception):
-    """There is no active signing key, or it can't be read: the service is not ready. It never signs with another."""
+    """There is no active signing key, or it can't be read. The service is not ready, and never signs with another."""
 
 
 @dataclass(frozen=True)
 class PublishedKey:
-    """A published key. `public` verifies, `public_jwk` is published in the JWKS."""
+    """A published key. `public` verifies signatures, `public_jwk` is its entry in the JWKS."""
 
     kid: str
     public: JWK
@@ -47,7 +46,7 @@ class PublishedKey:
 
 @dataclass(frozen=True)
 class ParsedKey(PublishedKey):
-    """A published key whose private part can be read; `private` signs."""
+    """A published key whose private part can be read. `private` signs."""
 
     private: RSAPrivateKey
 
@@ -62,7 +61,7 @@ class KeyRing:
     unreadable: tuple[tuple[str, str], ...] = ()  # kid and state
 
 
-# Discovery and JWKS wait for nobody: whoever finds no ring, and somebody loading one, gives up after so long.
+# How long a request waits if another thread is loading the first ring. Then it fails, so that requests never pile up.
 FIRST_LOAD_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
@@ -86,7 +85,7 @@ def published_key(kid: str) -> PublishedKey | None:
 
 
 def current_keyring() -> KeyRing:
-    """Return the ring; a stale one is returned while a background thread reloads it.
+    """Return the ring. A stale one is returned while a background thread reloads it.
 
     Raises NoSigningKey if another thread is loading the first one, DatabaseError if it can't be loaded.
     """
@@ -113,9 +112,9 @@ def _reload_and_release() -> None:
     global _renewal_failed_at
     try:
         _load()
-    except Exception:  # the ring in use stays good; a request after RETRY_SECONDS tries again
+    except Exception:  # the current ring stays valid; a request after RETRY_SECONDS tries again
         _renewal_failed_at = time.monotonic()
-        log.exception("Signing keys could not be read again; the ones in use stay.")
+        log.exception("Signing keys could not be reloaded. The current ones stay in use.")
     finally:
         connection.close()
         _lock.release()
@@ -136,7 +135,7 @@ def preload_keyring() -> None:
     try:
         reload_keyring()
     except DatabaseError:
-        log.warning("Signing keys can't be read yet: the database does not answer.")
+        log.warning("Signing keys can't be read yet: the database does not respond.")
         threading.Thread(target=_load_until_there, daemon=True, name="signing-keys").start()
 
 
@@ -176,13 +175,13 @@ def _parse(row: SigningKey) -> PublishedKey:
 
 
 def _unneeded_before() -> datetime:
-    """Return the moment before which a key must have been retired for all its tokens to have expired."""
+    """Return the time before which a key must have been retired so that all its tokens have expired."""
     longest = max(settings.ACCESS_TOKEN_SECONDS, settings.ID_TOKEN_SECONDS)
-    # Twice the refresh interval: for clock skew, and for processes whose ring is one interval old.
+    # Twice the token lifetime and the publishing lead time leave room for clock skew and for outdated rings.
     return clock.now() - timedelta(seconds=2 * longest + settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
 
 
 def clear_keyring() -> None:
-    """Drop the cached ring."""
+    """Drop the cached ring, so that the next use loads it again."""
     global _ring
     _ring = None

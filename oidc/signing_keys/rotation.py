@@ -1,8 +1,8 @@
-"""Rotating the signing keys: next, active, retired.
+"""Rotation of the signing keys: next, active, retired.
 
-A key that can't be read never signs. Whoever rotates replaces such a key, but only if they read another one of the
-table: who reads none has the wrong KEY_ENCRYPTION_KEY, and would replace keys that others read
-(docs/secrets.md#a-signing-key-cant-be-read).
+A key that can't be decrypted never signs. Rotation replaces it, but only in a process that can decrypt at least one
+other key. A process that can decrypt none has the wrong KEY_ENCRYPTION_KEY, and would replace keys that other processes
+can read (docs/secrets.md#a-signing-key-cant-be-read).
 """
 
 import logging
@@ -40,13 +40,13 @@ def _create(state: SigningKey.State) -> SigningKey:
 
 
 def create_first_key(**kwargs: Any) -> None:
-    """Make the key that signs from the first migration on (receiver of post_migrate)."""
+    """Create the first active key after the first migration."""
     if not SigningKey.objects.exists():
         try:
             with transaction.atomic():
                 _create(State.ACTIVE)
         except IntegrityError:
-            log.info("Another process made the first signing key.")
+            log.info("Another process created the first signing key.")
         clear_keyring()
 
 
@@ -54,10 +54,12 @@ def create_first_key(**kwargs: Any) -> None:
 def rotate(*, now: bool = False) -> str:
     """Perform the step of key rotation that is due; return what was done, as one word.
 
-    `published`: a next key was made. `activated`: the next key signs, the old one is retired. `replaced`: the active
-    key could not be read, and a new one signs. `unreadable`: neither can be read, and nothing was done. `waiting`:
-    nothing is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
-    published. Safe to run twice at once: the row locks and the unique constraints let one through.
+    `published`: a next key was created. `activated`: the next key signs, and the old one is retired. `replaced`: the
+    active key could not be read, and a new one signs. `unreadable`: no key can be read, and nothing was done.
+    `waiting`: nothing is due.
+
+    With `now`, for use after a leak, a published next key signs immediately, and a missing one is published. Concurrent
+    runs are safe: row locks and unique constraints let only one of them change anything.
     """
     active, following = _locked()
     if any(row is not None and not is_readable(row) for row in (active, following)):
@@ -86,7 +88,7 @@ def is_readable(row: SigningKey) -> bool:
 
 
 def _reads_any() -> bool:
-    """Return whether this process reads a key of the table at all, retired ones included; log which it does not."""
+    """Return whether this process can decrypt any key, including retired ones. Log the current keys that it can't."""
     rows = list(SigningKey.objects.order_by("-created_at")[:100])
     readable = [row for row in rows if is_readable(row)]
     for row in rows:
@@ -96,13 +98,13 @@ def _reads_any() -> bool:
 
 
 def _replace_unreadable(active: SigningKey | None, following: SigningKey | None) -> str | None:
-    """Retire those of the two that can't be read. Return what signs instead of the active key, None if it is fine."""
+    """Retire the keys that can't be read. Return how the active key was replaced, None if it is readable."""
     if following is not None and not is_readable(following):
         _retire(following, reason="unreadable")
         following = None
     if active is None or is_readable(active):
         return None
-    # Nothing signs just now, so nobody is served by waiting until every app has seen the next key.
+    # No key signs at the moment, so there is no point in waiting until every app has fetched the next key.
     if following is not None:
         _activate(following, active, reason="unreadable")
         return "activated"
@@ -115,9 +117,9 @@ def _replace_unreadable(active: SigningKey | None, following: SigningKey | None)
 
 @transaction.atomic
 def replace_unreadable_keys() -> list[str]:
-    """Retire every next and active key that can't be read, and have a new one sign at once; return the retired kids.
+    """Retire the next and active keys if they can't be read, and replace the active one; return the retired kids.
 
-    For an operator who knows that the encryption key is lost (docs/secrets.md#the-encryption-key-is-lost).
+    For operators who know that the encryption key is lost (docs/secrets.md#the-encryption-key-is-lost).
     """
     active, following = _locked()
     lost = [row.kid for row in (active, following) if row is not None and not is_readable(row)]
@@ -127,7 +129,7 @@ def replace_unreadable_keys() -> list[str]:
 
 @transaction.atomic
 def withdraw_retired_keys() -> list[str]:
-    """Take every retired key out of publication, before its time; return their kids. What they signed is refused."""
+    """Withdraw all retired keys early; return their kids. Tokens that they signed are then rejected."""
     rows = list(SigningKey.objects.select_for_update().filter(state=State.RETIRED, withdrawn_at=None).order_by("pk"))
     for row in rows:
         row.withdrawn_at = clock.now()
@@ -139,7 +141,7 @@ def withdraw_retired_keys() -> list[str]:
 
 @transaction.atomic
 def publish_next_key(actor: int) -> bool:
-    """Publish a next key, on an operator's request; return False if there is one. It does not activate it."""
+    """Publish a next key without activating it; return False if there is one. `actor` is the operator."""
     _, following = _locked()
     if following is None:
         _publish(actor)
@@ -148,7 +150,7 @@ def publish_next_key(actor: int) -> bool:
 
 @transaction.atomic
 def activate_next_key(actor: int) -> bool:
-    """Activate the next key, however young, on an operator's request; return False if there is none to be read."""
+    """Activate the next key, even if it is new; return False if there is no readable one. `actor` is the operator."""
     active, following = _locked()
     if following is None or not is_readable(following):
         return False
@@ -157,8 +159,8 @@ def activate_next_key(actor: int) -> bool:
 
 
 def _locked() -> tuple[SigningKey | None, SigningKey | None]:
-    """Return the active and the next key; keys rotate one at a time."""
-    # The lock first: what another rotation did meanwhile is seen only by a statement that begins after it.
+    """Return the active and the next key, with the active one locked so that only one rotation runs at a time."""
+    # Lock first: only a statement that starts after the lock was granted sees what a concurrent rotation did.
     list(SigningKey.objects.select_for_update(no_key=True).filter(state=State.ACTIVE))
     active = SigningKey.objects.filter(state=State.ACTIVE).first()
     return active, SigningKey.objects.filter(state=State.NEXT).first()
@@ -171,7 +173,7 @@ def _expiry(active: SigningKey) -> datetime:
 
 def _publish(actor: int | None = None) -> None:
     row = _create(State.NEXT)
-    transaction.on_commit(reload_keyring)  # parsed here, where the key was made, and not in the next request
+    transaction.on_commit(reload_keyring)  # parse it here instead of in the next request
     report(Event("signing_key.published", actor, target=row.kid))
 
 

@@ -1,4 +1,4 @@
-"""The hosts of an app that its review did not take in, for the pages that name an app."""
+"""Template filters for the hosts of an app that its review does not cover."""
 
 from django import template
 
@@ -10,7 +10,7 @@ register = template.Library()
 
 @register.filter
 def outside_hosts(client: Client) -> list[str]:
-    """Return the hosts of its redirect URIs at which people see a reviewed app as unreviewed (docs/review.md#hosts)."""
+    """Return the redirect URI hosts at which people see a reviewed app as unreviewed (docs/review.md#hosts)."""
     return reviewed_hosts.outside_hosts(client)
 
 

@@ -1,1 +1,1 @@
-"""Codes, tokens and their families: issuing, finding, rotating and revoking them."""
+"""Codes, tokens and token families: issue, find, rotate and revoke them."""

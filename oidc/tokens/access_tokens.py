@@ -1,4 +1,4 @@
-"""Access tokens: creating and finding them (RFC 9068)."""
+"""Create and find access tokens (RFC 9068)."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
         "exp": moment + settings.ACCESS_TOKEN_SECONDS,
         "jti": random_text(22),
     }
-    if family.told_authentication:  # RFC 9068 §2.2.1, as RFC 9470 §6.2 asks for it
+    if family.told_authentication:  # RFC 9068 §2.2.1, required by RFC 9470 §6.2
         claims |= json.loads(family.told_authentication) | {"auth_time": int(family.auth_time.timestamp())}
     return jwt.sign(claims, jwt.ACCESS_TOKEN_TYP)
 
@@ -45,8 +45,8 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
 def find_access_token(raw: str) -> AccessToken:
     """Return the row of a live access token. Raises InvalidToken.
 
-    A valid signature is not enough: the row, its family, consent, person and client are checked too. The reason is
-    PROJECT_SUSPENDED only if nothing else ended the token.
+    A valid signature is not enough: the row and its family, consent, person and client are checked as well. The reason
+    is PROJECT_SUSPENDED only if the token would be valid otherwise.
     """
     row = look_up_access_token(jwt.verify_access_token(raw))
     if row is None:

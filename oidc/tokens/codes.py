@@ -1,4 +1,4 @@
-"""Authorization codes: creating them, and whether one may be redeemed (RFC 6749 §4.1.2)."""
+"""Create authorization codes, and check whether one may be redeemed (RFC 6749 §4.1.2)."""
 
 import json
 from datetime import UTC, datetime
@@ -27,12 +27,13 @@ def create_code(
     nonce: str,
     authentication: Authentication,
     request_key: str,
-    told: dict[str, Any] | None = None,
+    returned: dict[str, Any] | None = None,
 ) -> tuple[AuthorizationCode, str]:
-    """Create an authorization code and its family; return the row and the code. The connection's row is locked.
+    """Create an authorization code and its family; return the row and the code.
 
-    `told` are the claims about the authentication that its tokens say. A code that the same pending request got before
-    and that nobody has used ends: a consent form that is sent twice leaves one live code.
+    The caller has locked the connection's row. `returned` are the claims about the authentication that the tokens
+    contain. An unused code that the same pending request got before is revoked, so that a consent form that is sent
+    twice leaves only one live code.
     """
     if not connection.is_first_consent:
         _end_unused(connection, request_key)
@@ -42,7 +43,7 @@ def create_code(
         nonce=nonce,
         auth_time=datetime.fromtimestamp(authentication.at, UTC),
         amr=list(authentication.methods),
-        told_authentication=None if told is None else json.dumps(told),
+        told_authentication=None if returned is None else json.dumps(returned),
         created_at=clock.now(),
     )
     raw = random_text(CODE_LENGTH)
@@ -51,7 +52,7 @@ def create_code(
         request_key=request_key,
         code=digest(raw),
         application_id=connection.client_id,
-        user_id=connection.account_id or 0,  # checked by the caller: a connection without a person issues nothing
+        user_id=connection.account_id or 0,  # the caller has checked that the connection has a person
         redirect_uri=redirect_uri,
         scope=family.scope,
         code_challenge=code_challenge,
@@ -70,9 +71,9 @@ def _end_unused(connection: Connection, request_key: str) -> None:
 
 
 def check_code(row: Any) -> AuthorizationCode:
-    """Return the client's own code if it may be redeemed now. Raises TokenRefusal.
+    """Return the code if it belongs to the client and may be redeemed now. Raises TokenRefusal.
 
-    The replay of a used code revokes its family (RFC 6749 §4.1.2).
+    Replaying a used code revokes its family (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
         raise TokenRefusal(Reason.CODE_UNKNOWN)

@@ -1,4 +1,4 @@
-"""Deleting expired codes and tokens, and ending every authorization of a time (docs/operations.md)."""
+"""Delete expired codes and tokens, and end all authorizations of a period (docs/operations.md)."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +15,18 @@ from oidc.reasons import Reason
 BATCH = 2000
 # How long a used or expired code is kept, to detect replay.
 KEEP_CODES = timedelta(days=1)
-# A family is deleted with the last of its rows. Families whose last row was deleted otherwise (a sign-in that was begun
-# twice) are found by their age, in a part of the table in each run.
+# A family is deleted together with its last code or token. Strays are families whose last row was deleted otherwise.
+# They are found by their age, in one part of the table per run.
 KEEP_STRAYS = timedelta(days=1)
 STRAYS_A_RUN = 50_000
 _RUN_SECONDS = 600
 
 
 def delete_expired(everything: bool = False) -> int:
-    """Delete what has expired, and return how many rows went; `everything`: look for strays in the whole table."""
+    """Delete expired codes, tokens and families; return the number of deleted rows.
+
+    With `everything`, strays are deleted in the whole table instead of one part of it.
+    """
     now = clock.now()
     gone = _delete_rows(AccessToken, now) + _delete_rows(RefreshToken, now)
     gone += _delete_rows(AuthorizationCode, now - KEEP_CODES)
@@ -31,12 +34,12 @@ def delete_expired(everything: bool = False) -> int:
 
 
 def _delete_rows(model: Any, before: datetime) -> int:
-    """Delete rows that expired before a time, and families that this was the last row of."""
+    """Delete rows that expired before a time, and families that have no other row."""
     gone, since = 0, None
     referring = [(to.related_model, to.field.name) for to in model._meta.related_objects]
-    assert all(to.on_delete is models.SET_NULL for to in model._meta.related_objects), "deleting takes nothing with it"
+    assert all(to.on_delete is models.SET_NULL for to in model._meta.related_objects), "must not skip a cascade"
     while True:
-        # From where the last batch ended: what it deleted is in the index until a vacuum, and would be read again.
+        # Start where the last batch ended: deleted rows stay in the index until a vacuum, and would be read again.
         rows = model.objects.filter(expires__lt=before, **({"expires__gte": since} if since else {}))
         batch = list(rows.order_by("expires").values_list("pk", "family_id", "expires")[:BATCH])
         if not batch:
@@ -51,7 +54,7 @@ def _delete_rows(model: Any, before: datetime) -> int:
 
 
 def _delete_strays(now: datetime, everything: bool) -> int:
-    """Delete old families on which nothing hangs, from one part of the table: each run looks through another."""
+    """Delete old families without codes and tokens, in one part of the table. Each run takes another part."""
     ends = TokenFamily.objects.aggregate(first=Min("pk"), last=Max("pk"))
     if ends["first"] is None:
         return 0
@@ -69,7 +72,7 @@ def _delete_strays(now: datetime, everything: bool) -> int:
 
 
 def _bare(families: "QuerySet[TokenFamily]") -> list[int]:
-    """Return the keys of those families that have neither code nor token."""
+    """Return the primary keys of the families that have neither code nor token."""
     for model in (AuthorizationCode, AccessToken, RefreshToken):
         families = families.filter(~Exists(model.objects.filter(family=OuterRef("pk"))))
     return list(families.values_list("pk", flat=True))
@@ -84,11 +87,11 @@ def _delete(model: type[models.Model], keys: Sequence[int]) -> int:
         return int(cursor.rowcount)
 
 
-REVOCATION_BATCH = 5000  # families of one statement: some 100 ms, so that no request waits long for a lock
+REVOCATION_BATCH = 5000  # families per statement, about 100 ms, so that no request waits long for a lock
 
 
 def live_families(since: datetime | None = None, before: datetime | None = None) -> "QuerySet[TokenFamily]":
-    """Return the families that are not revoked and began within a time; None leaves that end open."""
+    """Return the live families that were created within a period. None leaves that end of the period open."""
     families = TokenFamily.objects.filter(revoked_at=None)
     families = families.filter(created_at__gte=since) if since else families
     return families.filter(created_at__lt=before) if before else families
@@ -97,7 +100,7 @@ def live_families(since: datetime | None = None, before: datetime | None = None)
 def end_families(families: "QuerySet[TokenFamily]", note: str) -> int:
     """Revoke families with their codes and tokens, in batches; return how many. Consents stay.
 
-    `note` is the operator's, for the apps' developers.
+    `note` is the operator's note to the apps' developers.
     """
     ended, last = 0, 0
     while True:

@@ -1,4 +1,4 @@
-"""Token families: everything that came from one authorization, and whether it may be used now."""
+"""Token families: everything issued for one authorization, and whether it is valid now."""
 
 import functools
 
@@ -12,7 +12,7 @@ from oidc.reasons import Facts, Reason
 
 
 def inactive_refusal(family: TokenFamily) -> TokenRefusal:
-    """Return why the family is not valid. What became of the person or their consent only the log says."""
+    """Return why the family is not valid. Only the log's text reveals what happened to the person or their consent."""
     client = family.connection.client
     if not client.is_on:
         return TokenRefusal(client.unavailable_reason)
@@ -35,7 +35,7 @@ def is_granted(family: TokenFamily) -> bool:
 
 
 def is_active(family: TokenFamily) -> bool:
-    """Return whether the tokens of this family are valid: `is_granted`, and the client is enabled."""
+    """Return whether the tokens of this family are valid: it is granted, and the client is on."""
     return is_granted(family) and family.connection.client.is_on
 
 
@@ -52,7 +52,7 @@ def revoke_family(family: TokenFamily, reason: Reason) -> bool:
 
 
 def effective_scopes(family: TokenFamily) -> list[str]:
-    """Return the scopes of a family: those granted, less those whose consent or approval was withdrawn since."""
+    """Return the granted scopes of a family, without those whose consent or approval was withdrawn since."""
     connection = family.connection
     return list(_effective(family.scope, connection.scopes, connection.client.approved_scopes))
 
@@ -64,7 +64,10 @@ def _effective(granted: str, consented: str, approved: str) -> tuple[str, ...]:
 
 
 def find_family_by_token(raw: str, client_pk: int, *, access_tokens_too: bool) -> TokenFamily | None:
-    """Return the family of a refresh (or access) token of this client, live or not (RFC 7009 §2.1)."""
+    """Return the family of a refresh token of this client, whether or not it is live (RFC 7009 §2.1).
+
+    With `access_tokens_too` it also finds access tokens.
+    """
     lookup = {"token_checksum": digest(raw), "application_id": client_pk}
     refresh = RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
     if refresh is not None:

@@ -1,4 +1,8 @@
-"""Signed tokens: RS256 only (RFC 7515), with a cache of signatures that were verified recently."""
+"""Signed tokens: RS256 only (RFC 7515), with a cache of recently verified signatures.
+
+The library parses tokens and keys and verifies signatures. This module decides which header, key and claims are
+accepted.
+"""
 
 import base64
 import functools
@@ -22,8 +26,7 @@ from oidc.models import SigningKey
 from oidc.reasons import Reason
 from oidc.signing_keys import keyring
 
-# Under 1 KB each.
-MOST_TOKENS = 10_000
+MOST_TOKENS = 10_000  # in the cache, each below 1 KB
 
 
 class SignedBy(NamedTuple):
@@ -34,7 +37,7 @@ class SignedBy(NamedTuple):
 
 
 class SignedClaims(NamedTuple):
-    """Claims of a token as they were signed; of any type, as a published key signs what this service makes."""
+    """The signed claims of a token. They may have any type."""
 
     by: SignedBy
     issuer: Any
@@ -43,7 +46,7 @@ class SignedClaims(NamedTuple):
 
 
 class SignatureCache:
-    """The tokens that were verified last. Thread-safe, and bounded by MOST_TOKENS."""
+    """A cache of the tokens that were verified last. It is thread-safe and holds at most MOST_TOKENS."""
 
     def __init__(self) -> None:
         self._tokens: OrderedDict[str, SignedClaims] = OrderedDict()
@@ -53,24 +56,21 @@ class SignatureCache:
         return len(self._tokens)
 
     def find(self, checksum: str) -> SignedClaims | None:
-        """Return what the token with this SHA-256 says, None for one that was not verified lately."""
+        """Return the claims of the token with this SHA-256, None if it is not in the cache."""
         return self._tokens.get(checksum)
 
     def add(self, checksum: str, claims: SignedClaims) -> None:
-        """Remember a token; beyond MOST_TOKENS the one that was added first goes."""
+        """Add a token. If there are more than MOST_TOKENS, the oldest one is dropped."""
         with self._lock:
             self._tokens[checksum] = claims
             if len(self._tokens) > MOST_TOKENS:
                 self._tokens.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all tokens."""
+        """Drop all tokens."""
         with self._lock:
             self._tokens.clear()
 
-
-# The library parses tokens and keys and checks signatures. This module decides which header, key and claims are
-# accepted.
 
 ACCESS_TOKEN_TYP = "at+jwt"  # RFC 9068 §2.1
 ID_TOKEN_TYP = "JWT"
@@ -78,7 +78,7 @@ MAX_TOKEN_LENGTH = 16_384
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")  # RFC 8259 §6; Python's reader would take it
+    raise ValueError(f"{name} is not JSON")  # RFC 8259 §6; Python's parser accepts it
 
 
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
@@ -87,10 +87,10 @@ verified_lately = SignatureCache()
 
 
 def sign(claims: dict[str, Any], typ: str) -> str:
-    """Return `claims` as an RS256 JWT of the active key. Raises keyring.NoSigningKey.
+    """Return `claims` as an RS256 JWT signed with the active key. Raises keyring.NoSigningKey.
 
-    The library's `JWS` would parse and check the service's own header again for each token, which costs a refresh more
-    than 5 % (docs/library.md#signed-tokens). A test compares the two.
+    The library's `JWS` is not used, because it parses and checks our own header again for each token, which makes a
+    refresh more than 5 % slower (docs/library.md#signed-tokens). A test compares the results.
     """
     key = keyring.signing_key()
     signed = _header_segment(key.kid, typ) + _base64url(_COMPACT_JSON.encode(claims).encode())
@@ -110,8 +110,8 @@ def _base64url(octets: bytes) -> bytes:
 def verify(token: str, typ: str, find_key: Callable[[str], JWK | None]) -> dict[str, Any]:
     """Return the claims of a token that this service signed. Raises InvalidToken.
 
-    Algorithm and key come from us (RFC 8725 §3.1): the header may name a published key and nothing else. Its type has
-    to be the expected one (§3.11). The claims are looked at only once the signature is known to be ours.
+    The service chooses algorithm and key (RFC 8725 §3.1): the header may only name a published key. `typ` has to be
+    the expected one (§3.11). The claims are read only after the signature was verified.
     """
     _, claims = _verify(token, typ, find_key)
     return claims
@@ -124,12 +124,12 @@ def _verify(token: str, typ: str, find_key: Callable[[str], JWK | None]) -> tupl
         parsed.verify(by.key, alg="RS256")
     except JWException as error:
         raise InvalidToken("wrong signature") from error
-    # Base64 has other spellings of the same bytes, and JSON is another form of a JWS.
+    # The same bytes have several base64 encodings, and a JWS can also be serialized as JSON.
     if parsed.serialize(compact=True) != token:
         raise InvalidToken("not in its canonical form")
     claims = _claims(parsed.payload)
     if claims.get("iss") != settings.ISSUER:
-        raise InvalidToken("another issuer's")
+        raise InvalidToken("wrong issuer")
     return by, claims
 
 
@@ -142,13 +142,13 @@ def _parse(token: str) -> tuple[JWS, Any]:
     try:
         parsed.deserialize(token)
         return parsed, parsed.jose_header
-    # For a header that is no JSON object, the library raises what Python does.
+    # For a header that is not a JSON object, the library lets Python's own exceptions through.
     except (JWException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidToken("not a JWT") from error
 
 
 def _key_for(header: Any, typ: str, find_key: Callable[[str], JWK | None]) -> SignedBy:
-    """Return the key that a header names, if it is one of our headers of that type. Raises InvalidToken."""
+    """Return the key that a header names. Raises InvalidToken unless it is a header of this type that we sign."""
     if not isinstance(header, dict) or set(header) != {"alg", "kid", "typ"}:
         raise InvalidToken("not one of our headers")
     if header["alg"] != "RS256" or header["typ"] != typ:
@@ -164,16 +164,16 @@ def _claims(payload: bytes) -> dict[str, Any]:
     try:
         claims = _JSON.decode(payload.decode())
     except (ValueError, RecursionError) as error:
-        raise InvalidToken("claims that can't be read") from error
+        raise InvalidToken("unreadable claims") from error
     if not isinstance(claims, dict):
-        raise InvalidToken("claims that are no object")
+        raise InvalidToken("claims are not an object")
     return claims
 
 
 def verify_access_token(token: str) -> str:
     """Verify an access token's signature, `typ`, `iss`, `aud` and `exp`; return its SHA-256. Raises InvalidToken.
 
-    By that a token which was verified lately is known again, as well as its row.
+    The SHA-256 identifies the token in the cache, and its row in the database.
     """
     checksum = digest(token)
     known = verified_lately.find(checksum)
@@ -182,16 +182,16 @@ def verify_access_token(token: str) -> str:
         known = SignedClaims(by, claims["iss"], claims.get("aud"), claims.get("exp"))
         verified_lately.add(checksum, known)
     if known.issuer != settings.ISSUER:
-        raise InvalidToken("another issuer's")
+        raise InvalidToken("wrong issuer")
     if known.audience != settings.BASE_URL:
-        raise InvalidToken("for another audience")
+        raise InvalidToken("wrong audience")
     if not isinstance(known.expires, int) or isinstance(known.expires, bool) or known.expires <= clock.timestamp():
         raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)
     return checksum
 
 
 def verify_id_token_hint(token: str) -> dict[str, Any]:
-    """Verify an id_token_hint and return its claims; it may be expired, or signed by a retired key.
+    """Verify an id_token_hint and return its claims. It may be expired, or signed by a retired key.
 
     Raises InvalidToken.
     """

@@ -1,8 +1,8 @@
-"""Look-up of what was presented, with everything that its checks need, in one SQL statement each.
+"""Look up presented credentials, with everything that their checks need, in one SQL statement.
 
-At the token and the revocation endpoint that is the client with its secrets, and the code or refresh token with
-its family, consent, person and subject; of an access token, its family with the same and its client. A statement for
-each would cost more than the rest of the request.
+For the token and revocation endpoints, that is the client with its secrets, and the code or refresh token with its
+family, consent, person and subject. For an access token, it is the family with consent, person, subject and client.
+Separate statements would cost more than the rest of the request.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from oidc.models import (
     TokenFamily,
 )
 
-# The columns that are read. The first three are also those of an API key's look-up (api/authentication.py).
+# The columns that are read. The look-up of API keys (api/authentication.py) uses the first three lists as well.
 PROJECT_FIELDS = ("public_id", "suspended_at", "deleted_at")
 ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
 SUBJECT_FIELDS = ("sub", "picture_key")
@@ -65,7 +65,7 @@ _CLIENT_PARTS: dict[str, Any] = {
 
 
 def _family_parts(path: str, fields: tuple[str, ...] = _FAMILY_FIELDS) -> dict[str, Any]:
-    """Return the parts of a RowMapper for a family with its connection, account and subject (not its client)."""
+    """Return the parts of a RowMapper for a family with its connection, account and subject, but not its client."""
     return {
         path: (TokenFamily, fields),
         f"{path}__connection": (Connection, _CONNECTION_FIELDS),
@@ -134,11 +134,9 @@ _READ_BY_REFRESH_TOKEN = PreparedQuery(["digest"], _client_of_refresh_token)
 
 @dataclass(frozen=True)
 class PresentedCredentials:
-    """A client as a request names it (None: unknown), its secrets, and its code or refresh token.
+    """A client that a request names (None if unknown), its secrets, and its code or refresh token.
 
-    The secrets are those that nobody has revoked: one may have expired, and then says so.
-
-    `proven` is true if the request held one of the secrets.
+    `secrets` are not revoked, but may be expired. `proven` is True if the request contained a valid secret.
     """
 
     client: Client | None = None
@@ -148,7 +146,7 @@ class PresentedCredentials:
 
     @property
     def family(self) -> TokenFamily:
-        """The token family of the code or refresh token, once it has been found to be one."""
+        """The token family of the code or refresh token, which must have been found."""
         assert self.credential is not None
         family: TokenFamily = self.credential.family
         return family
@@ -166,7 +164,7 @@ def look_up_credentials(
 ) -> PresentedCredentials:
     """Look up a client together with one raw code or refresh token of that client."""
     if not is_possible_client_id(client_id):
-        client_id = settings.CLIENT_ID_PREFIX  # nobody's: an impossible id takes as long as any other
+        client_id = settings.CLIENT_ID_PREFIX  # no client has this id; an invalid id takes as long as a valid one
     if code is not None:
         mapper, rows = _WITH_CODE, _READ_WITH_CODE.rows(client_id or "", digest(code))
     elif refresh_token is not None:

@@ -1,4 +1,4 @@
-"""Refresh tokens: generating them, whether one may be used (RFC 9700 §4.14.2), and lost responses."""
+"""Generate refresh tokens, check whether one may be used (RFC 9700 §4.14.2), and forgive lost responses."""
 
 import logging
 from datetime import datetime
@@ -16,17 +16,17 @@ from oidc.tokens.families import inactive_refusal, is_granted, revoke_family
 
 
 def grace_seconds(client: Client) -> int:
-    """Return for how many seconds after its rotation a refresh token of this client may be repeated; 0 for never."""
+    """Return for how many seconds after its rotation a refresh token of this client may be used again; 0 for never."""
     own: int = settings.LOST_RESPONSE_SECONDS if client.forgive_lost_responses else 0
     return max(own, settings.REFRESH_GRACE_SECONDS)
 
 
 def may_be_repeated(row: RefreshToken) -> bool:
-    """Return whether the response that superseded `row` is recent enough, and nobody has used its tokens."""
+    """Return whether the response that superseded `row` is recent, and none of its tokens was used."""
     if row.revoked is None or row.next_checksum is None:
         return False
     age = (clock.now() - row.revoked).total_seconds()
-    # An age below 0 comes from another worker's clock and is not accepted. Another response does not restart the time.
+    # An age below 0 comes from another worker's clock and is rejected. A repeated response does not extend the time.
     return 0 <= age < grace_seconds(row.family.connection.client) and _is_unused(row)
 
 
@@ -37,10 +37,10 @@ def _is_unused(row: RefreshToken) -> bool:
 
 
 def end_response(row: RefreshToken, next_checksum: str | None, next_access_checksum: str) -> bool:
-    """End both tokens of the response that superseded `row`, and store the checksums of the one that replaces it.
+    """End both tokens of the response that superseded `row`, and store the checksums of the new response.
 
-    Return False if the response has been used meanwhile, or another request has replaced it. Call it in a transaction
-    that is then rolled back. The row of the superseded token is the lock: of many requests at once, one wins.
+    Return False if the first response has been used, or another request has replaced it; roll back the transaction in
+    that case. The row of the superseded token acts as a lock, so that only one of several concurrent requests succeeds.
     """
     now = clock.now()
     replaced = RefreshToken.objects.filter(pk=row.pk, next_checksum=row.next_checksum).update(
@@ -53,7 +53,7 @@ def end_response(row: RefreshToken, next_checksum: str | None, next_access_check
 
 
 def note_use(row: AccessToken) -> None:
-    """Store the first use of a valid access token: it shows that the response with it arrived."""
+    """Store the first use of a valid access token, which shows that its response arrived."""
     if row.used is False:
         AccessToken.objects.filter(pk=row.pk, used=False).update(used=True)
 
@@ -69,11 +69,11 @@ def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:
 
 
 def check_refresh_token(row: Any) -> RefreshToken:
-    """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
+    """Return the refresh token if it belongs to the client and may be used now. Raises TokenRefusal.
 
-    A rotated token is refused. Reuse within REFRESH_REUSE_SECONDS (parallel tabs, a repeated request) has no other
-    effect; later reuse revokes the family. A client that forgives lost responses may repeat it for a while if nobody
-    has used the response that rotated it (docs/sign-in.md#lost-responses).
+    A rotated token is rejected (RFC 9700 §4.14.2). Reuse within REFRESH_REUSE_SECONDS, by parallel tabs or a repeated
+    request, has no other effect. Later reuse revokes the family. If lost responses are forgiven for the client, it may
+    use the token again for a while, as long as no token of the lost response was used (docs/sign-in.md#lost-responses).
     """
     if not isinstance(row, RefreshToken):
         raise TokenRefusal(Reason.REFRESH_TOKEN_UNKNOWN)
@@ -94,7 +94,7 @@ def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
         return
     age = (clock.now() - superseded_at).total_seconds()
     if age > settings.REFRESH_REUSE_SECONDS:
-        log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
+        log.warning("A superseded refresh token of family %s was used again. The family is revoked.", row.family_id)
         revoke_family(row.family, Reason.ENDED_REFRESH_TOKEN_REUSED)
         raise TokenRefusal(Reason.REFRESH_TOKEN_SUPERSEDED)
     raise TokenRefusal(Reason.REFRESH_TOKEN_REPEATED)

@@ -1,7 +1,8 @@
-"""Consuming a code or refresh token and storing the tokens issued for it, atomically and at most once.
+"""Consume a code or refresh token and store the tokens issued for it, atomically and at most once.
 
-On PostgreSQL this is one statement, so that a refresh makes two trips in all; elsewhere three in a transaction. The
-row that is consumed is the lock: whoever finds it consumed stores nothing (docs/security.md#the-code-flow).
+On PostgreSQL this takes one statement, so that a refresh needs two round trips in total. Other databases use three
+statements in a transaction. The consumed row acts as a lock: a request that finds it already consumed stores nothing
+(docs/security.md#the-code-flow).
 """
 
 import functools
@@ -20,7 +21,7 @@ from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import refresh_tokens
 
 _BOTH = {
-    "user_id": '"user_id"',  # of the row that is consumed, as the next two
+    "user_id": '"user_id"',  # from the consumed row, like the next two
     "application_id": '"application_id"',
     "family_id": '"family_id"',
     "token": "''",
@@ -45,20 +46,20 @@ _REFRESH = InsertSpec(
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """The stored columns of a new token: its checksum, never the token."""
+    """The stored columns of a new token. They include its checksum, never the token."""
 
     checksum: str
     expires: datetime
     scope: str = ""
-    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/refresh_tokens.py)
+    used: bool | None = None  # False: store the first use of this access token (oidc/tokens/refresh_tokens.py)
 
 
 @dataclass(frozen=True)
 class Statements:
-    """The SQL that consumes a row and stores tokens, with named parameters: all in one, or one by one."""
+    """The SQL that consumes a row and stores tokens, with named parameters: in one statement, or in several."""
 
     together: str
-    prepared: PreparedStatement | None  # the same, on PostgreSQL
+    prepared: PreparedStatement | None  # the same statement, on PostgreSQL
     consume: str
     inserts: tuple[str, ...]
 
@@ -98,7 +99,7 @@ def _is_forgiven(consumed: RefreshToken) -> bool:
 
 @functools.cache
 def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Statements:
-    """Return the statements for one kind of row and answer. Always the same text, which the server keeps prepared."""
+    """Return the statements for one kind of row and response. Their text never varies, so they stay prepared."""
     connection: Any = connections[DEFAULT_DB_ALIAS]
     table = (RefreshToken if of_refresh_token else AuthorizationCode)._meta.db_table
     column, others = "consumed_at", ""

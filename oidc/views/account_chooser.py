@@ -23,7 +23,7 @@ from oidc.views.authorize import login_url
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def choose(request: HttpRequest) -> HttpResponse:
-    """/account/choose: the accounts that are signed in here; a POST chooses one, adds one, or signs out of all."""
+    """/account/choose: list the accounts that are signed in. A POST chooses one, adds one, or signs out of all."""
     sent = request.POST if request.method == "POST" else request.GET
     interaction = interactions.find_interaction(request.session, sent.get("request", ""))
     others = other_accounts(request)
@@ -40,7 +40,7 @@ def choose(request: HttpRequest) -> HttpResponse:
         account_choice.choose_other(request, chosen, others, interaction)
     elif reference == browser_accounts.present_reference(request):
         account_choice.choose_present(request, interaction)
-    else:  # signed out meanwhile: the list as it is now
+    else:  # the account was signed out in the meantime: show the current list
         return HttpResponseRedirect(interaction.choose_url if interaction else reverse("account_choose"))
     return HttpResponseRedirect(interaction.url if interaction else _home(request))
 
@@ -74,21 +74,21 @@ def _sign_in_to_another(
 
 
 def _sign_in_url(request: HttpRequest, interaction: Interaction | None, hint: str = "") -> str:
-    """Return the sign-in page; it leads to the named request, and never to another one that happens to wait."""
+    """Return the URL of the sign-in page, which leads to the named request and never to another pending one."""
     if interaction:
         return login_url(PromptLogin(hint=hint), interaction)
     return f"{reverse('account_login')}?{urlencode({'next': _home(request)})}"
 
 
 def _home(request: HttpRequest) -> str:
-    """Return where a person goes on for whom no app waits: to their account, on the admin's own host to the admin."""
+    """Return where a person goes if no request is pending: to their account, or on the admin's host to the admin."""
     return reverse("admin:index" if split_hosts.serves_only(request, split_hosts.ADMIN) else "account_home")
 
 
 @never_cache
 @require_safe
 def photo(request: HttpRequest) -> HttpResponse:
-    """GET /account/choose/photo?account=<reference>: the photo of an account of the list."""
+    """GET /account/choose/photo?account=<reference>: the photo of an account in the list."""
     choices = account_choice.list_choices(request, other_accounts(request), None)
     chosen = next((each for each in choices if each.reference == request.GET.get("account")), None)
     if chosen is None or not chosen.account.picture:

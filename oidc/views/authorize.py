@@ -1,4 +1,4 @@
-"""The authorization endpoint: parses the request, has oidc/authorization/checks.py decide, and answers."""
+"""The authorization endpoint: parse the request, let oidc/authorization/checks.py decide, and respond."""
 
 from typing import Any
 
@@ -47,9 +47,9 @@ from oidc.views.step_up_page import step_up_page
 def build_auth_request(
     request: HttpRequest, interaction: Interaction, parameters: Parameters, chosen_now: frozenset[str] | None = None
 ) -> AuthorizationRequest:
-    """Return an authorization request as that of the person of this session.
+    """Return an authorization request for the person of this session.
 
-    `chosen_now` are the optional scopes that are ticked in the consent form that is being answered; None without one.
+    `chosen_now` are the optional scopes that are ticked in the submitted consent form; None without a form.
     """
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
@@ -92,7 +92,7 @@ class AuthorizationResponseMixin:
                 return HttpResponseRedirect(interaction.choose_url)
 
     def issue(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: IssueCode) -> HttpResponse:
-        """Issue a code, and send it to the app."""
+        """Issue a code and send it to the app."""
         try:
             row, code = issue_code(request, auth_request, outcome)
         except UserCapExceeded:
@@ -104,7 +104,7 @@ class AuthorizationResponseMixin:
         return authorization_response(request, auth_request, {"code": code})
 
     def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
-        """Answer by what is granted now: some of it was taken back a moment ago, in another tab."""
+        """Run the checks again, because consent was withdrawn a moment ago in another tab."""
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
@@ -114,7 +114,7 @@ class AuthorizationResponseMixin:
 
 
 def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: AuthorizationCode) -> None:
-    """Have the client's sign-in log and its counts tell that the app gets a code."""
+    """Report an issued code to the client's sign-in log and counts."""
     details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri, "family": row.family_id}
     reason, facts = note_of_code(auth_request, outcome)
     if reason is not None:
@@ -123,7 +123,7 @@ def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: Aut
 
 
 def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:
-    """Return what the sign-in log says of a code beside that it was issued, None for nothing."""
+    """Return the sign-in log's note on an issued code with its parameters, None for no note."""
     acr_facts = {} if outcome.returned is None else acr.log_parameters(auth_request.acr, outcome.returned)
     if not (outside := auth_request.outside_host):
         return (Reason.ACR_RETURNED if acr_facts else None), acr_facts
@@ -137,7 +137,7 @@ def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tupl
 
 
 def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
-    """Have the client's sign-in log say what became of a request that ends here, and why."""
+    """Report a request that ends here, with the reason, to the client's sign-in log."""
     match outcome:
         case RedirectError(error):
             sign_in_counts.request_ended(auth_request, error)
@@ -148,7 +148,7 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
 
 
 def login_url(login: PromptLogin, interaction: Interaction) -> str:
-    """Return where the person signs in, and comes back from to the pending request."""
+    """Return the URL where the person signs in, from which they return to the pending request."""
     come_back = f"{reverse('resume')}?{urlencode({'request': interaction.key})}"
     if login.again:
         return f"{reverse('account_reauthenticate')}?{urlencode({'next': come_back})}"
@@ -158,7 +158,7 @@ def login_url(login: PromptLogin, interaction: Interaction) -> str:
 
 
 def unreadable(error: UnreadableParameters) -> AuthorizationError:
-    """Return the error of a request whose parameters can't be read, and which may not be redirected."""
+    """Return the error for a request with unreadable parameters, which must not be redirected to the app."""
     return AuthorizationError(error.reason, error.parameters, may_redirect=False)
 
 
@@ -211,7 +211,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
 
 @never_cache
 def resume(request: HttpRequest) -> HttpResponse:
-    """GET /connect/resume: redirect to the pending authorization request of this session, or to the account's home."""
+    """GET /connect/resume: redirect to the session's pending authorization request, or to the account's home page."""
     found = interactions.find_interaction(request.session, request.GET.get("request", ""))
     pending = interactions.pending_interactions(request.session)
     if found or pending:

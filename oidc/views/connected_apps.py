@@ -1,4 +1,4 @@
-"""Connected apps, /account/apps/: the apps that a person has authorized, and removing them."""
+"""Connected apps, /account/apps/: list the apps that a person has authorized, and remove them."""
 
 from typing import Any
 
@@ -76,8 +76,8 @@ def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_again(request: HttpRequest, connection_id: int) -> HttpResponse:
-    """POST /account/apps/<id>/ask-again: the next sign-in asks for what was left out. It grants nothing."""
-    if request.method != "POST":  # sent to sign in first, and back here
+    """POST /account/apps/<id>/ask-again: let the next sign-in ask for the scopes that were left out. Grants nothing."""
+    if request.method != "POST":  # the person had to sign in first, and was sent back here
         return HttpResponseRedirect(reverse("connected_apps"))
     connection = get_object_or_404(_connections_of(_account(request)), pk=connection_id)
     consent.ask_again(connection)

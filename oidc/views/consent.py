@@ -18,10 +18,10 @@ from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class ConsentView(AuthorizationResponseMixin, View):
-    """Runs all checks again on the pending request.
+    """Run all checks again on the pending request.
 
-    The form contributes the person's decision, and which of the optional scopes that it showed are given
-    (docs/sign-in.md#optional-scopes): nothing in it can add to the request.
+    The form contains only the person's decision, and which of the shown optional scopes they chose
+    (docs/sign-in.md#optional-scopes). It can't add anything to the request.
     """
 
     http_method_names = ["get", "head", "post"]
@@ -32,7 +32,7 @@ class ConsentView(AuthorizationResponseMixin, View):
     def post(self, request: HttpRequest) -> HttpResponse:
         interaction, shown = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
-            # Opened before a switch of accounts, or too long ago: show the question as it is now.
+            # The page was opened before the person switched accounts, or too long ago: show the current question.
             return HttpResponseRedirect(reverse("resume"))
         allowed = request.POST.get("decision") == "allow"
         chosen = shown.optional.intersection(request.POST.getlist("optional")) if allowed else None
@@ -44,8 +44,8 @@ class ConsentView(AuthorizationResponseMixin, View):
             return pages.error_page(request, error)
         asks_now = interactions.Shown(auth_request.optional_scopes, auth_request.outside_host)
         if allowed and isinstance(outcome, IssueCode) and asks_now != shown:
-            # What may be left out, or whether the app counts as reviewed, was changed after the page was opened: show
-            # the question as it is now.
+            # The optional scopes, or whether the app counts as reviewed, changed after the page was opened: show the
+            # current question.
             return HttpResponseRedirect(interaction.url)
         if allowed and isinstance(outcome, IssueCode):
             sign_in_counts.consent_allowed(auth_request)

@@ -1,4 +1,4 @@
-"""Discovery document and JWKS, answered without a database."""
+"""Discovery document and JWKS, which need no database."""
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -21,7 +21,7 @@ JWKS_MAX_AGE = 600
 ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash")
 
 
-# A strong ETag, and 304; compressed, a weak one. Both by Django.
+# Django's decorators add a strong ETag (a weak one if compressed), 304 responses and compression.
 @document(
     "/.well-known/openid-configuration",
     "//.well-known/openid-configuration",
@@ -56,7 +56,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "prompt_values_supported": list(PROMPTS),
         "acr_values_supported": list(ACR_VALUES),
         "authorization_response_iss_parameter_supported": True,
-        # Of `claims` the request for `acr` is read, and no other claim can be had by it.
+        # False, because `claims` can only request `acr`, and no other claim.
         "claims_parameter_supported": False,
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,
@@ -67,7 +67,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
 
 
 def published_keys() -> keyring.KeyRing | None:
-    """Return the key ring, which the JWKS is made of; None in a process that has not read it and has no database."""
+    """Return the key ring for the JWKS, None if it is not loaded yet and the database is unavailable."""
     try:
         return keyring.current_keyring()
     except (DatabaseError, keyring.NoSigningKey):

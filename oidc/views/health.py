@@ -13,7 +13,7 @@ from oidc.signing_keys import keyring
 @never_cache
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """GET /health/live: 200 as long as the process answers, with the version that it runs."""
+    """GET /health/live: 200 as long as the process responds, with the running version."""
     return JsonResponse({"status": "ok", "version": settings.VERSION})
 
 

@@ -10,12 +10,12 @@ from core.storage.stored_files import image_response, read_file
 from oidc.clients import branding
 from oidc.clients.lookup import find_client
 
-MAX_AGE = 3600  # seconds; after a withdrawn approval the URL is 404 at once, cached copies expire after this
+MAX_AGE = 3600  # seconds; if an approval is withdrawn, cached copies expire after this, and the URL returns 404 at once
 
 
 @require_safe
 def logo(request: HttpRequest, client_id: str, version: str) -> HttpResponse:
-    """Serve an app's logo to anybody once the app is verified; 404 until then (docs/review.md#logos)."""
+    """Serve an app's logo to anyone once the app is verified, and 404 before (docs/review.md#logos)."""
     client = find_client(client_id)
     if client is None or not client.shows_logo or client.project.is_deleted:
         raise Http404

@@ -23,7 +23,7 @@ from oidc.views.pages import see_other
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def logout(request: HttpRequest) -> HttpResponse:
-    """End a session of this browser, and no token. Shows a confirmation page unless the hint proves the request."""
+    """End a session of this browser. Show a confirmation page unless the hint proves the request. Tokens stay valid."""
     if request.method == "POST":
         # A cross-site POST comes without cookies (SameSite=Lax); the browser sends them with the redirected GET.
         try:
@@ -55,7 +55,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def confirm(request: HttpRequest) -> HttpResponse:
-    """POST /connect/logout/confirm: the confirmation form. It never redirects to an app: the request was unproven."""
+    """POST /connect/logout/confirm: the confirmation form. It never redirects to an app, as the request is unproven."""
     if request.POST.get("decision") != "sign-out":
         return HttpResponseRedirect(reverse("account_home"))
     end_session(request)
@@ -65,6 +65,6 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """GET /connect/signed-out."""
+    """GET /connect/signed-out: the page after signing out."""
     others = [] if request.user.is_authenticated else other_accounts(request)
     return render(request, "oidc/signed_out.html", {"others": others})

@@ -1,4 +1,4 @@
-"""Pages and responses of the authorization endpoint: errors, consent, redirects or form_post with `iss` (RFC 9207)."""
+"""Pages and responses of the authorization endpoint: errors, consent, redirects and form_post with `iss` (RFC 9207)."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -35,14 +35,14 @@ def see_other(url: str) -> HttpResponse:
 def authorization_error_response(
     request: HttpRequest, auth_request: AuthorizationRequest, error: AuthorizationError
 ) -> HttpResponse:
-    """Return the authorization error response (RFC 6749 §4.1.2.1). The redirect URI was validated before."""
+    """Return the authorization error response (RFC 6749 §4.1.2.1). The redirect URI must be validated already."""
     return authorization_response(request, auth_request, {"error": error.error, "error_description": error.description})
 
 
 def authorization_response(
     request: HttpRequest, auth_request: AuthorizationRequest, parameters: dict[str, str]
 ) -> HttpResponse:
-    """Send `parameters` to the app's redirect URL, in the response mode that it asked for."""
+    """Send `parameters` to the app's redirect URL, in the requested response mode."""
     fields = parameters | ({"state": auth_request.state} if auth_request.state else {}) | {"iss": settings.ISSUER}
     if auth_request.response_mode == "form_post":
         request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
@@ -53,14 +53,14 @@ def authorization_response(
         url = f"{auth_request.redirect_uri}{separator}{urlencode(fields)}"
         response = OAuth2ResponseRedirect(url, auth_request.client.get_allowed_schemes())
         if request.method == "POST":
-            response.status_code = 303  # a GET follows, whatever the browser (RFC 9700 §4.12)
+            response.status_code = 303  # every browser follows with a GET (RFC 9700 §4.12)
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"
     return response
 
 
 def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
-    """The error page for a request that must not be redirected: what happened, who can fix it, the request id."""
+    """Return the error page for a request that must not be redirected to the app."""
     context = {
         "client": client_context(problem.client, problem.redirect_uri) if problem.client else None,
         "error_code": problem.error,
@@ -78,14 +78,14 @@ def _for_developers(request: HttpRequest, kind: str, client: Client | None, redi
 
 
 def unavailable_page(request: HttpRequest, client: Client, redirect_uri: str) -> HttpResponse:
-    """The app is unavailable (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
+    """Return the page about an unavailable app (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
     context = {"client": client_context(client, redirect_uri), "request_id": request_id.current()}
     context |= _for_developers(request, "unavailable", client, redirect_uri)
     return render(request, "oidc/unavailable.html", context, status=403)
 
 
 def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction) -> HttpResponse:
-    """An app that counts as unverified has all the people it may have; the way back gives the app access_denied."""
+    """Return the page about an app that has reached its user limit. Its button returns access_denied to the app."""
     redirect_uri = interaction.parameters.get("redirect_uri") or ""
     request.form_action_origins = [origin_of(redirect_uri)]  # type: ignore[attr-defined]
     context = {
@@ -99,7 +99,7 @@ def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction
 def consent_page(
     request: HttpRequest, auth_request: AuthorizationRequest, asked: PromptConsent, interaction: Interaction
 ) -> HttpResponse:
-    """What the app would get, with the actual values; new ones marked, optional ones as checkboxes."""
+    """Return the consent page: the scopes with the person's values, new ones marked, optional ones as checkboxes."""
     assert auth_request.account is not None
     origin = origin_of(auth_request.redirect_uri)
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
@@ -111,7 +111,7 @@ def consent_page(
         auth_request.redirect_uri,
         new=asked.missing - asked.left_out if known_before else (),
         optional=asked.optional,
-        # What was given before stays ticked. All else that may be left out is given by choosing it.
+        # Scopes that were granted before stay ticked. The person has to choose any other optional scope.
         ticked=asked.optional - asked.missing,
     )
     shown = interactions.Shown(asked.optional, auth_request.outside_host)
@@ -131,7 +131,7 @@ def consent_context(
     ticked: Collection[str] = (),
     plan: str | None = None,
 ) -> dict[str, Any]:
-    """Return the context of oidc/partials/consent_question.html; `plan` as oidc.scope_descriptions takes it."""
+    """Return the context of oidc/partials/consent_question.html. `plan` is as in `describe_scopes`."""
     shown = [
         access
         | {

@@ -1,4 +1,4 @@
-"""POST /connect/step-up: the answer to the page that asks for more (oidc/views/step_up_page.py)."""
+"""POST /connect/step-up: the form of the page that asks for a stronger sign-in (oidc/views/step_up_page.py)."""
 
 from allauth.mfa.webauthn.internal import flows
 from django.contrib import messages
@@ -22,13 +22,13 @@ from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
 from oidc.views.pages import see_other
 
-NOT_ACCEPTED = "The key was not accepted, or did not ask for your fingerprint, face or PIN. You can try again."
+NOT_ACCEPTED = "The passkey was not accepted, or did not ask for your fingerprint, face or PIN. Try again."
 
 
 @limited_by_person
 @method_decorator([never_cache, login_required], name="dispatch")
 class StepUpView(AuthorizationResponseMixin, View):
-    """Takes a key's answer, or the person's decision; whether it is enough, the checks say when they run again."""
+    """Accept a passkey's response or the person's decision. The checks then run again and decide if it is enough."""
 
     http_method_names = ["get", "head", "post"]
 
@@ -55,7 +55,7 @@ class StepUpView(AuthorizationResponseMixin, View):
         return see_other(interaction.url)
 
     def decline(self, request: HttpRequest, interaction: Interaction) -> HttpResponse:
-        """Send the person back to the app with an error: theirs, if the request would go on by now."""
+        """Send the person back to the app with an error. It is `access_denied` if the level is no longer required."""
         auth_request = build_auth_request(request, interaction, interaction.parameters)
         try:
             outcome = checks.decide(auth_request)

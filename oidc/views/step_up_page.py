@@ -1,4 +1,4 @@
-"""The page that asks for more than was shown in this session (RFC 9470 §4): a second step or a passkey."""
+"""The page that asks for a stronger sign-in (RFC 9470 §4): two-step verification or a passkey."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from oidc.clients.redirect_uris import origin_of
 def step_up_page(
     request: HttpRequest, auth_request: AuthorizationRequest, asked: PromptStepUp, interaction: Interaction
 ) -> HttpResponse:
-    """Which app asks, why, and what the person can do about it; each way leads back to the pending request."""
+    """Return the page: which app asks, why, and what the person can do. Each way returns to the pending request."""
     account = auth_request.account
     assert account is not None
     request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
@@ -39,12 +39,12 @@ def step_up_page(
         "wants_passkey": asked.level == Level.PHISHING_RESISTANT,
         "is_least": asked.essential and least_level(asked.client) >= asked.level,
         "has_key": means.key,
-        # What the person has would do, but it was added after this session's sign-in.
+        # The person has what is needed, but added it after this session's sign-in.
         "sign_in_again": not means.reach(asked.level) and means_among(account, factors).reach(asked.level),
         "request_key": interaction.key,
     } | _ways(auth_request, asked, means, interaction)
     if means.key and hosts.work_on(request):
-        # Alone it has to be two factors; beside a password, having the key is enough for two.
+        # A passkey alone has to verify the person to count as two factors. After a password, possession is enough.
         verified = context["wants_passkey"] or not auth_request.counted_authentication.has_password
         context["form"] = StepUpKeyForm(user=account)
         context["js_data"] = {"request_options": begin_authentication(account, Purpose.STEP_UP, verified=verified)}
@@ -54,7 +54,7 @@ def step_up_page(
 def _ways(
     auth_request: AuthorizationRequest, asked: PromptStepUp, means: Means, interaction: Interaction
 ) -> dict[str, Any]:
-    """Return what leads on beside a key: the next step of password and code, or setting something up."""
+    """Return the ways without a passkey: the next step of password and code, or setting up an authenticator app."""
     if asked.level != Level.TWO_FACTORS:
         return {"next_step": "", "next_url": "", "sets_up_app": False}
     step = means.next_of_two(auth_request.counted_authentication)

@@ -59,7 +59,7 @@ def retry_later_response(reason: Reason, seconds: int) -> HttpResponse:
 
 @refusals_of("/connect/token", "/connect/userinfo", "/connect/revoke")
 def refused_by_server(status: int, message: str) -> HttpResponse:
-    """Return the error of what the server in front of Django refuses: too much to do (503), or a body."""
+    """Return the error for a request that the server rejects before Django: overload (503), or an invalid body."""
     reason = Reason.UNAVAILABLE if status == 503 else Reason.MALFORMED
     response = error_response(reason, description=message, status=status)
     allow_any_origin(response, EXPOSED)
@@ -69,7 +69,7 @@ def refused_by_server(status: int, message: str) -> HttpResponse:
 def answer_within_limits(
     request: HttpRequest, answer: Callable[[], HttpResponse], endpoint: Endpoint | None = None
 ) -> HttpResponse:
-    """Return the endpoint's answer within its limits, and the documented one under faults."""
+    """Return the endpoint's response and apply its limits. Faults yield the documented errors."""
     try:
         try:
             response = answer()
@@ -82,15 +82,15 @@ def answer_within_limits(
     except Throttled as error:
         return retry_later_response(Reason.TOO_MANY_REQUESTS, error.retry_after)
     except (DatabaseError, NoSigningKey):
-        log.exception("An endpoint for apps could not answer.")
+        log.exception("An endpoint for apps could not respond.")
         return retry_later_response(Reason.UNAVAILABLE, RETRY_SECONDS)
     return response
 
 
 def refuse(request: HttpRequest, endpoint: Endpoint | None, refusal: TokenRefusal) -> HttpResponse:
-    """Return the answer to a request that is refused, and have the client's sign-in log say why.
+    """Return the response to a rejected request, and report the reason to the client's sign-in log.
 
-    Unknown clients take the same path, so that timing does not tell them apart; their entries are dropped later.
+    Unknown clients take the same path, so that the response time does not reveal them. Their entries are dropped later.
     """
     form = read_form(request)
     redirect_uri = form.get("redirect_uri") if endpoint == Endpoint.TOKEN else None
@@ -99,7 +99,7 @@ def refuse(request: HttpRequest, endpoint: Endpoint | None, refusal: TokenRefusa
 
 
 class FormEndpoint:
-    """Mixin of token and revocation endpoint: strict form parsing, limits, and answers under faults."""
+    """Mixin for the token and revocation endpoints: strict form parsing, limits, and errors for faults."""
 
     http_method_names = ["post"]
     endpoint: Endpoint
@@ -107,7 +107,7 @@ class FormEndpoint:
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        # Exempt as a whole: a decorator of `dispatch` would be put on anew for each request.
+        # Decorating the view once is cheaper: a decorator of `dispatch` would be applied for each request.
         return csrf_exempt(super().as_view(**initkwargs))  # type: ignore[misc]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -139,14 +139,14 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
             return error_response(Reason.GRANT_TYPE_MISSING)
-        # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
+        # The library's own `post` reads the new token back from the database, for a signal without receivers.
         _, _, body, status = self.create_token_response(request)
-        # As bytes: text has Django look for a charset.
+        # Bytes are faster: for text, Django looks up a charset.
         return HttpResponse(body.encode(), status=status, content_type="application/json")
 
 
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
-    """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
+    """POST /connect/revoke (RFC 7009). Success returns an empty JSON object, because browser libraries parse it."""
 
     endpoint = Endpoint.REVOKE
 
@@ -158,7 +158,7 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
 
 
 class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
-    """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token comes in the header, nowhere else."""
+    """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token is accepted only in the header."""
 
     http_method_names = ["get", "head", "post"]
 
@@ -192,6 +192,6 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
 
     def _challenge(self, response: HttpResponse, error: str = "") -> HttpResponse:
         add_response_headers(response)["WWW-Authenticate"] = (
-            f'Bearer realm="userinfo"{error}'  # RFC 6750 §3: never without any
+            f'Bearer realm="userinfo"{error}'  # RFC 6750 §3: a challenge needs at least one parameter
         )
         return response

@@ -348,8 +348,8 @@ def test_a_name_that_reads_as_the_service_is_refused(name: str) -> None:
         ("Orbit ✔", "A name can't contain “✔”: people would read it as the result of a review. Remove it."),
         ("Orbit (Verified)", "A name can't contain “Verified”: people would read it as the result of a review."),
         ("Orbit (approved)", "A name can't end with “approved”: people would read it as the result of a review."),
-        ("Sign in to Orbit", "A name can't begin with “Sign in to”: it reads as if Openport itself said it."),
-        ("Support", "“Support” reads as if it came from Openport itself. Add the name of your product, as in"),
+        ("Sign in to Orbit", "A name can't begin with “Sign in to”: it looks like a message from Openport itself."),
+        ("Support", "“Support” looks as if it came from Openport itself. Add the name of your product, as in"),
     ],
 )
 def test_the_message_quotes_what_is_refused_and_says_what_to_do(name: str, message: str) -> None:
@@ -457,7 +457,7 @@ def test_what_is_no_name(name: str) -> None:
     [
         ("Orbit\u200b Notes", r"remove U\+200B"),
         ("Orbit\u202e Notes", r"remove U\+202E"),
-        ("Orbit Ꮳ", "“Ꮳ”: names are not written in its script"),
+        ("Orbit Ꮳ", "“Ꮳ”: its script is not supported"),
         ("Orbit Заметки", "keeps to one script"),
     ],
 )

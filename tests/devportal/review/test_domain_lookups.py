@@ -12,17 +12,17 @@ from accounts.models import Account
 from core import clock, outbound
 from devportal.review import domain_lookups, reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
-from oidc.domains.proofs import Code, Look, Seen
+from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, ProjectMember
 from tests.devportal.review.reviewing import SCOPE, Status, fresh, make_reviewer, sent, ticks
 from tests.factories import make_domain
 
 pytestmark = pytest.mark.django_db
-FOUND = Look(Seen(True))
-GONE = Look(Seen(False, Code.NO_RECORD), Seen(False, Code.NO_FILE, {"status": 404}))
-NO_ANSWER = Look(
-    Seen(False, outbound.Code.DNS_TIMEOUT, is_temporary=True),
-    Seen(False, outbound.Code.TIMEOUT, is_temporary=True),
+FOUND = ProofCheck(ProofResult(True))
+GONE = ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(False, Code.NO_FILE, {"status": 404}))
+NO_ANSWER = ProofCheck(
+    ProofResult(False, outbound.Code.DNS_TIMEOUT, is_temporary=True),
+    ProofResult(False, outbound.Code.TIMEOUT, is_temporary=True),
 )
 
 
@@ -30,11 +30,11 @@ class Internet:
     """What lookups see, and which domains were looked up."""
 
     def __init__(self) -> None:
-        self.seen: Look | Exception = FOUND
+        self.seen: ProofCheck | Exception = FOUND
         self.asked: list[str] = []
         self.waits = threading.Event()
 
-    def look(self, domain: ProjectDomain) -> Look:
+    def look(self, domain: ProjectDomain) -> ProofCheck:
         self.asked.append(domain.name)
         if isinstance(self.seen, Exception):
             raise self.seen
@@ -44,7 +44,7 @@ class Internet:
 @pytest.fixture
 def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
     made = Internet()
-    monkeypatch.setattr(domain_lookups, "look", made.look)
+    monkeypatch.setattr(domain_lookups, "check_proofs", made.look)
     return made
 
 
@@ -138,7 +138,7 @@ def test_an_approval_does_not_hang_on_name_servers(
     for number in range(20):
         make_domain(app.project, f"d{number}.example.com")
     ended = threading.Event()
-    monkeypatch.setattr(domain_lookups, "look", lambda domain: ended.wait(30) and FOUND)
+    monkeypatch.setattr(domain_lookups, "check_proofs", lambda domain: ended.wait(30) and FOUND)
     monkeypatch.setattr(domain_lookups, "WAIT_SECONDS", 0.2)
     began = time.monotonic()
     said = approve(desk, review)

@@ -49,7 +49,7 @@ def test_breaks_where_a_terminal_wrapped_it_do_not_count(app: RelyingParty) -> N
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"client_id": "op_client_another"}, "another one was sent"),
+        ({"client_id": "op_client_another"}, "but the request has another client_id"),
         ({"client_id": None}, "No app with this client_id"),
         ({"redirect_uri": None}, "redirect_uri is missing"),
         ({"redirect_uri": "https://app.example.com/callback/"}, "only the slash at the end"),
@@ -90,10 +90,10 @@ def test_what_the_app_would_be_sent(app: RelyingParty, changes: dict[str, Any], 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("https://login.example.com/connect/authorize?client_id=x", f"Sign-in begins at {HERE}"),
-        ("http://localhost:8000/connect/token?client_id=x", "Sign-in begins at"),
+        ("https://login.example.com/connect/authorize?client_id=x", f"Send authorization requests to {HERE}"),
+        ("http://localhost:8000/connect/token?client_id=x", "Send authorization requests to"),
         (HERE, "There are no parameters"),
-        ("hello", "Sign-in begins at"),
+        ("hello", "Send authorization requests to"),
         ("&".join(f"a{number}=1" for number in range(200)), "too many parameters"),
     ],
 )

@@ -11,7 +11,7 @@ from core import clock
 from core.outbound import Code, OutboundRefused
 from devportal.operations.models import AuditEvent
 from oidc.domains import checking, claims
-from oidc.domains.proofs import Problem, look, problems_of, record_name
+from oidc.domains.proofs import Problem, check_proofs, problems_of, record_name
 from oidc.domains.results import Change
 from oidc.domains.tasks import check_domain, check_domains
 from oidc.models import Project, ProjectDomain
@@ -275,4 +275,4 @@ def test_who_asked_stands_in_the_trail(internet: Internet, domain: ProjectDomain
 def test_a_look_touches_no_database(internet: Internet, domain: ProjectDomain, django_assert_num_queries: Any) -> None:
     """It runs in threads, whose connections nobody would close."""
     with django_assert_num_queries(0):
-        look(domain)
+        check_proofs(domain)

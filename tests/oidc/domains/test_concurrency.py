@@ -11,7 +11,7 @@ from devportal.review import reviewer_actions
 from devportal.review.models import ReviewCase
 from oidc.clients.registration import update_client
 from oidc.domains import checking, claims
-from oidc.domains.proofs import Code, Look, Seen
+from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects import lifecycle
 from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks
@@ -21,7 +21,10 @@ from tests.oidc.projects.test_concurrency import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 often = pytest.mark.parametrize("attempt", range(5))
-FOUND, NOTHING = Look(Seen(True)), Look(Seen(False, Code.NO_RECORD), Seen(False, Code.NO_FILE, {"status": 404}))
+FOUND, NOTHING = (
+    ProofCheck(ProofResult(True)),
+    ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(False, Code.NO_FILE, {"status": 404})),
+)
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_of_proving_and_removing_whichever_is_first_the_domain_is_gone(
     domain: ProjectDomain, owner: Account, app: Client, attempt: int
 ) -> None:
     ended = together(
-        lambda: checking.store_look(domain, FOUND),
+        lambda: checking.store_check(domain, FOUND),
         lambda: claims.remove_domain(domain, owner),
     )
     assert ended == ["done", "done"]
@@ -71,7 +74,7 @@ def test_a_value_that_is_replaced_meanwhile_is_not_proven_by_the_old_one(
         claims.remove_domain(domain, owner)
         claims.add_domain(project, domain.name, owner)
 
-    assert together(lambda: checking.store_look(domain, FOUND), replace) == ["done", "done"]
+    assert together(lambda: checking.store_check(domain, FOUND), replace) == ["done", "done"]
     again = ProjectDomain.objects.get()
     assert (again.proven_at, hosts(app)) == (None, "")
 
@@ -95,7 +98,7 @@ def test_a_loss_and_a_new_redirect_url_do_not_miss_each_other(
     domain = make_domain(project, missing_since=clock.from_now(-30 * 24 * 3600))
     uris = ["https://new.example.com/callback"]
     ended = together(
-        lambda: checking.store_look(domain, NOTHING),
+        lambda: checking.store_check(domain, NOTHING),
         lambda: update_client(app, owner, redirect_uris=uris, post_logout_redirect_uris=[]),
     )
     assert ended == ["done", "done"]
@@ -115,7 +118,7 @@ def test_a_loss_and_an_approval_do_not_miss_each_other(project: Project, owner: 
             review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=ticked
         )
 
-    ended = together(lambda: checking.store_look(domain, NOTHING), approve)
+    ended = together(lambda: checking.store_check(domain, NOTHING), approve)
     assert ended[0] == "done"
     assert hosts(app) == ""
 
@@ -125,7 +128,7 @@ def test_a_project_that_is_deleted_meanwhile_keeps_its_domains_as_they_were(
     domain: ProjectDomain, project: Project, owner: Account, attempt: int
 ) -> None:
     ended = together(
-        lambda: checking.store_look(domain, NOTHING),
+        lambda: checking.store_check(domain, NOTHING),
         lambda: lifecycle.delete_project(project, owner),
     )
     assert ended == ["done", "done"]

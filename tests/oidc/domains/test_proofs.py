@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.outbound import MAX_BYTES, Answer, Code, OutboundRefused
-from oidc.domains.proofs import file_url, look, record_name
+from oidc.domains.proofs import file_url, record_name
 from oidc.models import ProjectDomain
 from tests.oidc.domains.internet import Internet, page
 
@@ -21,7 +21,7 @@ def test_names_and_addresses_do_not_depend_on_settings(settings: Any) -> None:
 @pytest.mark.parametrize("written", ["{}", " {} ", '"{}"', "openport {}", "{} added by Olga"])
 def test_a_record_with_the_value_proves(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_record(domain, "v=spf1 -all", written.format(domain.token))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.dns.found
     assert internet.asked == [record_name(domain.name)], "the file is not asked for as well"
 
@@ -29,7 +29,7 @@ def test_a_record_with_the_value_proves(internet: Internet, domain: ProjectDomai
 @pytest.mark.parametrize("written", ["", "x{}", "{}x", "openport={}", "{}{}", "\x00", "é" * 70_000])
 def test_a_record_with_something_else_does_not(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_record(domain, written.format(domain.token, domain.token))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert not seen.dns.found
     assert seen.dns.code == "other_records"
     assert not seen.dns.is_temporary
@@ -37,13 +37,13 @@ def test_a_record_with_something_else_does_not(internet: Internet, domain: Proje
 
 def test_another_projects_value_proves_nothing(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain, ProjectDomain(name=domain.name).token)
-    assert not look(domain).dns.found
+    assert not check_proofs(domain).dns.found
 
 
 def test_the_case_of_a_value_matters(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain, domain.token.swapcase())
     internet.publish_file(domain, domain.token.swapcase())
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.dns.found
     assert not seen.file.found
@@ -51,13 +51,13 @@ def test_the_case_of_a_value_matters(internet: Internet, domain: ProjectDomain) 
 
 def test_a_million_records_are_read_and_none_of_them_proves(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain, *["x" * 200] * 100_000)
-    assert not look(domain).dns.found
+    assert not check_proofs(domain).dns.found
 
 
 @pytest.mark.parametrize("written", ["{}", "{}\n", "\r\n {}\t\n"])
 def test_a_file_with_the_value_alone_proves(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_file(domain, written.format(domain.token))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert seen.file.found
     assert not seen.dns.found
@@ -69,7 +69,7 @@ def test_a_file_with_the_value_alone_proves(internet: Internet, domain: ProjectD
 )
 def test_a_file_with_more_or_less_does_not(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_file(domain, written.format(domain.token, domain.token))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.file.found
 
@@ -80,7 +80,7 @@ def test_a_host_that_repeats_what_is_asked_for_proves_nothing(
     """The value is in nothing that is sent, so that nothing can be repeated."""
     monkeypatch.setattr("oidc.domains.proofs.outbound.fetch", lambda url: page(url, url))
     monkeypatch.setattr("oidc.domains.proofs.outbound.txt_records", lambda name: [name])
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.dns.found
     assert not seen.file.found
@@ -90,7 +90,7 @@ def test_a_host_that_repeats_what_is_asked_for_proves_nothing(
 @pytest.mark.parametrize("status", [201, 204, 301, 401, 403, 404, 410, 418])
 def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int) -> None:
     internet.publish_file(domain, page(file_url(domain.name), domain.token, status))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.file.found
     assert seen.file.parameters == {"status": status}
@@ -100,7 +100,7 @@ def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int)
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 def test_a_server_in_trouble_says_nothing(internet: Internet, domain: ProjectDomain, status: int) -> None:
     internet.publish_file(domain, page(file_url(domain.name), domain.token, status))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert (seen.file.found, seen.file.is_temporary) == (False, True)
 
@@ -108,7 +108,7 @@ def test_a_server_in_trouble_says_nothing(internet: Internet, domain: ProjectDom
 @pytest.mark.parametrize("host", ["evil.example", "www.example.com", "example.com.evil.example"])
 def test_an_answer_of_another_host_proves_nothing(internet: Internet, domain: ProjectDomain, host: str) -> None:
     internet.publish_file(domain, page(file_url(host), domain.token))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.file.found
     assert seen.file.code == "another_host"
@@ -118,7 +118,7 @@ def test_bytes_that_are_no_text_and_as_many_as_are_read_prove_nothing(
     internet: Internet, domain: ProjectDomain
 ) -> None:
     internet.publish_file(domain, Answer(file_url(domain.name), 200, "", b"\xff" * MAX_BYTES))
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     assert not seen.file.found
 
@@ -136,7 +136,7 @@ def test_a_refused_request_is_kept_by_its_code(
 ) -> None:
     refused = OutboundRefused(Code(code), error="why")
     internet.records[record_name(domain.name)] = internet.files[file_url(domain.name)] = refused
-    seen = look(domain)
+    seen = check_proofs(domain)
     assert seen.file is not None
     for each in (seen.dns, seen.file):
         assert not each.found

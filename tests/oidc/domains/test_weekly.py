@@ -42,14 +42,14 @@ def test_one_bad_domain_never_stops_the_others(
     for domain in domains:
         internet.publish_record(domain)
     internet.records[record_name("d1.example")] = ZeroDivisionError("a bug")
-    real = checking.store_look
+    real = checking.store_check
 
     def store(domain: ProjectDomain, *args: Any) -> Any:
         if domain.name == "d3.example":
             raise RuntimeError("another bug")
         return real(domain, *args)
 
-    monkeypatch.setattr(checking, "store_look", store)
+    monkeypatch.setattr(checking, "store_check", store)
     assert check_domains() == 5
     assert ProjectDomain.objects.exclude(found_at=None).count() == 3
     assert not ProjectDomain.objects.filter(check_at__lte=clock.now()).exists(), "they wait for their next time"

@@ -295,7 +295,12 @@ def test_a_full_project_says_so(as_developer: Browser, project: Project, setting
 
 @pytest.mark.parametrize(
     ("name", "error"),
-    [("Orbit Notes", ""), ("Ореnport", "A name can"), ("", "A name has 1 to 100"), ("x" * 200_000, "A name has 1")],
+    [
+        ("Orbit Notes", ""),
+        ("Ореnport", "A name can"),
+        ("", "Enter a name of 1 to 100"),
+        ("x" * 200_000, "Enter a name of 1"),
+    ],
 )
 def test_a_name_is_checked_by_the_same_rule(as_viewer: Browser, name: str, error: str) -> None:
     response = as_viewer.post(reverse("console:check_name"), {"name": name})

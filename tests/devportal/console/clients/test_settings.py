@@ -57,7 +57,7 @@ def test_a_name_that_misleads_people_is_refused_with_its_reason(
     as_developer: Browser, client_of: Client, name: str
 ) -> None:
     text = save(as_developer, client_of, name=name).content.decode()
-    assert "A name can&#x27;t contain" in text or "reads as if it came from Openport itself" in text
+    assert "A name can&#x27;t contain" in text or "looks as if it came from Openport itself" in text
     assert settings_of(client_of)[0] == "Orbit Notes"
 
 

@@ -60,7 +60,7 @@ def test_the_first_project_is_made_on_the_home_page(browser_of: Any, db: None) -
 def test_a_name_that_can_not_be_is_refused_with_its_reason(browser_of: Any, db: None) -> None:
     browser = browser_of(make_account("new@example.com"))
     refused = send(browser, "/console/projects/new", {"name": ""}, form_on="/console/")
-    assert "A name has 1 to" in refused.content.decode()
+    assert "Enter a name of 1 to" in refused.content.decode()
     assert not Project.objects.exists()
 
 

@@ -173,7 +173,7 @@ def test_a_name_that_is_older_than_a_rule_can_be_saved_again(as_owner: Browser, 
     Project.objects.filter(pk=project.pk).update(name="Support")
     assert 'data-saved-name="Support"' in text_of(as_owner.get(settings_of(project)))
     assert as_owner.post(settings_of(project), {"name": "Support"}).status_code == 302
-    assert "reads as if it came from Openport" in text_of(as_owner.post(settings_of(project), {"name": "Help"}))
+    assert "looks as if it came from Openport" in text_of(as_owner.post(settings_of(project), {"name": "Help"}))
     assert Project.objects.get(pk=project.pk).name == "Support"
 
 
