@@ -183,10 +183,7 @@ def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def found(domain: ProjectDomain) -> ProofCheck:
         by_file = domain.method == ProjectDomain.Method.FILE
-        return (
-            ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(True))
-            if by_file
-            else ProofCheck(ProofResult(True))
-        )
+        found = ProofResult(True)
+        return ProofCheck(ProofResult(False, Code.NO_RECORD), found) if by_file else ProofCheck(found)
 
     monkeypatch.setattr("devportal.review.domain_lookups.check_proofs", found)

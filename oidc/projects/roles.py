@@ -58,8 +58,8 @@ def lock_for_change(
     """Open a transaction to change a project, check the actor's role, and yield their membership.
 
     The project and the actor's account stay locked until the transaction ends: a concurrent deactivation waits, and
-    then revokes what the change has created. `others` are the primary keys of further accounts to lock. With `deleted` the
-    project has to be deleted, otherwise it must not be. Raises Gone, InsufficientRole.
+    then revokes what the change has created. `others` are the primary keys of further accounts to lock. With `deleted`
+    the project has to be deleted, otherwise it must not be. Raises Gone, InsufficientRole.
     """
     pk = project if isinstance(project, int) else project.pk
     with transaction.atomic():

@@ -21,10 +21,8 @@ from tests.oidc.projects.test_concurrency import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 often = pytest.mark.parametrize("attempt", range(5))
-FOUND, NOTHING = (
-    ProofCheck(ProofResult(True)),
-    ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(False, Code.NO_FILE, {"status": 404})),
-)
+FOUND = ProofCheck(ProofResult(True))
+NOTHING = ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(False, Code.NO_FILE, {"status": 404}))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.outbound import MAX_BYTES, Answer, Code, OutboundRefused
-from oidc.domains.proofs import file_url, record_name
+from oidc.domains.proofs import check_proofs, file_url, record_name
 from oidc.models import ProjectDomain
 from tests.oidc.domains.internet import Internet, page
 
