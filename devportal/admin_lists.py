@@ -1,4 +1,4 @@
-"""Which lists the admin shows in its sidebar, and which of them a row's page links to. Read by the settings.
+"""The lists in the admin's sidebar, and the lists that a row's page links to. The settings import them.
 
 It names models of every layer, as in the admin's URLs (app_model), and so stands on none.
 """
@@ -61,7 +61,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
     ),
 ]
 
-# By model, the lists of what belongs to one row: title, model, and the foreign key of that model which points at the
+# For each model, the lists of objects that belong to a row: title, model, and that model's foreign key to the
 # row.
 RELATED: dict[str, list[tuple[str, str, str]]] = {
     "accounts_account": [
@@ -94,5 +94,5 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 
-# The list of audit events, in place of Django's own history of a row.
+# The list of audit events, which replaces Django's history of a row.
 HISTORY = "operations_auditevent"

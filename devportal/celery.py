@@ -15,18 +15,18 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 
 
 def check_settings(**kwargs: Any) -> None:
-    """Run the checks of `manage.py serve`; exit with 1 and what is wrong (docs/settings.md#checks-at-the-start)."""
+    """Run the checks of `manage.py serve`, and exit with 1 on an error (docs/settings.md#checks-at-the-start)."""
     django.setup()
     from django.db import connections
 
     from core import settings_checks
 
     if dangers := settings_checks.find_dangers():
-        # Celery has put a logger in place of sys.stderr by now, which is silent when the process exits.
+        # Celery has already replaced sys.stderr with a logger, which does not print while the process exits.
         print(dangers, file=sys.__stderr__)
         raise SystemExit(1)
     settings_checks.log_stored_dangers()
-    connections.close_all()  # no process that is forked may share one
+    connections.close_all()  # forked processes must not share a connection
 
 
 for begins in (signals.celeryd_init, signals.beat_init):
@@ -34,7 +34,7 @@ for begins in (signals.celeryd_init, signals.beat_init):
 
 
 def use_logging_of_the_settings(**kwargs: Any) -> None:
-    """Log as the web processes do, redaction included: with a receiver of this signal Celery sets up no logging."""
+    """Log like the web processes, with redaction. Celery sets up no logging if this signal has a receiver."""
     from django.conf import settings
 
     logging.config.dictConfig(settings.LOGGING)
@@ -44,7 +44,7 @@ signals.setup_logging.connect(use_logging_of_the_settings)
 
 
 def limit_waits(**kwargs: Any) -> None:
-    """Limit how long tasks wait for the database, before the worker makes its processes."""
+    """Limit how long tasks wait for the database, before the worker starts its processes."""
     from core.database.postgres import limits
 
     limits.apply_to_tasks()

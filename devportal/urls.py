@@ -1,4 +1,4 @@
-"""Everything that is mounted."""
+"""The URLs of the whole service."""
 
 from django.conf import settings
 from django.contrib import admin

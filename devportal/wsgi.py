@@ -14,14 +14,14 @@ from core.telemetry import exporter, metrics, tracing
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
 django.setup(set_prefix=False)
-# Whatever server loads this. With an exception, and no exit, servers know that another worker would fare no better.
+# For any server that loads this module. An exception tells the server that other workers would fail as well.
 if dangers := find_dangers():
     raise ImproperlyConfigured(dangers)
-# Before the middleware is loaded, which both add to.
+# Before the middleware is loaded, because both add to it.
 if exporter.is_started():
     metrics.enable()
 tracing.start("web")
 application = UTF8Handler()
 
 run_starts()
-connections.close_all()  # requests have connections of their own (core/serving/slots.py)
+connections.close_all()  # requests use separate connections (core/serving/slots.py)

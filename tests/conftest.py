@@ -183,7 +183,7 @@ def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def found(domain: ProjectDomain) -> ProofCheck:
         by_file = domain.method == ProjectDomain.Method.FILE
-        found = ProofResult(True)
-        return ProofCheck(ProofResult(False, Code.NO_RECORD), found) if by_file else ProofCheck(found)
+        proof = ProofResult(True)
+        return ProofCheck(ProofResult(False, Code.NO_RECORD), proof) if by_file else ProofCheck(proof)
 
     monkeypatch.setattr("devportal.review.domain_lookups.check_proofs", found)

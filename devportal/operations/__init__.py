@@ -1,1 +1,1 @@
-"""How the service is doing: the operator's overview, metrics of what the database holds, and Celery's signals."""
+"""Operations: audit trail, provisioning, commands, the operator's overview, and metrics."""

@@ -41,11 +41,11 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
     search_help_text = "A whole email address, project, client id, account:…, or request id"
     link_filters = ("actor",)
 
-    # What only operators read: where somebody was, which request it was, and links to accounts.
+    # Columns for operators only: the IP address, the request id, and links to accounts.
     private_columns = ("ip", "address", "request_id", "actor", "person")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
-        """Return the whole trail for operators, and what was done to projects for reviewers.
+        """Return the whole trail for operators, and only events of projects for reviewers.
 
         Reviewers don't read the events of projects in which they have a conflict of interest, nor what only reviewers
         without a conflict read on the page of a case.
@@ -69,7 +69,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
 
     def search_filter(self, term: str) -> Q:
         if "@" in term:
-            # The key first: a condition across two tables would read the whole trail.
+            # Look up the key first: a condition across two tables would read the whole trail.
             people = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
             return Q(actor__in=people) | Q(person__in=people) | Q(target=term.lower())
         return Q(project=term) if term.startswith("prj_") else Q(target=term) | Q(request_id=term)
@@ -89,7 +89,7 @@ class SignInEventAdmin(LogModelAdmin[SignInEvent]):
     link_filters = ("client",)
 
     def search_filter(self, term: str) -> Q:
-        # The client's key first, here too.
+        # Look up the client's key first, for the same reason.
         return Q(client=find_client(term) or 0) if term.startswith(settings.CLIENT_ID_PREFIX) else Q(request_id=term)
 
     @admin.display(description="Reason")
@@ -107,7 +107,7 @@ class TaskRunAdmin(ReadOnlyModelAdmin[TaskRun]):
 
     @admin.display(description="State")
     def state(self, row: TaskRun) -> str:
-        """Return whether the task is on time; "not scheduled" for one of an earlier version."""
+        """Return whether the task is on time, or "not scheduled" for a task of an earlier version."""
         state = task_runs.state_of(row)
         return "not scheduled" if state is None else "late" if state.is_late else "on time"
 

@@ -1,4 +1,4 @@
-"""Receiver of audit events: stores them in the audit trail or the sign-in log."""
+"""Receivers of audit events, which store them in the audit trail or the sign-in log."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
 
 def _add_to_trail(event: Event) -> None:
     email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() if event.actor else None
-    came_from = client_ip.current()  # "" outside of a request: the service itself, or a command
+    came_from = client_ip.current()  # "" outside a request: a task or a command
     AuditEvent.objects.create(
         at=clock.now(),
         action=event.action,
@@ -52,7 +52,7 @@ def _add_to_trail(event: Event) -> None:
 
 @receiver(exporting)
 def export_audit_events(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return what the person did, for the data export; not to whom: that may be somebody else's address."""
+    """Return the person's actions for the data export, without targets: these may be other people's email addresses."""
     rows = rows_of(AuditEvent.objects.filter(actor=account))
     return {
         "console_activity": (
@@ -63,8 +63,8 @@ def export_audit_events(sender: Any, account: Account, **kwargs: Any) -> dict[st
 
 @receiver(pre_delete, sender=Account)
 def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> None:
-    """Before an account is deleted: remove its address from the audit trail; the events stay."""
+    """Remove the email address of an account that is about to be deleted from the audit trail. The events stay."""
     AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
     AuditEvent.objects.filter(person=instance).update(target="")
-    # Invitations name an address, whoever has it.
+    # Invitations name an email address, even if no account has it.
     AuditEvent.objects.filter(target__in=addresses_of(instance), action__startswith="invitation.").update(target="")

@@ -1,4 +1,4 @@
-"""What Celery's worker and beat do besides tasks: metrics, traces, and notes of the runs of periodic tasks."""
+"""Receivers of Celery's signals: metrics, traces, and the runs of periodic tasks."""
 
 import logging
 from typing import Any
@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 
 
 def start_worker_metrics(**kwargs: Any) -> None:
-    """Serve metrics of the worker and its children, before it has any."""
+    """Serve the metrics of the worker and its child processes. It runs before the worker forks."""
     _start_metrics("worker", settings.WORKER_METRICS_PORT, with_state=True)
 
 
 def start_beat_metrics(**kwargs: Any) -> None:
-    """Serve metrics of beat, and trace what it sends."""
+    """Serve the metrics of beat, and trace the tasks that it sends."""
     _start_metrics("beat", settings.BEAT_METRICS_PORT, with_state=False)
     tracing.start("beat")
 
@@ -36,36 +36,36 @@ def _start_metrics(role: str, port: int, *, with_state: bool) -> None:
 
 
 def start_process_traces(**kwargs: Any) -> None:
-    """Trace what this process of the worker does; the threads that export do not survive a fork."""
+    """Set up tracing in this process of the worker, because the exporting threads do not survive a fork."""
     tracing.start("worker")
 
 
 def begin_task(task_id: str, task: Any, **kwargs: Any) -> None:
-    """Let log lines of a task carry its id, where lines of a request carry the request's."""
+    """Add the task's id to its log lines, in the field of the request id."""
     if not task.request.is_eager:
         request_id.set_current(task_id)
 
 
 def end_task(task: Any, **kwargs: Any) -> None:
-    """Let lines between tasks carry none."""
+    """Remove the id from log lines between tasks."""
     if not task.request.is_eager:
         request_id.set_current(request_id.NONE)
 
 
 def count_success(sender: Any, **kwargs: Any) -> None:
-    """Count a task that went well; of a periodic one, keep when."""
+    """Count a successful task, and store the time of a periodic one."""
     metrics.task_finished(sender.name, "succeeded")
     task_runs.note_success(sender.name, kwargs.get("runtime") or 0.0)
 
 
 def count_failure(sender: Any, **kwargs: Any) -> None:
-    """Count a task that failed; of a periodic one, keep when."""
+    """Count a failed task, and store the time of a periodic one."""
     metrics.task_finished(sender.name, "failed")
     task_runs.note_failure(sender.name)
 
 
 def note_sent(sender: str, **kwargs: Any) -> None:
-    """Count a task that was put into a queue."""
+    """Count a queued task."""
     metrics.task_sent(sender)
 
 

@@ -10,7 +10,7 @@ from core.database.postgres.replica import table_from_replica
 
 @table_from_replica
 class AuditEvent(models.Model):
-    """An audit event: an action of a person or of the service. Rows are added, never changed, and deleted by age alone.
+    """An audit event: an action of a person or of the service. Rows are never changed, and only deleted by age.
 
     `actor_email` is the actor's address at that time. Deleting the account empties it, and `target` where that
     is their address.
@@ -25,7 +25,7 @@ class AuditEvent(models.Model):
     # A public id, not a foreign key: events outlive projects.
     project = models.CharField(max_length=32, blank=True)
     target = models.CharField(max_length=255, blank=True)
-    # The account whose email address `target` is, if it is one.
+    # The account whose email address `target` contains, if it is one.
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     before: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     after: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
@@ -46,11 +46,11 @@ class TaskRun(models.Model):
     """The last runs of one periodic task, by its Celery name."""
 
     task = models.CharField(max_length=100, unique=True)
-    # Since when it is expected to run: the migration that brought it.
+    # Since when it is expected to run: the time of the first migration with this task.
     watched_since = models.DateTimeField()
     succeeded_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True)
-    seconds = models.FloatField(default=0)  # that the last success took
+    seconds = models.FloatField(default=0)  # duration of the last successful run
 
     def __str__(self) -> str:
         return self.task

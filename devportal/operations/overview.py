@@ -23,7 +23,7 @@ from core.database.bounded import attempt, bounded_statements
 from devportal.operations import readers, task_runs
 
 STATEMENT_MILLISECONDS = 1000
-# From these ages on, a card asks for attention.
+# From these ages on, a card needs attention.
 OLD_MAIL = timedelta(minutes=10)
 OLD_REVIEW = timedelta(days=3)
 GOOD, NEUTRAL, ATTENTION, BAD, UNKNOWN = "good", "neutral", "attention", "bad", "unknown"
@@ -32,29 +32,29 @@ STATES = {GOOD: "Good", NEUTRAL: "", ATTENTION: "Look at this", BAD: "Act now", 
 
 @dataclass(frozen=True)
 class Card:
-    """One figure: what it is, its value, what there is to add, and the list that it speaks of."""
+    """One figure of the overview: its title, value, a note, and the list that it links to."""
 
     title: str
     value: str
     notes: tuple[str, ...] = ()
     state: str = NEUTRAL
-    links: tuple[tuple[str, str], ...] = ()  # texts and addresses of single rows
+    links: tuple[tuple[str, str], ...] = ()  # texts and URLs of single rows
     url: str = ""
 
     @property
     def state_text(self) -> str:
-        """The state in words: colour alone tells some people nothing."""
+        """The state in words, because some people can't see the colour."""
         return STATES[self.state]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What makes a card: `model` as in the admin's URLs, whose permission it needs; `read` asks the database."""
+    """The source of a card. People need the view permission of `model`, named as in the admin's URLs."""
 
     title: str
     model: str
     read: Callable[[], Card]
-    # Its own address, where it is not the model's list.
+    # The card's URL, if it is not the model's list.
     url: Callable[[], str] | None = field(default=None)
 
 
@@ -71,7 +71,7 @@ def cards(request: HttpRequest) -> list[Card]:
         with bounded_statements(STATEMENT_MILLISECONDS):
             for panel in panels:
                 made.append(_card(panel))
-    except DatabaseError:  # at the ends of the transaction: what was read before is good
+    except DatabaseError:  # raised when the transaction ends: the figures read before are valid
         made += [_unknown(panel) for panel in panels[len(made) :]]
     return made
 

@@ -15,7 +15,7 @@ _MAY: dict[str, dict[str, str]] = {
         "review.appreview": "view change",
         "review.reviewcase": "view change",
         "review.cannedreply": "view add change delete",
-        # To read what is live, and what was done to it; of the trail they see less (admin/log_admin.py).
+        # Read-only access to live data and to a part of the audit trail (devportal/operations/admin.py).
         "oidc.client": "view",
         "oidc.project": "view",
         "oidc.projectdomain": "view",

@@ -1,4 +1,4 @@
-"""Figures of what the database, Redis and the broker hold, for metrics and the overview (docs/monitoring.md)."""
+"""Figures about the database, Redis and the broker, for metrics and the overview (docs/monitoring.md)."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -19,25 +19,25 @@ from devportal.review.models import AppReview, ReviewCase
 from oidc.models import Client, Project, SigningKey, TakenPlace
 from oidc.projects.people import annotate_people_counted, counted_connections
 
-# So many rows of a log are counted at most: the newest.
+# How many rows of a log are counted at most, from the newest on.
 MOST_COUNTED = 50_000
-# So many waiting mails, and projects near their limit of people.
+# How many waiting mails, and projects near their user limit, are counted at most.
 MOST_WAITING = 10_000
 MOST_PROJECTS = 5
 MOST_COUNTED_PROJECTS = 100
-# A project is near its limit of people from this share of it.
+# From this share of its user limit on, a project is near it.
 NEAR_LIMIT = 0.8
 
 
 class Waiting(NamedTuple):
-    """How many wait, and since when the oldest does."""
+    """The number of waiting items, and since when the oldest one waits."""
 
     number: int
     oldest: datetime | None
 
 
 class SigningKeys(NamedTuple):
-    """Since when the active key signs, and the next one is published."""
+    """Since when the active key has been signing, and the next one has been published."""
 
     active_since: datetime | None
     next_since: datetime | None
@@ -49,14 +49,14 @@ class SigningKeys(NamedTuple):
 
 
 def waiting_mail() -> Waiting:
-    """Return the mails that wait in the outbox; beyond MOST_WAITING they are not counted."""
+    """Return the mails that wait in the outbox, counted up to MOST_WAITING."""
     rows = Outbox.objects.waiting().order_by("not_before")[:MOST_WAITING]
     found = rows.aggregate(number=Count("pk"), oldest=Min("created_at"))
     return Waiting(found["number"], found["oldest"])
 
 
 def given_up_mail() -> int:
-    """Return how many mails that were given up are kept."""
+    """Return the number of stored mails that could not be sent."""
     return Outbox.objects.filter(given_up_at__isnull=False)[:MOST_WAITING].count()
 
 
@@ -84,7 +84,7 @@ def open_cases() -> tuple[int, int, datetime | None]:
 
 
 def sign_ins(hours: int = 24) -> dict[str, int]:
-    """Return the steps of sign-ins to apps by outcome, and of the period before: `signed_in`, `signed_in_before`."""
+    """Return the number of sign-ins to apps by outcome. `signed_in_before` is `signed_in` in the period before."""
     now = clock.now()
     turn, begin = now - timedelta(hours=hours), now - timedelta(hours=2 * hours)
     rows = SignInEvent.objects.filter(at__gte=begin).order_by("-at")[:MOST_COUNTED]
@@ -105,7 +105,7 @@ def api_calls(hours: int = 24) -> dict[str, int]:
 
 
 def projects_near_limit() -> list[Project]:
-    """Return some projects whose unreviewed apps have nearly as many people as they may have (docs/review.md#people).
+    """Return projects whose unreviewed apps are near their user limit (docs/review.md#people).
 
     Exact counts are read only of projects with about so many connections, and of no more than MOST_COUNTED_PROJECTS.
     """
@@ -113,7 +113,7 @@ def projects_near_limit() -> list[Project]:
     clients = Client.objects.filter(verified_at=None, first_party=False, enabled=True, project=OuterRef("pk"))
     people = counted_connections(OuterRef("pk")).order_by()
     places = TakenPlace.objects.filter(project=OuterRef("pk")).order_by()
-    # People are among the connections and the places: where there are enough, one of the two has at least half.
+    # People are either in connections or in places, so one of these tables has at least half of the people.
     many = Exists(people[(near - 1) // 2 :][:1]) | Exists(places[(near - 1) // 2 :][:1])
     rows = Project.objects.filter(Exists(clients), many, deleted_at=None).order_by().values_list("pk", flat=True)
     counted = annotate_people_counted(Project.objects.filter(pk__in=list(rows[:MOST_COUNTED_PROJECTS])))
@@ -121,7 +121,7 @@ def projects_near_limit() -> list[Project]:
 
 
 def database_connections() -> tuple[int, int] | None:
-    """Return how many connections this database has, and how many its server allows; None on SQLite."""
+    """Return the number of connections to this database, and the maximum of its server; None on SQLite."""
     if connection.vendor != "postgresql":
         return None
     with connection.cursor() as cursor:
@@ -148,7 +148,7 @@ def readers() -> list[StateReader]:
 
 
 def read_database() -> list[Figure]:
-    """Read the figures on a connection that is closed again: the next reading may come from another thread."""
+    """Read the figures and close the connection, because the next reading may come from another thread."""
     try:
         return read_database_figures()
     finally:
@@ -219,14 +219,14 @@ def _connections() -> list[Figure]:
 
 
 def read_redis() -> list[Figure]:
-    """Read how many log entries wait in Redis."""
+    """Read the number of log entries that wait in Redis."""
     shared = counters().shared
     waiting = shared.entries_waiting() if shared is not None else 0
     return [Figure("log_entries_waiting", "Entries of logs that wait to be written", waiting)]
 
 
 def read_broker() -> list[Figure]:
-    """Read how many tasks wait, by queue, where the broker is Redis."""
+    """Read the number of waiting tasks by queue, if the broker is Redis."""
     client = redis_address.connect(settings.BROKER_URL or settings.REDIS_URL, REDIS_SECONDS, REDIS_SECONDS)
     try:
         text = "Tasks that wait for a worker"

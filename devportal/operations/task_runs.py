@@ -1,4 +1,4 @@
-"""Keeps when each periodic task last succeeded and failed, by Celery's signals.
+"""Store when each periodic task last succeeded and failed, using Celery's signals.
 
 The signals come from Celery's worker, and in the embedded environment from the timer thread, which runs tasks eagerly.
 """
@@ -15,7 +15,7 @@ from devportal.operations.models import TaskRun
 
 log = logging.getLogger(__name__)
 
-# A task is late when it has not succeeded for so many of its intervals, and this time besides.
+# A task is late if it has not succeeded for this many of its intervals plus this time.
 LATE_INTERVALS = 3
 LATE_SECONDS = 60.0
 
@@ -41,18 +41,18 @@ def intervals() -> dict[str, float]:
 
 
 def watch_tasks(**kwargs: Any) -> None:
-    """Expect each periodic task to run from now on (receiver of post_migrate)."""
+    """Expect each new periodic task to run from now on, after a migration."""
     rows = [TaskRun(task=task, watched_since=clock.now()) for task in intervals()]
     TaskRun.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def note_success(task: str, seconds: float) -> None:
-    """Keep that a periodic task succeeded; nothing for any other task. Never raises."""
+    """Store that a periodic task succeeded. Other tasks are ignored. Never raises."""
     _note(TaskRun(task=task, succeeded_at=clock.now(), seconds=seconds), ["succeeded_at", "seconds"])
 
 
 def note_failure(task: str) -> None:
-    """Keep that a periodic task failed; nothing for any other task. Never raises."""
+    """Store that a periodic task failed. Other tasks are ignored. Never raises."""
     _note(TaskRun(task=task, failed_at=clock.now()), ["failed_at"])
 
 
@@ -67,13 +67,13 @@ def _note(row: TaskRun, fields: list[str]) -> None:
 
 
 def task_states() -> list[TaskState]:
-    """Return the state of every periodic task that is watched, in one statement."""
+    """Return the state of every monitored periodic task, with one statement."""
     rows = TaskRun.objects.filter(task__in=intervals()).order_by("task")
     return [state for row in rows if (state := state_of(row))]
 
 
 def state_of(row: TaskRun) -> TaskState | None:
-    """Return the state of a task, None if it is not scheduled (any more)."""
+    """Return the state of a task, None if it is not, or no longer, scheduled."""
     interval = intervals().get(row.task)
     since = row.succeeded_at or row.watched_since
     return None if interval is None else TaskState(row.task, interval, since, row.succeeded_at, row.failed_at)

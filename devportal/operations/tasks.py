@@ -12,7 +12,7 @@ from devportal.operations.models import AuditEvent
 
 @periodic_task(3600)
 def clear_audit_events() -> int:
-    """Delete audit events older than AUDIT_DAYS, the one change that is made to the trail; return how many went."""
+    """Delete audit events older than AUDIT_DAYS; return how many. The trail is never changed otherwise."""
     if not settings.AUDIT_DAYS:
         return 0
     return delete_oldest(AuditEvent.objects.all(), "at", clock.now() - timedelta(days=settings.AUDIT_DAYS))

@@ -1,4 +1,4 @@
-"""All settings of the service. What operators set is in `environment.py`; `docs/settings.md` lists every variable."""
+"""All settings of the service. `environment.py` reads what operators set, and `docs/settings.md` lists it."""
 
 from devportal.settings.django import *
 from devportal.settings.environment import *

@@ -1,4 +1,4 @@
-"""Django's own settings, and what the packages of this project are told."""
+"""Django's own settings, and settings of this project's packages."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ from devportal.settings.environment import (
     media_storage_url,
 )  # fmt: skip
 
-django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
+django_stubs_ext.monkeypatch()  # lets ModelAdmin[Account] and similar classes be subscripted at run time
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
 
@@ -56,23 +56,23 @@ INSTALLED_APPS = [
     "drf_spectacular",
 ]
 
-# Endpoints that programs call: their requests skip the middleware for pages (core/http/direct_dispatch.py).
+# Endpoints that programs call. Their requests skip the middleware for pages (core/http/direct_dispatch.py).
 DIRECT_DISPATCH_PATHS = (
     "/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/",
 )  # fmt: skip
-# Endpoints that answer malformed input themselves, each in its own error shape.
+# Endpoints that handle malformed input themselves, each in its own error format.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
-# The docs' page of errors, to which answers link.
+# The docs' page of errors, to which responses link.
 ERRORS_PATH = "/docs/errors"
-# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (core/http/split_hosts.py): what belongs on those
-# of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
+# If AUTH_URL, BASE_URL and ADMIN_URL have separate hosts (core/http/split_hosts.py): the paths and prefixes that
+# belong on the hosts of BASE_URL and ADMIN_URL. Everything else belongs on AUTH_URL's host.
 API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
 API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
 ADMIN_PATHS = frozenset({"/admin"})
 ADMIN_PREFIXES = ("/admin/",)
-# What signing in to the admin takes, on its own host; by URL name.
+# URL names of the pages that people need to sign in to the admin on its own host.
 ADMIN_SIGN_IN = frozenset(
     {
         "account_choose",
@@ -96,9 +96,9 @@ ADMIN_SIGN_IN = frozenset(
         "staff_second_factor",
     }
 )
-# Besides static files and health checks.
+# In addition to static files and health checks.
 EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/security.txt"})
-# The one address of the service itself that a client may register as redirect URI.
+# The only URL of the service itself that a client may register as a redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
 
 MIDDLEWARE = [
@@ -165,10 +165,10 @@ else:
     DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
-        # A transaction takes its write lock at once: one that reads first and writes later can't fail halfway.
+        # A transaction takes its write lock at the start, so that one that reads before it writes can't fail halfway.
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        # FULL: what was acknowledged survives a power cut as well as a kill.
+        # FULL: committed data survives a power cut as well as a killed process.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-20000;",
     }
 postgres.configure(
@@ -194,7 +194,7 @@ CACHES: dict[str, dict[str, Any]] = {
 }
 
 SESSION_ENGINE = "core.http.sessions"  # the database holds hashes of the keys that cookies hold
-# Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
+# Custom names: browsers share cookies between the ports of a host, and an app under test on localhost
 # would overwrite `sessionid`.
 # With the prefix only this host can set them (docs/security.md#cookies).
 cookie_prefix = "__Host-" if is_https else ""
@@ -215,8 +215,8 @@ else:
 MAIL_DIR = DATA_DIR / "mail"
 if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
     EMAIL_BACKEND = "core.mail.backends.BoundedEmailBackend"
-# A mail server is waited for: at each of its answers; altogether until it has answered the sign-in, and once more until
-# it has taken a mail.
+# Seconds to wait for a mail server: for each response; in total until it has accepted the sign-in, and again until
+# it has accepted a mail.
 EMAIL_TIMEOUT = 10
 MAIL_DELIVERY_SECONDS = 20
 
@@ -226,9 +226,9 @@ STATIC_URL = "/static/"
 STATIC_ROOT = None if EMBEDDED else PROJECT_DIR / ".static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 WHITENOISE_USE_FINDERS = EMBEDDED
-WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600  # of names without a hash
+WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600  # for files without a hash in their name
 MEDIA_ROOT = DATA_DIR / "media"
-MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
+MEDIA_URL = "/uploads/"  # never mounted: views serve pictures, because they check who may see them
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": object_store.BACKEND, "OPTIONS": object_store.storage_options(media_storage_url)}
     if media_storage_url
@@ -267,7 +267,7 @@ CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
 AUTH_USER_MODEL = "accounts.Account"
 AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
-    "devportal.operations.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
+    "devportal.operations.permissions.RoleBackend",  # permissions in the admin; signs nobody in
 ]
 PASSWORD_HASHERS = ["core.passwords.BoundedPBKDF2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -275,17 +275,17 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "resume"  # back to the app whose request is pending, else to the profile
+LOGIN_REDIRECT_URL = "resume"  # to the app whose request is pending, otherwise to the account
 LOGOUT_REDIRECT_URL = "signed_out"
 
 # --- The admin and the checks -------------------------------------------------------------------------------
 
-# Called to find out whether a person who may enter the admin lacks the second factor that ADMIN_SECOND_FACTOR asks for,
-# and the page that leads to it.
+# The function that finds out whether a person still needs the two-step verification that ADMIN_SECOND_FACTOR
+# requires for the admin, and the page where they set it up or use it.
 ADMIN_SECOND_FACTOR_MISSING = "accounts.factors.staff.is_second_factor_missing"
 ADMIN_SECOND_FACTOR_PAGE = "staff_second_factor"
 
 SILENCED_SYSTEM_CHECKS = [
-    # Widely used clients build `//.well-known/…` from an issuer that ends in a slash; that path answers too.
+    # Widely used clients build `//.well-known/…` from an issuer that ends in a slash, so this path works as well.
     "urls.W002",
 ]

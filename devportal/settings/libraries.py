@@ -26,25 +26,25 @@ from devportal.settings.environment import (
 
 broker = celery_broker(BROKER_URL or REDIS_URL)
 CELERY_BROKER_URL: str = broker.url or "memory://localhost/"
-# A request that queues a task waits at most this long for a broker that is gone (default: for ever).
+# How long a request that queues a task waits for an unavailable broker (the default is forever).
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0,
-    # After this time a task whose worker was killed comes to another: longer than those that acknowledge late may run.
+    # After this time another worker gets the task of a killed worker. Tasks that acknowledge late must finish before.
     "visibility_timeout": 600.0,
     **broker.transport_options,
 }  # fmt: skip
 CELERY_BROKER_USE_SSL = broker.use_ssl or False
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker survives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING counts in Celery's processes too (devportal/celery.py)
-# Mail has a queue of its own, so that it can have workers of its own; a worker that is not told otherwise reads both.
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # Celery's processes use LOGGING as well (devportal/celery.py)
+# Mail has a separate queue, so that it can have separate workers. By default, a worker reads both queues.
 CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
 CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
-# A task that takes longer is stopped; what it has not done is done at its next time.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker reserves a mail that another one could send
+# A task that takes longer is stopped. Its next run does the rest.
 CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600
-CELERY_BEAT_SCHEDULE = tasks.SCHEDULE  # filled where tasks are declared
+CELERY_BEAT_SCHEDULE = tasks.SCHEDULE  # the modules that declare tasks fill it
 
 # --- People (django-allauth) -----------------------------------------------------------------------------
 
@@ -60,21 +60,21 @@ ACCOUNT_FORMS = {
     "signup": "accounts.forms.SignupForm",
     "reset_password": "accounts.deletion.sign_in.ResetPasswordForm",
 }
-# allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and core/limits/.
+# allauth keys some of its limits by the Host header. Ours are in accounts/guesses.py and core/limits/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
-# How many further codes, as good as any number: what bounds them is MAILS_PER_RECIPIENT_PER_DAY, and a pause.
+# Practically unlimited further codes: MAILS_PER_RECIPIENT_PER_DAY and a pause limit them.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 1000
-# Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
+# Only a new email address could be changed, which would reveal that it is new. "Cancel" starts over.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
-# Wrong codes, of one mail. Each further code is a mail, of which there are a few a day.
+# Wrong attempts per mailed code. Each further code is a mail, and the mails per day are limited.
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_CHANGE_EMAIL = True
-# Each change has one notice, ours (accounts/activity/).
+# Off, because accounts/activity/ sends one notice for each change.
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
 ACCOUNT_PREVENT_ENUMERATION = True
@@ -121,7 +121,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "ID_TOKEN_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
     "OIDC_ENABLED": True,
     "OIDC_ISS_ENDPOINT": ISSUER,
-    # The library asks only whether there is a key here; the keys themselves are rows (oidc/signing_keys/keyring.py).
+    # The library only checks that there is a key here. The keys are in the database (oidc/signing_keys/keyring.py).
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
     "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,
@@ -131,7 +131,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
     "ID_TOKEN_EXPIRE_SECONDS": ID_TOKEN_SECONDS,
     "REFRESH_TOKEN_EXPIRE_SECONDS": REFRESH_TOKEN_SECONDS,
-    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,  # ours is REFRESH_GRACE_SECONDS
+    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,  # REFRESH_GRACE_SECONDS replaces it
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "ROTATE_REFRESH_TOKEN": True,
     "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],

@@ -1,4 +1,4 @@
-"""Where log lines go, and what is kept out of them."""
+"""Logging: where log lines go, and what they must not contain."""
 
 from typing import Any
 
@@ -27,14 +27,14 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
-        # Below INFO these two print codes, tokens and secrets.
+        # Below INFO, these two log codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
-        # Below INFO it prints the whole context of a page whose template names what is not there.
+        # Below INFO, it logs the whole context of a page if its template uses a missing variable.
         "django.template": {"level": "INFO"},
-        # It would print the signatures of calls to the object store.
+        # It would log the signatures of calls to the object store.
         "botocore": {"level": "INFO"},
-        # A line for each task that went well, twice every ten seconds; what fails is an error.
+        # It would log a line for each successful task, twice every ten seconds. Failures are logged as errors.
         "celery.app.trace": {"level": "WARNING"},
     },
 }

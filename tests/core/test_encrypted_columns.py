@@ -125,7 +125,7 @@ def test_the_check_says_whether_the_old_key_is_needed(stored: Account, settings:
         said("--check")
     assert list(encrypted_cells()) == before
     assert "mfa_authenticator.data: 3 with the present key (3 re-encrypted now)" in said()
-    assert "Nothing needs KEY_ENCRYPTION_KEY_FALLBACKS" in said("--check")
+    assert "KEY_ENCRYPTION_KEY_FALLBACKS is no longer needed" in said("--check")
     event = AuditEvent.objects.get(action="encryption_key.rotated")
     assert event.details == {
         "reencrypted": {

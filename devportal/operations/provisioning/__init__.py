@@ -1,4 +1,4 @@
-"""`manage.py provision`: parses a TOML file strictly and applies it (docs/provisioning.md).
+"""`manage.py provision`: parse a TOML file strictly and apply it (docs/provisioning.md).
 
 One module a kind of section: a serializer that declares its table, and a function that applies what was read. To add
 one, write its module and name it here, after those that it needs.
@@ -32,7 +32,7 @@ __all__ = ["InvalidFile", "provision"]
 
 
 class FileTable(Table):
-    """A whole file: its sections, in the order in which they need each other."""
+    """A whole file, with its sections in the order of their dependencies."""
 
     plans = StrictListField(child=PlanTable(), default=list)
     people = StrictListField(child=PersonTable(), default=list)
@@ -61,7 +61,7 @@ def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
     except serializers.ValidationError as error:
         raise InvalidFile(first_error(error, "the file")) from error
     except StoreUnavailable as error:
-        raise InvalidFile("a picture can't be stored: the store of uploaded files does not answer") from error
+        raise InvalidFile("a picture can't be stored: the store of uploaded files does not respond") from error
     return {
         "issuer": settings.ISSUER,
         "base_url": settings.BASE_URL,

@@ -19,7 +19,7 @@ OPTIONAL = [name for name in scopes.SCOPES if name != scopes.OPENID]
 
 
 class AddressesField(StrictListField):
-    """Addresses that a client may register; read as they are stored, one after the other."""
+    """URLs that a client may register, deserialized to the form in which they are stored."""
 
     default_error_messages = {"empty": "must name at least one address"}
 
@@ -43,12 +43,12 @@ class ClientTable(Table):
 
 
 def clients_named(project: Project, name: str) -> QuerySet[Client]:
-    """Return the clients of a project that have this name: in the console several may share one."""
+    """Return the clients of a project with this name. The console lets several clients share a name."""
     return Client.objects.filter(project=project, name=name)
 
 
 def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -> str:
-    """Return the first optional scope of a table that its client may not ask for, "" if there is none."""
+    """Return the first optional scope of a table that its client may not request, "" if there is none."""
     known = clients_named(project, values["name"]).first() if project is not None else None
     approved = values.get("approved_scopes", known.approved_scopes.split() if known else [])
     optional = values.get("optional_scopes", [])
@@ -56,7 +56,7 @@ def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -
 
 
 def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:
-    """Create or update one client; a key left out changes nothing."""
+    """Create or update one client. A missing key changes nothing."""
     client = clients_named(project, values["name"]).first()
     if client is None:
         client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
@@ -72,7 +72,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     if verified != client.is_verified:
         client.verified_at = client.last_reviewed_at = clock.now() if verified else None
     if client.verified_at and ("verified" in values or "redirect_uris" in values):
-        # The declaration is the snapshot: the hosts of its redirect URLs, and the proven domains that it is on.
+        # The declaration approves the hosts of its redirect URLs, and the proven domains that cover them.
         pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)
         sign_outs = client.post_logout_redirect_uris.split()
         set_approved_hosts(client, client.redirect_uris.split(), [*pages, *sign_outs])
@@ -90,7 +90,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
 
 
 def _secret(client: Client, rotate: bool) -> str | None:
-    """Return a web client's secret if it was made just now: its first one, or one that replaces all others."""
+    """Return a web client's secret if it was just created: the first one, or one that replaces all others."""
     if not client.has_secret:
         return None
     live = client.secrets.live()

@@ -1,4 +1,4 @@
-"""The demo of `make run`: provisioned, and described on the terminal."""
+"""The demo of `make run`: provision it, and describe it on the terminal."""
 
 import json
 import os
@@ -17,7 +17,7 @@ CREDENTIALS_FILE = "demo.json"
 
 
 def prepare_demo(file: Path) -> str:
-    """Provision `file`, once with a week of life, and return what a person needs to try the service out."""
+    """Provision `file`, generate a week of activity once, and return instructions for trying out the service."""
     result = provision(file)
     _keep_credentials(result)
     make_week(result)
@@ -47,7 +47,7 @@ def _what_admin_takes() -> str:
 
 
 def _keep_credentials(result: dict[str, Any]) -> None:
-    """Keep the demo's secrets (mode 600) for the sample app; the service itself stores hashes only."""
+    """Store the demo's secrets for the sample app, with file mode 600: the service itself stores only hashes."""
     path = settings.DATA_DIR / CREDENTIALS_FILE
     kept = json.loads(path.read_text()) if path.exists() else {}
     secrets = {client["client_id"]: client for project in kept.get("projects", []) for client in project["clients"]}

@@ -29,7 +29,7 @@ _UNKNOWN = "nobody has the address {email}"
 
 
 class AccountField(StrictCharField):
-    """The address of a person who exists; read as the person."""
+    """The email address of an existing person, deserialized to the person."""
 
     default_error_messages = {"unknown": _UNKNOWN}
 
@@ -45,7 +45,7 @@ class AccountField(StrictCharField):
 
 
 class AccountsField(StrictListField):
-    """Addresses of people who exist; read as the people, in one query."""
+    """The email addresses of existing people, deserialized to the people with one query."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(child=StrictCharField(max_length=LONGEST_ADDRESS), unique=True, **kwargs)
@@ -61,7 +61,7 @@ class AccountsField(StrictListField):
 
 
 class PlanField(StrictCharField):
-    """The id of a plan that exists; read as the plan."""
+    """The id of an existing plan, deserialized to the plan."""
 
     default_error_messages = {"unknown": "there is no plan {plan_id}"}
 
@@ -83,7 +83,7 @@ class SubscriptionTable(Table):
 
 
 def apply_subscription(values: dict[str, Any] | None, holder: Holder) -> None:
-    """Put the subscription of `holder` in place; without one, leave it as it is."""
+    """Set the subscription of `holder`. Without a table, leave it unchanged."""
     if values is not None:
         details = {name: value for name, value in values.items() if name != "state"}
         lifecycle.declare_subscription(holder, values["state"], Actor("provision"), **details)
@@ -118,9 +118,9 @@ class PersonTable(Table):
 
 
 def apply_person(values: dict[str, Any]) -> dict[str, Any]:
-    """Create or update one person. A password counts at creation only; a key left out changes nothing."""
+    """Create or update one person. The password is used only at creation. A missing key changes nothing."""
     email, password = values["email"], values["password"]
-    # Locked: all columns are written, and somebody may close their account at this moment.
+    # Locked, because all columns are written and the account may be closed at the same time.
     account = Account.objects.select_for_update(no_key=True).filter(email=email).first()
     if account is None:
         account = Account.objects.create_user(email, password)
@@ -148,7 +148,7 @@ class FamilyTable(Table):
 
 
 def apply_family(values: dict[str, Any]) -> None:
-    """Create or update one family. Its members are those that are named, and its owner."""
+    """Create or update one family. Its members become the named people and its owner."""
     family = members.get_or_create_family(values["owner"])
     if "members" in values:
         members.set_members(family, values["members"])
@@ -162,7 +162,7 @@ class OrganizationTable(Table):
 
 
 def apply_organization(values: dict[str, Any]) -> None:
-    """Create or update one organization. Its members are those that are named."""
+    """Create or update one organization. Its members become the named people."""
     organization, _ = Organization.objects.get_or_create(name=values["name"])
     if "members" in values:
         members.set_members(organization, values["members"])

@@ -19,7 +19,7 @@ from core.http.strict_fields import (
 from devportal.operations.provisioning.toml_tables import NameField, Table
 
 MAX_RANK = 2**31 - 1
-MAX_LIMIT = 2**53  # beyond it a whole number would lose digits on its way
+MAX_LIMIT = 2**53  # larger integers lose digits in JSON parsers that use floating-point numbers
 
 
 class EntitlementTable(Table):
@@ -47,7 +47,7 @@ class PlanTable(Table):
 
 
 def apply_plan(values: dict[str, Any]) -> None:
-    """Create or update one plan; a key left out changes nothing. What a plan is said to grant replaces what it did."""
+    """Create or update one plan. A missing key changes nothing. Declared features replace the plan's former ones."""
     columns = {name: value for name, value in values.items() if name not in ("id", "entitlements")}
     plan, _ = Plan.objects.update_or_create(plan_id=values["id"], defaults=columns)
     if "entitlements" in values:

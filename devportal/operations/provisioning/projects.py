@@ -1,4 +1,4 @@
-"""`[[projects]]` with their members, domains and API keys. A project is known by its owner and name."""
+"""`[[projects]]` with members, domains and API keys. A project is identified by its owner and name."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ from oidc.projects.roles import lock_project
 
 
 class DomainField(StrictCharField):
-    """A domain, read as the spelling that is kept."""
+    """A domain, deserialized to the form in which it is stored."""
 
     def to_internal_value(self, data: Any) -> str:
         typed = super().to_internal_value(data)
@@ -46,7 +46,7 @@ class DomainField(StrictCharField):
 
 
 def apply_domains(project: Project, names: Sequence[str]) -> None:
-    """Declare these domains as the project's; others that it has stay. In the transaction of the whole file."""
+    """Declare these domains for the project, in the caller's transaction. Its other domains stay."""
     lock_project(project.pk, deleted=project.is_deleted)
     for name in names:
         declare_domain(project, name)
@@ -65,7 +65,7 @@ def live_keys(project: Project, name: str) -> QuerySet[ApiKey]:
 
 
 def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dict[str, Any]:
-    """Create or update one key. The raw key appears only if it was made just now: new, or rotated."""
+    """Create or update one key. The result contains the raw key only if it is new or was rotated."""
     name, owner = values["name"], values["owner"]
     existing = live_keys(project, name).first()
     permissions: list[str] = values.get("permissions", existing.permissions.split() if existing else [])
@@ -99,12 +99,12 @@ class ProjectTable(Table):
     api_keys = StrictListField(child=KeyTable(), default=list)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Check what depends on several keys, and on the project as it is."""
+        """Check rules that depend on several keys, or on the existing project."""
         owner, project = attrs["owner"], _find(attrs)
         people = {owner, *(member["email"] for member in attrs["members"])}
         for position, member in enumerate(attrs["members"]):
             if member["email"] == owner and member["role"] != OWNER:
-                raise _error("members", position, "role", "the owner stays owner")
+                raise _error("members", position, "role", "the owner can't have another role")
         for position, client in enumerate(attrs["clients"]):
             if project is not None and clients_named(project, client["name"]).count() > 1:
                 message = "several clients of the project have this name; rename all but one first"
@@ -113,7 +113,7 @@ class ProjectTable(Table):
                 raise _error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")
         for position, key in enumerate(attrs["api_keys"]):
             if key["owner"] not in people and not _is_member(project, key["owner"]):
-                raise _error("api_keys", position, "owner", f"{key['owner'].email} is no member of the project")
+                raise _error("api_keys", position, "owner", f"{key['owner'].email} is not a member of the project")
             if project is not None and live_keys(project, key["name"]).count() > 1:
                 message = "several keys of the project have this name; revoke all but one first"
                 raise _error("api_keys", position, "name", message)
@@ -126,7 +126,7 @@ def _error(section: str, position: int, key: str, message: str) -> serializers.V
 
 
 def _find(values: dict[str, Any]) -> Project | None:
-    """Return the project that a table is about, None if it is still to be created."""
+    """Return the project of a table, None if it does not exist yet."""
     return Project.objects.filter(name=values["name"], members__account=values["owner"], members__role=OWNER).first()
 
 
@@ -135,7 +135,7 @@ def _is_member(project: Project | None, account: Account) -> bool:
 
 
 def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, Any]:
-    """Create or update one project and what it declares; a key left out changes nothing."""
+    """Create or update one project with everything in its table. A missing key changes nothing."""
     project = _find(values)
     if project is None:
         project = Project.objects.create(name=values["name"])

@@ -1,4 +1,4 @@
-"""Reading TOML files: tables as serializers, and what several kinds of tables hold."""
+"""Read TOML files: tables as serializers, and fields that several tables share."""
 
 import tomllib
 from pathlib import Path
@@ -8,11 +8,11 @@ from core.http.strict_fields import StrictCharField, StrictSerializer
 
 
 class InvalidFile(Exception):
-    """The file can't be applied; the argument names the key and says why."""
+    """The file can't be applied. The argument names the key and the reason."""
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return what `file` holds. Raises InvalidFile for what is no TOML, or can't be read."""
+    """Return the content of a TOML file. Raises InvalidFile if it is not TOML or can't be read."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -20,13 +20,13 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 class Table(StrictSerializer):
-    """A TOML table, its keys declared as fields. A key that may be left out is then absent from what is read."""
+    """A TOML table, whose keys are declared as fields. A missing optional key is absent from the result."""
 
     default_error_messages = {"null": "must be a table", "invalid": "must be a table"}
 
 
 class NameField(StrictCharField):
-    """A name that people read: up to 100 characters, and not of spaces alone."""
+    """A display name: up to 100 characters, and not only spaces."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=100, **kwargs)

@@ -69,7 +69,7 @@ def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatc
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
     begun = time.monotonic()
-    with pytest.raises(CommandError, match=r"Given up after 2 s: oidc_project is held by process \d+.*idle in trans"):
+    with pytest.raises(CommandError, match=r"Gave up after 2 s: oidc_project is held by process \d+.*idle in trans"):
         run(lock_timeout=0.6, give_up_after=2)
     assert len(tried) > 1
     assert time.monotonic() - begun < 15

@@ -1,4 +1,4 @@
-"""`manage.py discard_unreadable`: go on after KEY_ENCRYPTION_KEY is lost."""
+"""`manage.py discard_unreadable`: discard unreadable data after KEY_ENCRYPTION_KEY was lost."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ WARNING = """\
 {keys} signing key(s) can't be read: they retire, and a new key signs at once.
 {people} people have a second factor that can't be read: it is removed. Who has no passkey beside it loses the
 password and all sessions as well, and signs in by a code that is mailed. Each of them gets a mail.
-If KEY_ENCRYPTION_KEY is only set wrong, stop here and set it right: then nothing is lost."""
+If KEY_ENCRYPTION_KEY is only set to a wrong value, stop here and correct it. Then nothing is lost."""
 
 
 class Command(ConfirmedCommand):
-    """The drill for a lost key (docs/secrets.md#the-encryption-key-is-lost). It may be repeated."""
+    """The command for a lost key (docs/secrets.md#the-encryption-key-is-lost). It is safe to repeat."""
 
     help = "Remove what KEY_ENCRYPTION_KEY and its fallbacks can't read, and make a new signing key."
 
@@ -26,7 +26,7 @@ class Command(ConfirmedCommand):
         unreadable = [row.kid for row in keys if not encryption.is_readable(row.private_encrypted)]
         people = second_factors.people_with_unreadable_factors()
         if not unreadable and not people:
-            self.stdout.write("Everything can be read.")
+            self.stdout.write("Everything is readable.")
             return
         if not self.is_confirmed(options, WARNING.format(keys=len(unreadable), people=len(people))):
             return

@@ -1,4 +1,4 @@
-"""`manage.py end_authorizations`: everything that was issued within a time is void."""
+"""`manage.py end_authorizations`: end everything that was issued within a period."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,23 +15,25 @@ from oidc.tokens.expiry import end_families, live_families
 
 
 class Command(ConfirmedCommand):
-    """The drill after a restore or a leak (docs/secrets.md#everything-issued-is-void)."""
+    """The command for use after a restore or a leak (docs/secrets.md#everything-issued-is-void)."""
 
     help = "End all authorizations of a time: codes, access tokens and refresh tokens of every app."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--since", metavar="MOMENT", help="what was issued then or later: 2026-01-31T14:30:00Z")
-        parser.add_argument("--before", metavar="MOMENT", help="what was issued earlier")
-        parser.add_argument("--all", action="store_true", help="whenever it was issued")
-        parser.add_argument("--api-keys", action="store_true", help="revoke the API keys created in that time, too")
-        parser.add_argument("--sessions", action="store_true", help="sign everybody out, whenever they signed in")
-        parser.add_argument("--why", default="", help="a note that developers read (40 characters)")
+        parser.add_argument(
+            "--since", metavar="MOMENT", help="end what was issued from this time on, as in 2026-01-31T14:30:00Z"
+        )
+        parser.add_argument("--before", metavar="MOMENT", help="end what was issued before this time")
+        parser.add_argument("--all", action="store_true", help="end everything, whenever it was issued")
+        parser.add_argument("--api-keys", action="store_true", help="also revoke the API keys created in that period")
+        parser.add_argument("--sessions", action="store_true", help="also sign everyone out, whenever they signed in")
+        parser.add_argument("--why", default="", help="a note for the apps' developers (up to 40 characters)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         since, before = parse_moment(options["since"]), parse_moment(options["before"])
         if options["all"] == bool(since or before):
-            raise CommandError("Say --since, --before or both; or else --all.")
+            raise CommandError("Use --since, --before or both, or use --all.")
         families = live_families(since, before)
         keys = live_keys_created(since, before) if options["api_keys"] else ApiKey.objects.none()
         warning = f"{families.count()} authorizations end, and {keys.count()} API keys."

@@ -18,7 +18,7 @@ from oidc.models import SigningKey
 from oidc.reasons import Reason
 from oidc.signing_keys.keyring import clear_keyring
 
-# What a new database makes itself, what ends within a day, and logs and counts that are deleted after some weeks.
+# Not loaded: rows that a new database creates, data that expires within a day, and logs and counts kept for weeks.
 LEFT_OUT = frozenset(
     (
         "admin.logentry", "auth.permission", "contenttypes.contenttype", "sessions.session", "usersessions.usersession",
@@ -29,7 +29,7 @@ LEFT_OUT = frozenset(
 
 
 def _without_permissions(fields: dict[str, Any]) -> None:
-    """Remove permissions by key: a role has its permissions in devportal/operations/permissions.py."""
+    """Remove stored permissions: devportal/operations/permissions.py defines those of each role."""
     fields["permissions"] = []
 
 
@@ -38,7 +38,7 @@ def _without_own_permissions(fields: dict[str, Any]) -> None:
 
 
 def _with_a_past_project(fields: dict[str, Any]) -> None:
-    """Use negative keys for deleted projects: new projects may be given the keys that these had."""
+    """Use negative keys for deleted projects, because new projects may get the keys that these had."""
     fields["project_key"] = -fields["project_key"]
 
 
@@ -49,7 +49,7 @@ def _with_first_approval(fields: dict[str, Any]) -> None:
 
 
 def _with_first_approval_in(name: str) -> Callable[[dict[str, Any]], None]:
-    """Return what renames the same step in a column of the timeline or the trail."""
+    """Return a function that renames the same step in a column of the timeline or the audit trail."""
 
     def change(fields: dict[str, Any]) -> None:
         fields[name] = fields[name].replace("first_key", "first_approval")
@@ -58,14 +58,14 @@ def _with_first_approval_in(name: str) -> Callable[[dict[str, Any]], None]:
 
 
 def _with_methods(fields: dict[str, Any]) -> None:
-    """Replace the words of how somebody signed in by codes."""
+    """Replace the texts for how a person signed in with codes."""
     if (how := fields["details"].pop("how", None)) is not None:
         methods = [code for code, words in METHODS.items() if words in how]
         fields["details"]["methods"] = methods or ["sign_up"]
 
 
 def _without_result(name: str) -> Callable[[dict[str, Any]], None]:
-    """Return what removes the result of a check, which the service makes again."""
+    """Return a function that removes the result of a check, which the service repeats."""
 
     def change(fields: dict[str, Any]) -> None:
         del fields[name]
@@ -73,7 +73,7 @@ def _without_result(name: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-# What was stored as the reason why a token family ended.
+# The texts that were stored as the reason why a token family ended.
 _REVOCATIONS = {
     "access removed": Reason.ENDED_ACCESS_REMOVED,
     "account ended": Reason.ENDED_ACCOUNT_CLOSED,
@@ -89,7 +89,7 @@ _REVOCATIONS = {
 
 
 def _with_revocation_reason(fields: dict[str, Any]) -> None:
-    """Replace the text by its code. An operator could write any other text, which becomes the note."""
+    """Replace the text with its code. Any other text was written by an operator and becomes the note."""
     why = fields.pop("revoked_why")
     if fields["revoked_at"] is not None:
         fields["revocation_reason"] = _REVOCATIONS.get(why, Reason.ENDED_BY_OPERATOR)
@@ -126,12 +126,12 @@ CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 class Command(BaseCommand):
-    """One step of a move that is made once (docs/upgrades.md#from-a-development-state)."""
+    """One step of a one-time migration (docs/upgrades.md#from-a-development-state)."""
 
     help = "Load what dumpdata of the last development state wrote (--format jsonl) into a new, migrated database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="the dump, a JSON object on each line")
+        parser.add_argument("file", type=Path, help="the dump, with a JSON object on each line")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if Account.objects.exists():
@@ -141,15 +141,15 @@ class Command(BaseCommand):
             with changed.open("w", encoding="utf-8") as file:
                 count = sum(file.write(f"{row}\n") > 0 for row in _changed(dump))
             with transaction.atomic():
-                SigningKey.objects.all().delete()  # the one that manage.py migrate made
+                SigningKey.objects.all().delete()  # the key that manage.py migrate created
                 call_command("loaddata", str(changed), verbosity=0)
                 _check_encryption()
         clear_keyring()
-        self.stdout.write(f"{count} rows are loaded.")
+        self.stdout.write(f"Loaded {count} rows.")
 
 
 def _changed(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the rows that are carried over, as this version has them."""
+    """Yield the rows to load, converted for this version."""
     for line in lines:
         row = json.loads(line)
         row["model"] = MOVED.get(row["model"], row["model"])

@@ -1,4 +1,4 @@
-"""`manage.py migrate` beside processes that serve (docs/upgrades.md#migrate)."""
+"""`manage.py migrate`, which can run while the service is running (docs/upgrades.md#migrate)."""
 
 import time
 from collections.abc import Iterator
@@ -15,24 +15,24 @@ from core.database.schema_changes import LockWatch, gave_way, pauses
 LOCK_SECONDS = 2.0
 GIVE_UP_SECONDS = 300.0
 WAIT_SECONDS = 1800.0
-ADVISORY_LOCK = 7_305_491  # any number, the same in all versions
-# What a session of ours may not end by: migrations are meant to take their time.
+ADVISORY_LOCK = 7_305_491  # an arbitrary number, the same in all versions
+# Session time-outs that are switched off, because migrations may take long.
 _TIMEOUTS = ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout", "transaction_timeout")
 
 
 class Command(DjangoCommand):
-    """Django's, on PostgreSQL one at a time, and giving way to those who use a table that it wants to change."""
+    """Django's command, extended for PostgreSQL: only one runs at a time, and it never blocks requests for long."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         locks = parser.add_argument_group("PostgreSQL")
         locks.add_argument(
             "--lock-timeout", type=float, default=LOCK_SECONDS, metavar="SECONDS",
-            help="how long a statement waits for a lock, and others behind it (default: %(default)s)",
+            help="how long a statement, and those queued behind it, wait for a lock (default: %(default)s)",
         )  # fmt: skip
         locks.add_argument(
             "--give-up-after", type=float, default=GIVE_UP_SECONDS, metavar="SECONDS",
-            help="how long a migration that does not get its lock is tried again (default: %(default)s)",
+            help="how long to retry a migration that does not get its lock (default: %(default)s)",
         )  # fmt: skip
         locks.add_argument(
             "--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS",
@@ -51,7 +51,7 @@ class Command(DjangoCommand):
                     pass
 
     def _try(self, watch: LockWatch, left: Iterator[float], *args: Any, **options: Any) -> bool:
-        """Run Django's command; False when a migration gave way. What was applied before is not applied again."""
+        """Run Django's command; return False if a migration did not get its lock. Applied migrations are kept."""
         try:
             super().handle(*args, **options)
         except DatabaseError as error:
@@ -61,7 +61,7 @@ class Command(DjangoCommand):
             pause = next(left, None)
             if pause is None:
                 after = f"{options['give_up_after']:.0f} s"
-                raise CommandError(f"Given up after {after}: {blocker}. Nothing is half done; run it again.") from error
+                raise CommandError(f"Gave up after {after}: {blocker}. Nothing is half done. Run it again.") from error
             self.stderr.write(f"\n{blocker}. Trying again in {pause:.1f} s.")
             time.sleep(pause)
             return False
@@ -69,7 +69,7 @@ class Command(DjangoCommand):
 
     @contextmanager
     def _alone(self, connection: BaseDatabaseWrapper, longest: float) -> Iterator[None]:
-        """Hold the lock that one `migrate` holds at a time, on a connection of its own.
+        """Hold the lock that only one `migrate` can hold at a time, on a separate connection.
 
         The lock belongs to a transaction, so that it holds through a pooler in transaction mode, too. While it is held
         that transaction runs no statement: an index that is built concurrently would wait for its end.
@@ -90,7 +90,7 @@ class Command(DjangoCommand):
 
 
 def _take(guard: BaseDatabaseWrapper) -> str:
-    """Begin a transaction that holds the lock, and return ""; or say who holds it, in no transaction any more."""
+    """Begin a transaction that holds the lock and return "", or end it and return who holds the lock."""
     guard.set_autocommit(False)
     with guard.cursor() as cursor:
         for name in _known(cursor, _TIMEOUTS):
@@ -105,7 +105,7 @@ def _take(guard: BaseDatabaseWrapper) -> str:
 
 @contextmanager
 def _own_timeouts(connection: BaseDatabaseWrapper, lock_seconds: float) -> Iterator[None]:
-    """Have the session's statements wait briefly for locks, and otherwise take as long as they take."""
+    """Limit how long the session's statements wait for locks, and remove their other time limits."""
     with connection.cursor() as cursor:
         names = _known(cursor, _TIMEOUTS)
         for name in names:

@@ -1,4 +1,4 @@
-"""`manage.py provision FILE`: what a TOML file declares, created or updated."""
+"""`manage.py provision FILE`: create or update what a TOML file declares."""
 
 import json
 from argparse import ArgumentParser
@@ -11,7 +11,7 @@ from devportal.operations.provisioning import InvalidFile, provision
 
 
 class Command(BaseCommand):
-    """Idempotent, in one transaction; a bad file changes nothing. docs/provisioning.md lists the sections."""
+    """Apply a file in one transaction. It is idempotent, and an invalid file changes nothing (docs/provisioning.md)."""
 
     help = "Create or update people, projects and clients from a TOML file."
 

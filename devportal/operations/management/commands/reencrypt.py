@@ -1,4 +1,4 @@
-"""`manage.py reencrypt`: encrypt everything with the present KEY_ENCRYPTION_KEY."""
+"""`manage.py reencrypt`: encrypt everything with the current KEY_ENCRYPTION_KEY."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -10,13 +10,13 @@ from core.database import encryption
 
 
 class Command(BaseCommand):
-    """One step of a rotation (docs/secrets.md#rotating-key_encryption_key). It may run twice, and beside traffic."""
+    """One step of a key rotation (docs/secrets.md#rotating-key_encryption_key). It is safe to repeat and under load."""
 
     help = "Encrypt everything that KEY_ENCRYPTION_KEY_FALLBACKS encrypted with KEY_ENCRYPTION_KEY."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--check", action="store_true", help="change nothing; exit code 1 as long as a fallback is needed"
+            "--check", action="store_true", help="change nothing, and exit with code 1 as long as a fallback is needed"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         if renewed := {name: count.renewed for name, count in counts.items() if count.renewed}:
             report(Event("encryption_key.rotated", details={"reencrypted": renewed}))
         if any(count.unreadable for count in counts.values()):
-            self.stdout.write("No key opens what can't be read: docs/secrets.md, The encryption key is lost.")
+            self.stdout.write("No key can decrypt these values. See docs/secrets.md, The encryption key is lost.")
         if any(count.needing_fallback for count in counts.values()):
-            raise CommandError("KEY_ENCRYPTION_KEY_FALLBACKS is still needed. Run reencrypt.")
-        self.stdout.write("Nothing needs KEY_ENCRYPTION_KEY_FALLBACKS.")
+            raise CommandError("KEY_ENCRYPTION_KEY_FALLBACKS is still needed. Run manage.py reencrypt.")
+        self.stdout.write("KEY_ENCRYPTION_KEY_FALLBACKS is no longer needed.")

@@ -1,4 +1,4 @@
-"""`manage.py serve`: the service in one command."""
+"""`manage.py serve`: run the service with one command."""
 
 import logging
 import sys
@@ -22,14 +22,14 @@ from devportal.operations.provisioning.demo import prepare_demo
 
 
 class Command(BaseCommand):
-    """Serves over granian's WSGI, which suits this synchronous code best (docs/operations.md)."""
+    """Serve over granian's WSGI interface, because the code is synchronous (docs/operations.md)."""
 
     help = "Serve the sign-in service, the developer API and the console."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--demo", metavar="FILE", type=Path, help="migrate, provision FILE, say who can sign in")
-        parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: loopback only)")
-        parser.add_argument("--workers", type=int, default=None, help="worker processes (embedded: always 1)")
+        parser.add_argument("--demo", metavar="FILE", type=Path, help="migrate, provision FILE, print who can sign in")
+        parser.add_argument("--address", default="127.0.0.1", help="IP address to listen on (default: loopback only)")
+        parser.add_argument("--workers", type=int, default=None, help="number of worker processes (embedded: always 1)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         from granian import Granian
@@ -52,10 +52,10 @@ class Command(BaseCommand):
             port=settings.PORT,
             interface=Interfaces.WSGI,
             workers=1 if settings.EMBEDDED else options["workers"] or 2,
-            # A connection of HTTP/2 may carry hundreds of requests whose bodies are waited for; no proxy needs it here.
+            # An HTTP/2 connection can carry hundreds of requests with slow bodies, and no proxy needs HTTP/2 here.
             http=HTTPModes.http1,
             blocking_threads=THREADS,
-            # Beyond it no connection is accepted until another ends.
+            # Above this number, no connection is accepted until another one ends.
             backpressure=raise_open_files(),
             respawn_failed_workers=True,
             workers_kill_timeout=10,
@@ -68,11 +68,11 @@ class Command(BaseCommand):
 
 
 def _logging() -> dict[str, Any]:
-    """Return the settings' logging, for the server's own lines as well."""
+    """Return the logging settings, extended to the server's own lines."""
     own = {"_granian": {"handlers": ["stderr"], "level": "INFO", "propagate": False}}
     return settings.LOGGING | {"loggers": settings.LOGGING["loggers"] | own}
 
 
 def _says_nothing_of_threads(record: logging.LogRecord) -> bool:
-    # Granian warns of many threads. Few of ours work at once: the others wait for callers, or are not there.
+    # Granian warns about many threads, but most of ours only wait for request bodies or are never started.
     return "Python threads" not in record.getMessage()

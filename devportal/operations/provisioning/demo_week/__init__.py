@@ -1,4 +1,4 @@
-"""A week of life for the demo of `make run`: people, sign-ins and calls, made up once in a fresh data folder.
+"""A week of activity for the demo of `make run`: people, sign-ins and calls, generated once in a new data folder.
 
 Nothing in it can be used: its people have no password, its expired secret and its key are known to nobody. The same
 clock makes the same week; only what must not be guessed (ids of people, secrets) is random, as everywhere.
@@ -22,13 +22,13 @@ from devportal.operations.provisioning.demo_week.calls import Week
 from oidc.clients.secrets import SECRET_LENGTH
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 
-# The entry of the audit trail that says that the week was made, so that it is made once.
+# The audit event that marks the week as generated, so that it is generated only once.
 MADE = "demo.week_made"
 KEY_NAME = "Nightly export"
 
 
 def make_week(result: dict[str, Any]) -> bool:
-    """Fill the first project of a provisioned demo with a week, and return whether this call did.
+    """Generate a week of activity in the first project of a provisioned demo; return whether this call did so.
 
     Not where it was made before, or an app or key was used already; and only in the embedded environment.
     """
@@ -61,7 +61,7 @@ def _make(week: Week, project: Project, clients: list[Client]) -> None:
 
 
 def _rotate(client: Client, moment: datetime) -> None:
-    """Give a client a secret that ended when the incident began: the app still used it."""
+    """Give a client a secret that ended when the incident began, and that the app still used."""
     raw = random_text(SECRET_LENGTH)
     row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], ended_at=moment)
     made, used = moment - timedelta(days=40), moment - timedelta(minutes=3)

@@ -1,4 +1,4 @@
-"""The calls and the refused requests of the demo's week, and when they happen."""
+"""The calls and rejected requests of the demo's week, and their times."""
 
 import hashlib
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from oidc.reasons import Facts, Reason
 from oidc.sign_in_steps import UNAVAILABLE, Step
 
 _HOUR = timedelta(hours=1)
-# How busy each hour of a day (UTC) and each day of a week, from Monday, is beside the others.
+# The relative activity of each hour of a day (UTC), and of each day of a week from Monday on.
 _BY_HOUR = (1, 1, 1, 1, 1, 2, 4, 7, 10, 12, 11, 10, 9, 11, 12, 11, 10, 9, 8, 8, 7, 5, 3, 2)
 _BY_WEEKDAY = (10, 11, 11, 10, 9, 5, 4)
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789"
 
 
 def share(*parts: object) -> float:
-    """Return a number from 0 to below 1 that looks like chance, and is the same for the same parts."""
+    """Return a pseudorandom number from 0 to below 1, which is always the same for the same parts."""
     return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=6).digest(), "big") / 2**48
 
 
 def text(length: int, *parts: object) -> str:
-    """Return letters and digits that look like chance, and are the same for the same parts."""
+    """Return pseudorandom letters and digits, which are always the same for the same parts."""
     raw = hashlib.blake2b(repr(parts).encode(), digest_size=length).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in raw)
 
@@ -54,7 +54,7 @@ class Week:
         return begin <= moment < end
 
     def moments(self, what: str, number: int) -> Iterator[datetime]:
-        """Yield about `number` times of the week, in their order, each within the rhythm."""
+        """Yield about `number` times of the week in order, distributed by activity."""
         hours = [self.since + place * _HOUR for place in range(7 * 24 + 1)]
         weights = [_BY_HOUR[hour.hour] * _BY_WEEKDAY[hour.weekday()] for hour in hours]
         scale = number / sum(weights)
@@ -89,7 +89,7 @@ NOT_SIGNED_IN = Refusal(Step.REFUSED, Reason.NOT_SIGNED_IN)
 
 
 def requests_refused(client: Client) -> list[Refusal]:
-    """Return the authorization requests of a client that were refused before they started."""
+    """Return the authorization requests of a client that were rejected before they started."""
     (registered, *_) = client.registered_redirect_uris
     scheme, _, rest = registered.partition("://")
     sent = (f"{registered}/", f"{scheme}://{rest.partition('/')[0]}/auth/callback", f"https://staging.{rest}")
@@ -105,7 +105,7 @@ def requests_refused(client: Client) -> list[Refusal]:
 
 
 def exchanges_refused(client: Client) -> list[Refusal]:
-    """Return the ways in which a code of a client was not exchanged."""
+    """Return the ways in which exchanging a client's code failed."""
     uri = f"{client.registered_redirect_uris[0]}?from=app"
     found = [
         Refusal(Step.NOT_EXCHANGED, Reason.VERIFIER_WRONG),
@@ -124,7 +124,7 @@ _ROWS = 500
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: a client in the name of somebody, or a key."""
+    """The caller: a client on behalf of a person, or a key."""
 
     client: str = ""
     key: str = ""
@@ -132,7 +132,7 @@ class Caller:
 
 
 def make_calls(week: Week, project: Project, clients: list[Client], subs: list[str], key: ApiKey) -> None:
-    """Write the week's calls, of the apps with tokens and of one key."""
+    """Write the week's calls by apps with tokens and by one key."""
     rows = sorted([*_of_apps(week, project, clients, subs), *_of_key(week, project, key)], key=lambda row: row.at)
     usage_counts.add_counts([_count(row) for row in rows])
     oldest = week.until - timedelta(days=settings.REQUEST_LOG_DAYS)
@@ -156,7 +156,7 @@ def _of_apps(week: Week, project: Project, clients: list[Client], subs: list[str
 
 
 def _of_key(week: Week, project: Project, key: ApiKey) -> Iterator[RequestLog]:
-    """Yield an export of two minutes each night; on the evening of the incident it runs again and again."""
+    """Yield the calls of a nightly export of two minutes. On the evening of the incident it runs repeatedly."""
     caller = Caller(key=key.public_id, sub=key.subject.sub)
     nights = [week.since.replace(hour=2) + timedelta(days=day) for day in range(8)]
     for night in nights:

@@ -1,4 +1,4 @@
-"""The people of the demo's week: they have used its apps, and nobody can sign in as one of them."""
+"""The people of the demo's week, who have used its apps. Nobody can sign in as one of them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -33,19 +33,19 @@ class Use:
 
 @dataclass
 class Crowd:
-    """The people by number, and what they use: (person, client) -> Use."""
+    """The people by number, and their use of apps by person and client."""
 
     accounts: list[Account]
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
 
 
 def address(name: str) -> str:
-    """Return the address of one of the people: of a domain that nobody can have (RFC 2606)."""
+    """Return the email address of one of the people, on a reserved domain (RFC 2606)."""
     return f"{name.lower().replace(' ', '.')}@example.com"
 
 
 def make_people(week: Week, clients: list[Client]) -> Crowd:
-    """Create the people, with passwords that nothing matches, and what the first of them used before the week."""
+    """Create the people with unusable passwords, and the earlier use of apps by some of them."""
     unusable = make_password(None)
     accounts = Account.objects.bulk_create(
         Account(
@@ -65,14 +65,14 @@ def make_people(week: Week, clients: list[Client]) -> Crowd:
         for client in clients:
             if share("uses", person, client.name) < 0.7:
                 first = week.since - timedelta(days=2 + 30 * share("first", person, client.name))
-                # On an earlier day (UTC), so that the week's first day knows who returns on it.
+                # On an earlier day (UTC), so that people can count as returning on the week's first day.
                 latest = week.since - timedelta(hours=25 + 20 * share("latest", person, client.name))
                 crowd.uses[person, client.pk] = Use(first, latest)
     return crowd
 
 
 def make_connections(project: Project, crowd: Crowd) -> dict[tuple[int, int], Connection]:
-    """Create subjects and connections as the week has left them; return the connections by person and client."""
+    """Create subjects and connections in their state after the week; return the connections by person and client."""
     numbers = sorted({person for person, _ in crowd.uses})
     subjects = PairwiseSubject.objects.bulk_create(
         PairwiseSubject(

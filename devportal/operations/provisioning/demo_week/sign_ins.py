@@ -1,4 +1,4 @@
-"""The sign-ins of the demo's week: each is walked through once, and written to the log, the counts and the people."""
+"""The sign-ins of the demo's week: simulate each one, and write the log, the counts and the people."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from oidc.reasons import Reason
 from oidc.sign_in_steps import ENTRIES, Step
 
 A_WEEK = {"web": 230, "spa": 190, "native": 70}  # requests that start, by the client's type
-TRIED_AGAIN = 40  # beside them, on the evening of the incident
-REFUSED_A_WEEK = 26  # requests of a client that do not
+TRIED_AGAIN = 40  # additional requests on the evening of the incident
+REFUSED_A_WEEK = 26  # rejected requests of a client, which do not start
 _ROWS = 500
 _RENEWED = timedelta(minutes=55)
 
 
 @dataclass
 class Journal:
-    """What the week leaves: entries of the log, counts, and of each code its person, client and time."""
+    """The data of the week: log entries, counts, and the person, client and time of each code."""
 
     week: Week
     entries: list[SignInEvent] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Journal:
 
 
 def live_through(week: Week, clients: list[Client], crowd: Crowd) -> Journal:
-    """Walk through every sign-in of the week, in the order of time, and note in the crowd who uses what."""
+    """Simulate every sign-in of the week in order, and note in the crowd which apps each person uses."""
     journal = Journal(week)
     starts = sorted((moment, place) for place, client in enumerate(clients) for moment in _starts(week, client))
     for moment, place in starts:
@@ -66,7 +66,7 @@ def live_through(week: Week, clients: list[Client], crowd: Crowd) -> Journal:
 
 
 def _starts(week: Week, client: Client) -> Iterator[datetime]:
-    """Yield when sign-ins start; where the secret is wrong, people try again and again."""
+    """Yield the times at which sign-ins start. While the secret is wrong, people try again several times."""
     yield from week.moments(client.name, A_WEEK.get(client.type, 0))
     begin, end = week.incident
     if client.has_secret:
@@ -74,14 +74,14 @@ def _starts(week: Week, client: Client) -> Iterator[datetime]:
 
 
 def _who(journal: Journal, client: Client, crowd: Crowd, at: datetime) -> int:
-    """Return the number of the person: newcomers arrive one by one, and some come more often than others."""
+    """Return the number of the person. New people arrive one by one, and some return more often than others."""
     gone_by = (at - journal.week.since) / timedelta(days=7)
     arrived = EARLIER + 1 + int(gone_by * (len(crowd.accounts) - EARLIER - 1))
     return int(share("who", client.name, at) * arrived)
 
 
 def _sign_in(journal: Journal, client: Client, crowd: Crowd, at: datetime) -> None:
-    """Walk through one: some leave, some cancel, and the rest get a code."""
+    """Simulate one sign-in: some people leave, some cancel, and the others get a code."""
     person = _who(journal, client, crowd, at)
     use = crowd.uses.get((person, client.pk))
     luck = share("luck", client.name, at)
@@ -114,7 +114,7 @@ def _sign_in(journal: Journal, client: Client, crowd: Crowd, at: datetime) -> No
 
 
 def _issue(journal: Journal, client: Client, person: int, at: datetime, luck: float) -> None:
-    """Issue a code; most are exchanged, those of a browser app's sign-ins renewed, and a few of those ended."""
+    """Issue a code. Most codes are exchanged, browser apps refresh their tokens, and a few families end."""
     family = len(journal.codes)
     journal.codes.append((person, client.pk, at))
     journal.note(client, at, Step.ISSUED, redirect_uri=client.registered_redirect_uris[0], family=family)
@@ -144,7 +144,7 @@ def _end(journal: Journal, client: Client, family: int, at: datetime, luck: floa
 
 
 def write(journal: Journal, connections: dict[tuple[int, int], Connection]) -> None:
-    """Write the families, the log as far back as it is kept, and the counts."""
+    """Write the token families, the counts, and the log for as long as it is kept."""
     families = TokenFamily.objects.bulk_create(_families(journal, connections), batch_size=_ROWS)
     oldest = journal.week.until - timedelta(days=settings.SIGN_IN_LOG_DAYS)
     kept = [entry for entry in journal.entries if entry.at >= oldest]

@@ -150,5 +150,5 @@ def test_it_stands_in_the_trail_and_a_second_run_finds_nothing(lost_key: str, pe
     run("--yes")
     event = AuditEvent.objects.get(action="encryption_key.lost")
     assert event.details == {"signing_keys": [kid], "people": 1, "passwords_ended": 1}
-    assert "Everything can be read" in run("--yes")
+    assert "Everything is readable" in run("--yes")
     assert AuditEvent.objects.filter(action="encryption_key.lost").count() == 1

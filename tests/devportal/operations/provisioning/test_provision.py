@@ -216,7 +216,7 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         ("people = [3]", "people[0]"),
         ("not toml at all", ""),
         (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role: must be one of"),
-        (FILE.replace('robin@example.com", role', 'dana@example.com", role'), "members[0].role: the owner stays owner"),
+        (FILE.replace('robin@example.com", role', 'dana@example.com", role'), "members[0].role: the owner can't"),
         (FILE.replace('"robin@example.com", role', '"robin\\u0000", role'), "members[0].email: Null"),
         (FILE.replace('"http://localhost:3000/callback"', ""), "clients[0].redirect_uris: must name at least one"),
         (FILE.replace('redirect_uris = ["http://localhost:3000/callback"]', ""), "redirect_uris: is missing"),
