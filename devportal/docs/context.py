@@ -66,7 +66,7 @@ _OPENS = {
 
 
 def format_duration(seconds: int) -> str:
-    """Return a duration in words, in the largest unit that gives a whole number; up to two minutes in seconds."""
+    """Return a duration in words, in the largest unit with a whole number. Up to two minutes are in seconds."""
     for name, size in (("day", 24 * 3600), ("hour", 3600), ("minute", 60)):
         count, rest = divmod(seconds, size)
         if seconds > 120 and count and not rest:
@@ -123,7 +123,7 @@ def _claims_of(scope: str) -> str:
 
 
 def plan_states() -> list[dict[str, Any]]:
-    """Return each state of a subscription: its meaning, and the possible next states."""
+    """Return each state of a subscription with its meaning and the possible next states."""
     return [
         {
             "state": state,
@@ -135,7 +135,7 @@ def plan_states() -> list[dict[str, Any]]:
 
 
 def endpoints() -> dict[str, str]:
-    """Return the addresses of the sign-in service by name."""
+    """Return the endpoint URLs of the sign-in service by name."""
     base = settings.AUTH_URL
     return {
         "Discovery": f"{settings.ISSUER}.well-known/openid-configuration",
@@ -149,7 +149,7 @@ def endpoints() -> dict[str, str]:
 
 
 def page_context(name: str) -> dict[str, Any]:
-    """Return what a page's template is given beside `service_context`."""
+    """Return the template context of a page, in addition to `service_context`."""
     more: dict[str, dict[str, Any]] = {
         "authorization": {
             "scope_rows": scope_rows(),

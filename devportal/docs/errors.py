@@ -23,7 +23,7 @@ class ErrorHelp:
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """One error, as the page of errors lists it."""
+    """An entry for an error code on the page of errors."""
 
     code: str
     status: int | None
@@ -75,7 +75,7 @@ AUTHORIZATION_HELP = {
     "unsupported_response_type": ErrorHelp("response_type is something else than code.", "Send response_type=code."),
 }
 
-# The token endpoint's, which are those of RFC 6749 §5.2; revocation shares them.
+# Errors of the token endpoint (RFC 6749 §5.2), which the revocation endpoint shares.
 TOKEN_HELP = {
     "invalid_request": (
         400,
@@ -162,7 +162,7 @@ API_HELP = {
     ),
 }
 
-# What is told before a call reaches an endpoint: code -> status, cause and fix.
+# Errors returned before a call reaches an endpoint, by code: status, cause and fix.
 BEFORE_THE_API = {
     "invalid_request": (
         400,
@@ -180,7 +180,7 @@ BEFORE_THE_API = {
 
 @dataclass(frozen=True)
 class ReasonRow:
-    """One reason, as the page of errors lists it. `log` is its text in the sign-in log, where that is another."""
+    """An entry for a reason on the page of errors. `log` is its text in the sign-in log, if that differs."""
 
     reason: str
     error: str
@@ -202,12 +202,12 @@ def _open_places(text: str) -> str:
 
 
 def authorization_reasons() -> list[ReasonRow]:
-    """Return every reason for which only the authorization endpoint refuses a request."""
+    """Return the reasons for which only the authorization endpoint rejects a request."""
     return [_reason_row(reason, text, has_status=False) for reason, text in AUTHORIZATION.items()]
 
 
 def token_reasons() -> list[ReasonRow]:
-    """Return every reason for which the token, revocation and userinfo endpoints refuse a request."""
+    """Return the reasons for which the token, revocation and userinfo endpoints reject a request."""
     return [_reason_row(reason, text, has_status=True) for reason, text in (ANY_REQUEST | TOKEN).items()]
 
 

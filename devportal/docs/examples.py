@@ -1,4 +1,4 @@
-"""The examples of the reference pages: requests that run when the variables in them are set, and answers."""
+"""The examples of the reference pages: responses, and requests that run once their variables are set."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 
 CLIENT_ID = "YOUR_CLIENT_ID"
-# The pair of RFC 7636 appendix B, so that a reader can check their own arithmetic with it.
+# The pair of RFC 7636 appendix B, so that readers can check their own calculation with it.
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
@@ -23,7 +23,7 @@ def _json(value: Any) -> str:
 
 
 def _answer(operation: dict[str, Any]) -> Any:
-    """Return the first example answer of an endpoint, as its OpenAPI description has it."""
+    """Return the first example response in the OpenAPI description of an endpoint."""
     return operation["responses"][200].examples[0].value
 
 
@@ -113,5 +113,5 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
 
 
 def examples(page: str) -> dict[str, str]:
-    """Return the examples of a page of the docs, by the name that its template knows them by."""
+    """Return the examples of a page of the docs, by the name that its template uses."""
     return _OF_PAGES[page]() if page in _OF_PAGES else {}

@@ -1,4 +1,4 @@
-"""The docs for programs: each page as Markdown, and llms.txt."""
+"""The docs for programs: each page as Markdown, and the index llms.txt."""
 
 import re
 from functools import cache
@@ -16,7 +16,7 @@ from devportal.docs.rendering import forget_with_settings, main_html
 
 
 class _Converter(MarkdownConverter):
-    """Writes definition lists as lists, and what would be an element or a cell's edge as text."""
+    """Converter that writes definition lists as lists, and escapes HTML and the borders of table cells."""
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
         escaped: str = super().escape(text, parent_tags)  # type: ignore[misc]
@@ -41,7 +41,7 @@ def _language_of(pre: Tag) -> str:
 
 @cache
 def page_as_markdown(name: str) -> str:
-    """Return a page as Markdown, with whole addresses in its links."""
+    """Return a page as Markdown, with absolute URLs in its links."""
     page = PAGES[name]
     soup = BeautifulSoup(main_html(name), "html.parser")
     for link in soup.find_all("a", href=True):
@@ -63,7 +63,7 @@ def page_as_markdown(name: str) -> str:
 
 
 def _say_file_name(soup: BeautifulSoup, figure: Tag) -> None:
-    """Put the name under which to save the code before it; what else stands above code says little without a frame."""
+    """Put the file name before a block of code, and drop the rest of its header."""
     head, code = figure.find("figcaption"), figure.find("pre")
     if isinstance(head, Tag):
         head.decompose()
@@ -77,7 +77,7 @@ def _say_file_name(soup: BeautifulSoup, figure: Tag) -> None:
 
 
 def _lead_on(page: DocsPage, link: Tag) -> None:
-    """Make a link a whole address; to another page of the docs it leads as Markdown, which has no anchors."""
+    """Make a link absolute. Links to other pages of the docs lead to their Markdown, which has no anchors."""
     whole = urljoin(f"{settings.AUTH_URL}{page.address}", str(link["href"]))
     parts = urlsplit(whole)
     target = _pages_by_path().get(parts.path) if whole.startswith(f"{settings.AUTH_URL}/") else None
@@ -95,7 +95,7 @@ def _pages_by_path() -> dict[str, DocsPage]:
 
 
 def render_llms_txt() -> str:
-    """Return the list of all pages: title, summary, then a link and a line for each page."""
+    """Return the content of llms.txt: title, summary, and a link with a description for each page."""
     service = settings.SERVICE_NAME
     lines = [
         f"# {service} for developers",
@@ -117,7 +117,7 @@ def render_llms_txt() -> str:
 forget_with_settings(page_as_markdown.cache_clear)
 
 
-# Nothing in them is anybody's; a deploy may change them.
+# They contain no personal data, but a deployment may change them.
 MAX_AGE = 300  # seconds
 
 

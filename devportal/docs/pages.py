@@ -7,13 +7,13 @@ from django.urls import reverse
 from devportal.docs.guides.registry import GUIDES, Guide
 from oidc.models import Client
 
-# The path of the overview as Markdown: nothing can stand before `.md` where the page's own path is empty.
+# The path of the overview as Markdown, because the page's own path is empty.
 INDEX = "index"
 
 
 @dataclass(frozen=True)
 class DocsPage:
-    """A page at /docs/<path>, from templates/docs/<name>.html; a guide's is in templates/docs/guides/.
+    """A page at /docs/<path>, from templates/docs/<name>.html, or templates/docs/guides/ for a guide.
 
     `summary` is one sentence: for search, search engines and llms.txt.
     """
@@ -22,7 +22,7 @@ class DocsPage:
     path: str
     title: str
     summary: str
-    app_type: str = ""  # of quick starts: the type of client that it is for
+    app_type: str = ""  # for quick starts: the type of client
     guide: Guide | None = None
 
     @property
@@ -162,7 +162,7 @@ PAGES = {page.name: page for pages in SECTIONS.values() for page in pages}
 
 @dataclass(frozen=True)
 class NavLink:
-    """A link of the navigation."""
+    """A link in the navigation."""
 
     title: str
     address: str
@@ -192,7 +192,7 @@ def _is_listed(page: DocsPage, current: DocsPage | None) -> bool:
 
 
 def neighbours(page: DocsPage) -> tuple[DocsPage | None, DocsPage | None]:
-    """Return the pages before and after a page, in the order of the navigation; None at its ends."""
+    """Return the pages before and after a page in the navigation, None if there is none."""
     order = list(PAGES.values())
     place = order.index(page)
     return order[place - 1] if place else None, order[place + 1] if place + 1 < len(order) else None

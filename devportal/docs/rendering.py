@@ -1,4 +1,4 @@
-"""Rendering of the docs: code with highlighting, headings with anchors, and pages with placeholders."""
+"""Rendering of the docs: highlighted code, headings with anchors, and pages with placeholders."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ from pygments.util import ClassNotFound
 from devportal.docs.pages import PAGES
 from devportal.docs.views import docs_page
 
-# The pages are our own templates, in which headings hold no other headings; code is escaped.
+# A regular expression is enough: headings in our templates are never nested, and code is escaped.
 _HEADING = re.compile(r"<h(?P<level>[23])(?P<attributes>(?:\s[^>]*)?)>(?P<content>.*?)</h(?P=level)>", re.DOTALL)
 _ID = re.compile(r'\sid="([^"]*)"')
 
@@ -39,7 +39,7 @@ class Heading:
 
 
 def with_anchors(html: str) -> tuple[SafeString, list[Heading]]:
-    """Return a page's HTML, in which each h2 and h3 has an id and a link to itself, and its headings in their order."""
+    """Return a page's HTML, with an id and a link on each h2 and h3, and the list of these headings."""
     taken = set(_ID.findall(html))
     headings: list[Heading] = []
 
@@ -63,7 +63,7 @@ def with_anchors(html: str) -> tuple[SafeString, list[Heading]]:
 
 
 def _free(wanted: str, taken: Iterable[str]) -> str:
-    """Return `wanted`, with a number behind it if it is taken."""
+    """Return `wanted`, with a number appended if it is taken."""
     number, anchor = 1, wanted
     while anchor in taken:
         number += 1
@@ -71,9 +71,9 @@ def _free(wanted: str, taken: Iterable[str]) -> str:
     return anchor
 
 
-# Longer code is shown plain: reading it would hold up the page.
+# Longer code is not highlighted, because that would delay the page.
 LONGEST = 50_000  # characters
-# The class of each kind of token; the nearest ancestor counts, and what has none stays plain.
+# The CSS class of each kind of token. The nearest ancestor counts, and kinds without one stay plain.
 # static/css/pages/docs.css has their colours.
 _CLASSES: dict[Any, str] = {
     Comment: "hl-comment",
@@ -101,7 +101,7 @@ _is_off: ContextVar[bool] = ContextVar("highlighting_is_off", default=False)
 
 @contextmanager
 def without_colours() -> Iterator[None]:
-    """Show all code plain meanwhile: for search and Markdown, which are spared the lexers' time and memory."""
+    """Turn off highlighting in this context. Search and Markdown don't need it, and it costs time and memory."""
     token = _is_off.set(True)
     try:
         yield
@@ -110,9 +110,9 @@ def without_colours() -> Iterator[None]:
 
 
 def highlight(code: str, language: str, *, keep: bool = False) -> SafeString:
-    """Return escaped HTML of `code`, in a language as Pygments names it; plain for one that it does not know.
+    """Return escaped HTML of `code`, highlighted if Pygments knows the language.
 
-    With `keep` it stays in the process: not for what is shown once, such as tokens.
+    With `keep` the result is cached in the process. Don't use it for code that is shown once, such as tokens.
     """
     if _is_off.get():
         return escape(code)
@@ -127,17 +127,17 @@ def _highlight(code: str, language: str) -> SafeString:
     if len(code) > LONGEST:
         return escape(code)
     tokens = list(lexer.get_tokens(code))
-    if "".join(text for _, text in tokens) != code:  # lexers turn \r\n into \n
+    if "".join(text for _, text in tokens) != code:  # some lexers turn \r\n into \n
         return escape(code)
     return mark_safe("".join(_marked(class_, text) for class_, text in _runs(tokens)))  # noqa: S308 (escaped in _marked)
 
 
-# What is here stays in the process: tests look that nothing of a call is.
+# This cache lives as long as the process. Tests check that it never contains data of a call.
 kept = lru_cache(maxsize=512)(_highlight)
 
 
 def _runs(tokens: list[tuple[Any, str]]) -> list[tuple[str, str]]:
-    """Return class and text of each stretch of one class: neighbours share an element."""
+    """Return class and text of each run of tokens with the same class, so that they share an element."""
     runs: list[tuple[str, str]] = []
     for kind, text in tokens:
         class_ = _class_of(kind)
@@ -160,7 +160,7 @@ def _marked(class_: str, text: str) -> str:
     return f'<span class="{class_}">{escape(text)}</span>' if class_ else escape(text)
 
 
-# What leads around on a page, or needs a person or a script, and is no part of its text.
+# Parts of a page that are not its text: navigation, and elements that need a person or a script.
 _FRAME = ".contents, .anchor, .onward, .docs__markdown, .languages, form, button"
 _MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.DOTALL)
 _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
@@ -168,7 +168,7 @@ _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 
 @cache
 def main_html(name: str) -> str:
-    """Return the main column of a page as HTML, by the page's name. Rendered once in a process."""
+    """Return the main column of a page as HTML. It is rendered once per process."""
     page = PAGES[name]
     with without_colours():
         html = docs_page(_request_of_nobody(page.address), page).content.decode()
@@ -192,7 +192,7 @@ def _request_of_nobody(path: str) -> HttpRequest:
 
 
 def forget_with_settings(forget: Callable[[], None]) -> None:
-    """Have `forget` called when a setting that every page shows is changed, as tests do."""
+    """Call `forget` when a setting changes that every page shows. Only tests change settings."""
 
     def changed(*, setting: str, **kwargs: Any) -> None:
         if setting in _SHOWN:

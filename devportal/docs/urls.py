@@ -1,4 +1,4 @@
-"""The public docs: one path for each page, the same with `.md` for it as Markdown, and their search."""
+"""URLs of the public docs: each page, the same path with `.md` for Markdown, and the search."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The public docs (/docs/): for everybody, without signing in."""
+"""The public docs (/docs/), which need no sign-in."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def docs_page(request: HttpRequest, page: DocsPage) -> HttpResponse:
 
 
 def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
-    """Return what the page shows beside facts and examples: code in the language asked for, or the errors."""
+    """Return further context for a page: code in the requested language, or the errors."""
     if page.app_type:
         language = quick_start.chosen_language(request.GET.get("language", ""), page.app_type)
         app = quick_start.QuickStartApp(page.app_type, examples.CLIENT_ID, quick_start.SUGGESTED_REDIRECT_URI)

@@ -1,1 +1,1 @@
-"""Guides: one for each library or product that people use, with the reader's own ids; the tests run what they show."""
+"""Guides for libraries and products, filled in with the reader's own ids. Tests run their code."""

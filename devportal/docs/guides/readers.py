@@ -1,4 +1,4 @@
-"""Values in a guide's code: those of a client that the reader picks, as literals of the guide's language."""
+"""Values for a guide's code, from the client that the reader picks, as literals of the guide's language."""
 
 import html
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def eight_digits(character: str) -> str:
 
 
 def utf16(character: str) -> str:
-    """Return a character as Java escapes it: each half of a surrogate pair by itself."""
+    """Return a character as Java escapes it, with each half of a surrogate pair escaped separately."""
     if character in '"\\':
         return f"\\{character}"
     units = character.encode("utf-16-be", "surrogatepass")
@@ -59,7 +59,7 @@ def directive_string(text: str) -> str:
 
 
 def no_literals(text: str) -> str:
-    """Return nothing: files of this language take no values."""
+    """Return "", because files of this language take no values."""
     return ""
 
 
@@ -83,9 +83,9 @@ MOST_CLIENTS = 100  # in the picker
 
 @dataclass(frozen=True)
 class Reader:
-    """What a guide's code is filled in with. `client` is the picked one, None for a reader who picked none.
+    """The values for a guide's code. `client` is the picked client, None if the reader picked none.
 
-    `is_registered` and `signs_out` tell that the addresses of the code are registered for it.
+    `is_registered` and `signs_out` say whether the redirect and sign-out URLs in the code are registered for it.
     """
 
     guide: Guide
@@ -98,7 +98,7 @@ class Reader:
 
     @property
     def redirect_uri(self) -> str:
-        """The client's own address at which the guide's code can answer, on the developer's machine, or the guide's."""
+        """The client's redirect URL at which the guide's code can listen on the developer's machine, or the guide's."""
         registered = self.client.registered_redirect_uris if self.client else []
         path = urlsplit(self.guide.redirect_uri).path
         fitting = (uri for uri in registered if is_loopback_uri(uri) and urlsplit(uri).path == path)
@@ -119,7 +119,7 @@ class Reader:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return the texts that the code is filled in with, by the names that its templates use."""
+        """Return the values for the code, by the names that its templates use."""
         redirect = urlsplit(self.redirect_uri)
         return {
             "issuer": settings.ISSUER,
@@ -140,7 +140,7 @@ class Reader:
 
     @property
     def is_insecure(self) -> bool:
-        """Whether the service is on plain http, which libraries refuse unless they are told."""
+        """Whether the service uses plain http, which libraries reject unless configured otherwise."""
         return settings.ISSUER.startswith("http://")
 
     @property
@@ -151,7 +151,7 @@ class Reader:
 def reader_of(request: HttpRequest, guide: Guide) -> Reader:
     """Return the reader: `?client=` names one of the clients of the signed-in person's projects.
 
-    Without it, the only client of the guide's type is picked, and none of several.
+    Without it, the client is picked if there is only one of the guide's type.
     """
     if not request.user.is_authenticated:
         return Reader(guide)

@@ -1,4 +1,4 @@
-"""The guides, in the order of their index, and when each was last run."""
+"""The guides in the order of their index, and the last test run of each."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("runs.json")
 
 @dataclass(frozen=True)
 class GuideRun:
-    """The last run of a guide that its test wrote down: the day (UTC), and versions by library."""
+    """The last run of a guide, recorded by its test: the day (UTC), and versions by library."""
 
     day: date
     versions: dict[str, str]
@@ -36,8 +36,8 @@ class Guide:
 
     name: str
     title: str
-    group: str  # the heading of the index under which it stands
-    libraries: str  # what it uses, as people call it
+    group: str  # its heading in the index
+    libraries: str  # the libraries that it uses
     redirect_uri: str = "http://localhost:3000/callback"
     app_type: str = Client.Type.WEB
     signed_out_path: str = "/"

@@ -9,18 +9,18 @@ from lunr.builder import Builder
 from lunr.index import Index as LunrIndex
 from lunr.query import QueryPresence
 
-# A query may hold this much; more is cut off.
+# Longer queries are cut.
 LONGEST_QUERY = 100  # characters
 MOST_WORDS = 8
 _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
-# Too frequent to tell pages apart.
+# Words that are too frequent to distinguish pages.
 _NOISE = frozenset(
     {
         "a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it",
         "my", "of", "on", "or", "the", "this", "to", "what", "when", "with",
     }
 )  # fmt: skip
-# What people write, and what the docs write.
+# Words that people use, and the words that the docs use.
 _SAME = {
     "uri": "url",
     "uris": "url",
@@ -55,14 +55,14 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2
 
 
 def clean(query: str) -> str:
-    """Return what somebody searches for, on one line, without control characters, at most LONGEST_QUERY long."""
+    """Return a query on one line, without control characters, and cut to LONGEST_QUERY characters."""
     return " ".join(_CONTROLS.sub(" ", query).split())[:LONGEST_QUERY].strip()
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in the form in which they are compared.
 
-    A name with underscores, such as an error code, is a word of its own, and its parts are words too.
+    A name with underscores, such as an error code, counts as a word, and so do its parts.
     """
     found: list[str] = []
     joined = _TWO_IN_ONE.sub(r"\1\2", text.casefold().replace("e-mail", "email"))
@@ -87,9 +87,9 @@ def _form_of(word: str) -> str:
     return word.removesuffix("s")
 
 
-# BM25: how soon repetitions of a word stop counting, and how much long sections lose.
+# BM25: how quickly repetitions of a word stop counting, and how much long sections are penalized.
 _SATURATION, _LENGTH = 1.2, 0.1
-# What a word counts in each field of a section, and in addition when it is matched exactly.
+# The weight of a word in each field of a section, and the additional weight of an exact match.
 _WEIGHTS = {"text": 1, "page": 2, "title": 4, "keywords": 30}
 _EXACT_WEIGHT = 10
 _SHORTEST_PREFIX = 2
@@ -98,7 +98,7 @@ _SHORTEST_TYPO = 4
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: `title` is its heading, `page` the page's title, `keywords` what else people call it."""
+    """A part of a page. `title` is its heading, `page` the page's title, `keywords` other names for it."""
 
     page: str
     title: str
@@ -127,7 +127,7 @@ class Index:
         self._index = builder.build()
 
     def search(self, query: str, most: int) -> list[Section]:
-        """Return the sections that hold all words of a query, best first; if there are none, those that hold any."""
+        """Return the sections with all words of a query, best first. If there are none, return those with any word."""
         words = query_words(query)
         for presence, has_typos in product((QueryPresence.REQUIRED, QueryPresence.OPTIONAL), (False, True)):
             if found := self._find(words, presence, has_typos=has_typos):
@@ -140,7 +140,7 @@ class Index:
             query.term(word, boost=_EXACT_WEIGHT)
             if has_typos and len(word) >= _SHORTEST_TYPO:
                 query.term(word, presence=presence, edit_distance=1)
-            elif word is words[-1] and len(word) >= _SHORTEST_PREFIX:  # it may still be being typed
+            elif word is words[-1] and len(word) >= _SHORTEST_PREFIX:  # the person may still be typing it
                 query.term(word, presence=presence, wildcard=query.WILDCARD_TRAILING)
             else:
                 query.term(word, presence=presence)
@@ -148,7 +148,7 @@ class Index:
 
 
 def marked(text: str, query: str, around: int = 90) -> list[tuple[str, bool]]:
-    """Return the stretch of a text around the first words of a query, in pieces with whether each is one of them."""
+    """Return an excerpt of a text around the first words of a query, in pieces that say whether they are matches."""
     wanted = query_words(query)
     pieces: list[tuple[str, bool]] = []
     words = text.split(" ")

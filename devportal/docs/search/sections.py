@@ -1,4 +1,4 @@
-"""The docs in sections, cut at headings and table rows, and the page that searches them."""
+"""The docs in sections, split at headings and table rows, and the search page."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from devportal.docs.pages import PAGES, DocsPage
 from devportal.docs.rendering import forget_with_settings, main_html
 from devportal.docs.search.ranking import Index, Section, clean, marked
 
-# What people type who look for a section that says it in other words, by the name of the page and its anchor.
+# Other words that people type to find a section, by the name of the page and its anchor.
 _KEYWORDS = {
     ("errors", "authorization-invalid_request"): "redirect_uri_mismatch redirect uri url mismatch not registered",
     ("logout", ""): "logout end session rp-initiated",
@@ -33,26 +33,26 @@ _KEYWORDS = {
     ("tokens", "id-token"): "id token claims jwt verify validate",
 }
 
-# Seconds: the index takes more than half a second of processor time, which a start has no time for.
+# Seconds. Building the index takes more than half a second of processor time, which would delay the start.
 PRELOAD_AFTER = 20
 
 
 @lru_cache(maxsize=1)
 def docs_index() -> Index:
-    """Return the index of the docs. Built at first use, once in a process."""
+    """Return the index of the docs. It is built at first use, once per process."""
     return Index([section for page in PAGES.values() for section in sections_of(page)])
 
 
 @at_worker_start
 def preload() -> None:
-    """Build the index soon after a worker's start: not beside its first requests, and before anybody waits for it."""
+    """Build the index shortly after a worker's start, so that it delays neither the first requests nor a search."""
     timer = threading.Timer(PRELOAD_AFTER, docs_index)
     timer.name, timer.daemon = "docs-index", True
     timer.start()
 
 
 def sections_of(page: DocsPage) -> Iterator[Section]:
-    """Yield the sections of a page: what stands before its first heading, what stands under each, rows with an id."""
+    """Yield the sections of a page: the text before its first heading, under each heading, and rows with an id."""
     soup = BeautifulSoup(main_html(page.name), "html.parser")
     for row in soup.select("tr[id]"):
         cells = [cell.get_text(" ") for cell in row.find_all(["td", "th"])]
@@ -87,7 +87,7 @@ MOST = 20
 
 @require_safe
 def docs_search(request: HttpRequest) -> HttpResponse:
-    """GET /docs/search?q=…: the sections that answer it best, with the words marked."""
+    """GET /docs/search?q=…: the best matching sections, with the words of the query marked."""
     query = clean(request.GET.get("q", ""))
     found = docs_index().search(query, MOST + 1) if query else []
     hits = [{"section": section, "pieces": marked(section.text, query)} for section in found[:MOST]]

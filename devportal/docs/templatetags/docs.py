@@ -1,4 +1,4 @@
-"""Tags of the docs: code in colour, a page's contents, and the way through the pages."""
+"""Template tags of the docs: highlighted code, a page's contents, and navigation."""
 
 from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token
@@ -11,19 +11,19 @@ from devportal.docs.pages import DocsPage
 from devportal.docs.rendering import highlight, with_anchors
 
 register = template.Library()
-# With fewer headings a list of them is longer than a look at the page.
+# Pages with fewer headings need no list of them.
 FEWEST_HEADINGS = 2
 _CONTENTS = "<!-- contents -->"
 
 
 @register.simple_tag
 def highlighted(code: str, language: str = "", fleeting: bool = False) -> SafeString:
-    """Return code as HTML, coloured by its language; what is `fleeting` is not kept in the process."""
+    """Return code as HTML, highlighted by its language. With `fleeting`, the result is not cached."""
     return highlight(str(code), language or "text", keep=not fleeting)
 
 
 class ArticleNode(template.Node):
-    """`{% article page %}…{% endarticle %}`: the main column, with anchors at its headings and their list beside it."""
+    """`{% article page %}…{% endarticle %}`: the main column, with anchors at its headings and a list of them."""
 
     def __init__(self, page: FilterExpression, content: NodeList) -> None:
         self.page = page
@@ -34,12 +34,12 @@ class ArticleNode(template.Node):
         html, headings = with_anchors(self.nodelist.render(context))
         listed = headings if len(headings) >= FEWEST_HEADINGS else []
         before, after = pages.neighbours(page) if isinstance(page, DocsPage) else (None, None)
-        # On narrow screens the list stands between them.
+        # On narrow screens, the list comes between the two.
         place = html.find(_CONTENTS if _CONTENTS in html else "<h2")
         intro, rest = (html, "") if place < 0 else (html[:place], html[place:])
         values = {
             "page": page,
-            "intro": mark_safe(intro),  # noqa: S308 (parts of what the template rendered)
+            "intro": mark_safe(intro),  # noqa: S308 (parts of the rendered template)
             "article": mark_safe(rest),  # noqa: S308 (the same)
             "headings": listed,
             "before": before,
@@ -50,13 +50,13 @@ class ArticleNode(template.Node):
 
 @register.simple_tag
 def contents_here() -> SafeString:
-    """Mark where the list of headings folds out on narrow screens, where that isn't before the first of them."""
+    """Mark where the list of headings appears on narrow screens, if that is not before the first heading."""
     return mark_safe(_CONTENTS)  # noqa: S308 (a constant)
 
 
 @register.tag
 def article(parser: Parser, token: Token) -> ArticleNode:
-    """Parse `{% article page %}`; `page` may be None or of another kind: then nothing leads on from it."""
+    """Parse `{% article page %}`. If `page` is not a page of the docs, there are no links to other pages."""
     _, page = token.split_contents()
     content = parser.parse(("endarticle",))
     parser.delete_first_token()
@@ -65,5 +65,5 @@ def article(parser: Parser, token: Token) -> ArticleNode:
 
 @register.simple_tag
 def docs_navigation(page: object, address: str) -> dict[str, list[pages.NavLink]]:
-    """Return the navigation beside a page of the docs; `page` may be anything else on pages in their frame."""
+    """Return the navigation for a page of the docs. `page` may be anything else on other pages."""
     return pages.navigation(page if isinstance(page, DocsPage) else None, address)

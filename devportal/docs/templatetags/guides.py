@@ -1,4 +1,4 @@
-"""`{% guide_code %}`: a block of a guide's code, filled in with the reader's ids."""
+"""`{% guide_code %}`: a code block of a guide, filled in with the reader's ids."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def guide_code(
     """
     reader: Reader = context["reader"]
     values: dict[str, Any] = {key: LITERALS[language](value) for key, value in reader.values.items()}
-    # `text` has them as they are, for where a literal is more than quotes: a path inside of a longer text, say.
+    # `text` has the plain values, for use inside a longer literal, such as a path in a URL.
     values |= {"text": reader.values, "port": reader.port, "insecure": reader.is_insecure}
     code = render_to_string(f"snippets/guides/{reader.guide.name}/{name}.txt", values).strip("\n")
     anchor = f"code-{(file or name).replace('/', '-').replace('.', '-').lower()}"
@@ -32,5 +32,5 @@ def guide_code(
 
 @register.simple_tag
 def run_of(runs: dict[str, GuideRun], guide: Guide) -> GuideRun | None:
-    """Return a guide's last run, None if there is none."""
+    """Return the last test run of a guide, None if there is none."""
     return runs.get(guide.name)

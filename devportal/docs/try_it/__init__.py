@@ -1,1 +1,1 @@
-"""The page of the docs on which the developer API is tried."""
+"""The page of the docs that lets readers try the developer API."""

@@ -1,4 +1,4 @@
-"""The calls that readers can make in the docs: the endpoints, the request as code, and the API's response."""
+"""Calls that readers can make in the docs: the endpoints, the request as code, and the API's response."""
 
 import functools
 import json
@@ -24,7 +24,7 @@ from devportal.docs.guides.readers import LITERALS
 
 @dataclass(frozen=True)
 class Answer:
-    """What an endpoint may answer with one status: its headers, example bodies by name, and the codes of an error."""
+    """A possible response of an endpoint: headers, example bodies by name, and error codes for one status."""
 
     status: str
     description: str
@@ -48,7 +48,7 @@ class Operation:
 
     @property
     def description_parts(self) -> list[tuple[bool, str]]:
-        """The description in parts: whether each stands between backticks, and its text."""
+        """The description in parts, each with its text and whether it is code in backticks."""
         return [(place % 2 == 1, text) for place, text in enumerate(self.description.split("`")) if text]
 
 
@@ -96,7 +96,7 @@ def _double_quoted(text: str) -> str:
     return json.dumps(text)
 
 
-# Name, title, file to save it as, literals, and the command that runs it.
+# For each language: name, title, file name, literals, and the command that runs the file.
 _LANGUAGES: tuple[tuple[str, str, str, Callable[[str], str], str], ...] = (
     ("curl", "curl", "", LITERALS["bash"], ""),
     ("python", "Python", "call.py", LITERALS["python"], "python3 call.py"),
@@ -129,7 +129,7 @@ def _values(name: str, literal: Callable[[str], str], url: str, headers: dict[st
 
 @dataclass(frozen=True)
 class Outcome:
-    """An answer, how long it took in milliseconds, and where the reader finds the call in their request log."""
+    """A response, its duration in milliseconds, and the URL of the call in the reader's request log."""
 
     exchange: Exchange
     milliseconds: int
@@ -137,7 +137,7 @@ class Outcome:
 
 
 def own_keys(account: Account | None) -> list[ApiKey]:
-    """Return the live keys of which the reader is the owner: those they may act with, because they act as they do."""
+    """Return the live keys that the reader owns. They may use these, because the keys act on their behalf."""
     if account is None:
         return []
     rows = ApiKey.objects.filter(owner=account, revoked_at=None, project__deleted_at=None)
@@ -145,7 +145,7 @@ def own_keys(account: Account | None) -> list[ApiKey]:
 
 
 def call(path: str, headers: dict[str, str], own: dict[str, ApiKey], *, key: ApiKey | None, pasted: str) -> Outcome:
-    """Call an endpoint as `key`, whose secret nobody knows here, or with the pasted credential."""
+    """Call an endpoint as `key`, without its secret, which is not stored, or with the pasted credential."""
     started = time.perf_counter()
     if key is not None:
         with call_as_key(key.public_id):
@@ -154,7 +154,7 @@ def call(path: str, headers: dict[str, str], own: dict[str, ApiKey], *, key: Api
         exchange = call_endpoint(path, headers | {"Authorization": f"Bearer {pasted}"})
         key = own.get(parse_public_id(pasted) or "")
     milliseconds = round((time.perf_counter() - started) * 1000)
-    # A pasted key that is a stranger's with a known id was refused as unknown, and is in nobody's log.
+    # A pasted key with a known id but a wrong secret was rejected as unknown, and is in no request log.
     return Outcome(exchange, milliseconds, _log_url(key, exchange) if key else "")
 
 

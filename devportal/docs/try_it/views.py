@@ -16,13 +16,13 @@ from core.limits.forms import limited_by_address
 from devportal.docs.try_it.calls import Operation, call, code_blocks, operations, own_keys
 
 OWN, PASTED = "own", "pasted"
-_CREDENTIAL = re.compile(r"[\x21-\x7e]+")  # RFC 6750 §2.1 allows less; what else there is, the API refuses
+_CREDENTIAL = re.compile(r"[\x21-\x7e]+")  # wider than RFC 6750 §2.1; the API rejects the rest
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 LONGEST_CREDENTIAL, LONGEST_HEADER = 4000, 200
 
 
 class TryItForm(forms.Form):
-    """One request. What is pasted is used for it and nothing else: it is not rendered again."""
+    """The form for one request. A pasted credential is used only for this request and never rendered."""
 
     source = forms.ChoiceField(
         label="Credential",
@@ -60,7 +60,7 @@ class TryItForm(forms.Form):
     def clean_credential(self) -> str:
         raw: str = self.cleaned_data["credential"].strip()
         if raw and not _CREDENTIAL.fullmatch(raw):
-            raise forms.ValidationError("A key or token has neither spaces nor characters outside of ASCII.")
+            raise forms.ValidationError("A key or token contains only ASCII characters and no spaces.")
         return raw
 
     def clean(self) -> dict[str, Any]:
@@ -77,23 +77,23 @@ class TryItForm(forms.Form):
 
     @property
     def header_fields(self) -> list[Any]:
-        """The fields of the endpoint's own headers."""
+        """The form fields for the endpoint's headers."""
         return [self[field] for field in self.headers]
 
     @property
     def sent_headers(self) -> dict[str, str]:
-        """The headers that were filled in, by name."""
+        """The submitted headers by name."""
         return {name: self.cleaned_data[field] for field, name in self.headers.items() if self.cleaned_data.get(field)}
 
     @property
     def sources(self) -> list[dict[str, Any]]:
-        """The rows of the choice: value, label, whether it is ticked."""
+        """The options of the choice: value, label, and whether it is selected."""
         ticked = self["source"].value()
         rows = ((OWN, "One of my API keys"), (PASTED, "A key or token that I paste"))
         return [{"value": value, "label": label, "on": value == ticked} for value, label in rows]
 
 
-# Not one of the docs' pages to read: it has no Markdown, and nothing before or after it.
+# Not in the list of pages: it has no Markdown version and no previous or next page.
 _PAGE = {"title": "Try the API", "summary": "Calls the developer API from a form, and shows its real answer."}
 
 
@@ -102,7 +102,7 @@ _PAGE = {"title": "Try the API", "summary": "Calls the developer API from a form
 @sensitive_post_parameters("credential")
 @require_http_methods(["GET", "HEAD", "POST"])
 def try_it(request: HttpRequest) -> HttpResponse:
-    """GET or POST /docs/api/?endpoint=…: the page; a POST calls the endpoint and shows its answer."""
+    """GET or POST /docs/api/?endpoint=…: show the page. A POST calls the endpoint and shows its response."""
     known = operations()
     operation = known.get(request.GET.get("endpoint", "")) or next(iter(known.values()))
     account = request.user if isinstance(request.user, Account) else None
