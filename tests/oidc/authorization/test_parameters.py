@@ -68,7 +68,7 @@ def test_a_scope_that_the_client_may_not_have_is_refused(app: RelyingParty, scop
 def test_a_space_too_many_is_named(app: RelyingParty, scope: str) -> None:
     answer = answer_of(app.authorize(scope=scope))
     assert answer["error"] == "invalid_scope"
-    assert "one space" in answer["error_description"]
+    assert "single spaces" in answer["error_description"]
 
 
 def test_an_approved_scope_is_asked_for(app: RelyingParty) -> None:

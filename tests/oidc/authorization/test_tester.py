@@ -52,7 +52,7 @@ def test_breaks_where_a_terminal_wrapped_it_do_not_count(app: RelyingParty) -> N
         ({"client_id": "op_client_another"}, "but the request has another client_id"),
         ({"client_id": None}, "No app with this client_id"),
         ({"redirect_uri": None}, "redirect_uri is missing"),
-        ({"redirect_uri": "https://app.example.com/callback/"}, "only the slash at the end"),
+        ({"redirect_uri": "https://app.example.com/callback/"}, "only by the slash at the end"),
         ({"redirect_uri": "https://app.example.com:444/callback"}, "the port is “444”"),
         ({"redirect_uri": "https://other.example.com/callback"}, "the host is “other.example.com”"),
     ],
@@ -120,7 +120,7 @@ def test_an_app_that_is_off(app: RelyingParty) -> None:
 def test_another_projects_client_is_not_tried(app: RelyingParty) -> None:
     other = RelyingParty(make_client(), app.browser)
     failed = failure(check_request(app.client, urlencode(other.parameters())))
-    assert failed.title == "client_id is that of this client"
+    assert failed.title == "client_id is the id of this client"
 
 
 def test_each_check_runs_that_can(app: RelyingParty) -> None:
@@ -149,14 +149,14 @@ def test_each_check_runs_that_can(app: RelyingParty) -> None:
 def test_what_can_not_run_says_what_it_needs(app: RelyingParty) -> None:
     results = check_request(app.client, "&".join(f"a{number}=1" for number in range(200)))
     assert [result.name for result in results if result.passed] == ["address", "check_client_enabled"]
-    assert {result.needs for result in results if result.passed is None} == {"Its parameters can be read"}
+    assert {result.needs for result in results if result.passed is None} == {"The parameters are readable"}
 
 
 def test_a_foreign_client_id_leaves_the_rest_to_this_client(app: RelyingParty) -> None:
     query = urlencode(app.parameters(client_id=make_client().client_id))
     results = {result.name: result for result in check_request(app.client, query)}
     assert results["this_client"].passed is False
-    assert results["check_client"].needs == "client_id is that of this client"
+    assert results["check_client"].needs == "client_id is the id of this client"
     assert results["check_redirect_uri"].passed
 
 

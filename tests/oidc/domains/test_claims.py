@@ -64,7 +64,7 @@ def test_a_project_has_so_many_domains(project: Project, owner: Account, setting
     settings.DOMAINS_PER_PROJECT = 2
     for name in ("a.example", "b.example"):
         claims.add_domain(project, name, owner)
-    with pytest.raises(QuotaExceeded, match="up to 2"):
+    with pytest.raises(QuotaExceeded, match="at most 2"):
         claims.add_domain(project, "c.example", owner)
 
 

@@ -173,7 +173,7 @@ def test_a_space_too_many_is_named(app: RelyingParty) -> None:
     token = app.tokens()["refresh_token"]
     response = app.refresh(token, scope="openid  email")
     assert error_of(response) == (400, "invalid_scope")
-    assert "one space" in response.json()["error_description"]
+    assert "single spaces" in response.json()["error_description"]
     assert app.refresh(token, scope="openid email").status_code == 200
 
 

@@ -220,7 +220,7 @@ def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project:
         ("redirect_uris", ["javascript:alert(1)"], "This is not a valid URL"),
         ("redirect_uris", ["https://app.example.com/" + "a" * 2000], "at most 2000 characters"),
         ("redirect_uris", [f"{URI}{number}" for number in range(51)], "at most 50 of these URLs, but 51 were entered"),
-        ("redirect_uris", ["http://localhost:8000/callback"], "an address of the service itself"),
+        ("redirect_uris", ["http://localhost:8000/callback"], "belongs to the service itself"),
         ("post_logout_redirect_uris", ["https://user@app.example.com/"], "Remove the user name"),
         ("type", "first_party", "Choose one of these three."),
         ("type", "", "Say where it runs."),
