@@ -274,7 +274,7 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
     wrong = query.replace("callback", "callback%2F")
     page = try_it(as_viewer, client_of, wrong).content.decode()
     assert "The request would be refused." in page
-    assert f"Differs from {URI}: only the slash at the end." in page
+    assert f"Differs from {URI} only by the slash at the end." in page
     assert "your app would get no response" in page
     page = try_it(as_viewer, client_of, query.replace("S256", "plain")).content.decode()
     assert "<code>invalid_request</code>" in page

@@ -64,7 +64,7 @@ def test_a_refusal_is_found_by_what_the_error_page_tells(as_viewer: Browser, app
     usage_counts.flush_usage()
     assert shown(as_viewer, app, request_id=request_id) == [request_id]
     text = page(as_viewer, app, request_id=request_id)
-    for shows in ("Refused", "Authorization", "invalid_request", "only the slash at the end"):
+    for shows in ("Refused", "Authorization", "invalid_request", "only by the slash at the end"):
         assert shows in text, shows
     assert sign_in_url(app, request_id) == address(app, request_id=request_id)
 
