@@ -122,7 +122,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "evidence.addresses: one of the submission's, of the web; the page is there to lead out, and says so",
     ),
     ("templates/admin/review/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
-    ("templates/admin/review/partials/evidence.html", "link {{ evidence.look_again_url }}"): (1, "The same."),
+    ("templates/admin/review/partials/evidence.html", "link {{ evidence.check_again_url }}"): (1, "The same."),
     ("templates/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
     ("templates/mail/*.html", "link {{ link }}"): (

@@ -79,7 +79,7 @@ SENTENCES: Mapping[str, str] = {
 }
 
 # What only reviewers and operators read.
-DESK_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
+REVIEWERS_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
 
 # Filters of the page: query parameter, label, and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -123,7 +123,7 @@ class ActivityEntry:
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
     """Return the audit events of a project, newest first, without those that only the desk reads."""
-    return AuditEvent.objects.filter(~DESK_ONLY, project=project.public_id).order_by("-pk")
+    return AuditEvent.objects.filter(~REVIEWERS_ONLY, project=project.public_id).order_by("-pk")
 
 
 def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":

@@ -54,7 +54,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
         account = account_of(request)
         if is_operator(account):
             return rows
-        return rows.exclude(project="").exclude(activity.DESK_ONLY).exclude(_has_conflict(account))
+        return rows.exclude(project="").exclude(activity.REVIEWERS_ONLY).exclude(_has_conflict(account))
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return self._readable(request, self.list_display)

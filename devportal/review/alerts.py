@@ -24,7 +24,7 @@ BATCH = 500
 # Most apps that a mail names, and most that are looked at for that: a mail is no list of work.
 MAX_NAMED, MAX_LOOKED_AT = 20, 40
 # The templates of the mails.
-NEW, LATE, SECOND = "desk_new", "desk_late", "desk_second_approval"
+NEW, LATE, SECOND = "reviewer_new", "reviewer_late", "reviewer_second_approval"
 # Reviewers who get a mail about one first approval.
 MOST_REVIEWERS = 50
 
@@ -110,7 +110,7 @@ Kind = ReviewCase.Kind
 # Most cases that a mail names, and most that are looked at for that.
 MAX_NAMED, MAX_LOOKED_AT = 20, 40
 # The templates of the two mails.
-OPENED, LATE = "desk_cases", "desk_cases_late"
+OPENED, LATE = "reviewer_cases", "reviewer_cases_late"
 
 
 def announce_cases() -> int:

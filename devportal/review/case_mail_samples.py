@@ -20,14 +20,14 @@ _PROJECT = _CONTEXT | {
     "whole_project": True,
     "link": "https://id.example.com/console/p/prj_sample/",
 }
-_DESK = _CONTEXT | {"text": _WORDS, "link": "https://id.example.com/admin/review/reviewcase/7/change/"}
+_REVIEWER = _CONTEXT | {"text": _WORDS, "link": "https://id.example.com/admin/review/reviewcase/7/change/"}
 
 CASE_READERS = "reviewers who want it, but not about cases that they can't work on"
-_CASE = {"name": "Orbit Notes", "kind": "Reported by people", "waits": "3 d", "link": _DESK["link"]}
+_CASE = {"name": "Orbit Notes", "kind": "Reported by people", "waits": "3 d", "link": _REVIEWER["link"]}
 _TWO = [_CASE, _CASE | {"name": "Comet Mail", "kind": "Domain lost", "waits": "4 d"}]
 _LIST = "https://id.example.com/admin/review/reviewcase/"
 _CASES: dict[str, dict[str, Any]] = {
-    "one case": {"cases": [_CASE], "more": 0, "number": 1, "link": _DESK["link"], "target_days": 3},
+    "one case": {"cases": [_CASE], "more": 0, "number": 1, "link": _REVIEWER["link"], "target_days": 3},
     "several": {"cases": _TWO, "more": 0, "number": 2, "link": _LIST, "target_days": 3},
     "many": {"cases": _TWO, "more": 130, "number": 132, "link": _LIST, "target_days": 3},
 }
@@ -53,16 +53,16 @@ register(
                 "about a suspension": _PROJECT | {"text": "What we saw was not yours. The suspension is lifted."},
             },
         ),
-        "desk_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
-        "desk_cases_late": Sample("Review: late cases", "Cases are open for too long", CASE_READERS, _CASES),
-        "desk_appealed": Sample(
+        "reviewer_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
+        "reviewer_cases_late": Sample("Review: late cases", "Cases are open for too long", CASE_READERS, _CASES),
+        "reviewer_appealed": Sample(
             "Desk: an appeal",
             "A developer appeals",
             REVIEWERS,
             {
-                "against a rejection": _DESK | {"of_rejection": True},
-                "against a withdrawn approval": _DESK | {"of_rejection": False},
-                "against a suspension": _DESK | {"of_rejection": False, "whole_project": True, "app": "Orbit"},
+                "against a rejection": _REVIEWER | {"of_rejection": True},
+                "against a withdrawn approval": _REVIEWER | {"of_rejection": False},
+                "against a suspension": _REVIEWER | {"of_rejection": False, "whole_project": True, "app": "Orbit"},
             },
         ),
     }

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Account
 from core import clock
 from devportal.review.conflicts import Conflict, conflict_of, message_of
-from devportal.review.models import AppReview, DeskNote, ReviewCase, ReviewEntry
+from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.notifications import tell_of_outcome
 from devportal.review.timeline import clean_text, record_entry
 from devportal.review.workflow import (
@@ -193,14 +193,14 @@ def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> R
 
 
 @transaction.atomic
-def add_note(case: ReviewCase, actor: Account, text: str) -> DeskNote:
+def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
     """Write a note on a case for the other reviewers, also on a closed one.
 
     Raises ReviewNotAllowed, IncompleteSubmission.
     """
     require_reviewer(lock_rights(case.project_id, actor), case.project)
     said = _required(text)
-    note = DeskNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
+    note = InternalNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
     _report("noted", case, actor)
     return note
 

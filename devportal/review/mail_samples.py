@@ -20,15 +20,15 @@ _CONTEXT: dict[str, Any] = {
     "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
 }
 _WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the page behind the gear."
-_DESK = _CONTEXT | {"link": "https://id.example.com/admin/review/appreview/7/change/"}
+_REVIEWER = _CONTEXT | {"link": "https://id.example.com/admin/review/appreview/7/change/"}
 _WHY = {"reasons": [REASONS["justification_vague"].text, REASONS["logo_unclear"].text], "text": _WORDS}
 _SUSPENDED = {"app": "", "reasons": [SUSPENSION_REASONS["unsafe"].text], "text": "A secret is on the web."}
 
-_APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _DESK["link"]}
+_APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _REVIEWER["link"]}
 _APPS = [_APP, _APP | {"name": "Comet Mail", "label": "resubmitted", "waits": "6 d"}]
 _QUEUE = "https://id.example.com/admin/review/appreview/"
 _ALERTS: dict[str, dict[str, Any]] = {
-    "one app": {"apps": [_APP], "more": 0, "number": 1, "link": _DESK["link"], "target_days": 5},
+    "one app": {"apps": [_APP], "more": 0, "number": 1, "link": _REVIEWER["link"], "target_days": 5},
     "several": {"apps": _APPS, "more": 0, "number": 2, "link": _QUEUE, "target_days": 5},
     "many": {"apps": _APPS, "more": 130, "number": 132, "link": _QUEUE, "target_days": 5},
 }
@@ -78,26 +78,28 @@ register(
         "review_suspension_lifted": Sample(
             "Review: suspension lifted", "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
         ),
-        "desk_assigned": Sample(
-            "Desk: a review was given", "A reviewer gives a review to another one", ASSIGNEE, {"": _DESK}
+        "reviewer_assigned": Sample(
+            "Desk: a review was given", "A reviewer gives a review to another one", ASSIGNEE, {"": _REVIEWER}
         ),
-        "desk_comment": Sample(
-            "Desk: a developer wrote", "A developer answers", ASSIGNEE, {"": _DESK | {"text": _WORDS}}
+        "reviewer_comment": Sample(
+            "Desk: a developer wrote", "A developer answers", ASSIGNEE, {"": _REVIEWER | {"text": _WORDS}}
         ),
-        "desk_resubmitted": Sample(
-            "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_DESK)
+        "reviewer_resubmitted": Sample(
+            "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_REVIEWER)
         ),
-        "desk_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
-        "desk_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
-        "desk_second_approval": Sample(
+        "reviewer_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
+        "reviewer_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
+        "reviewer_second_approval": Sample(
             "Review: second approval needed",
             "A first reviewer approves an app that needs two approvals",
             REVIEWERS,
             {
-                "to reviewers who have not decided": _DESK | {"has_decided": False},
-                "to a reviewer who decided otherwise": _DESK | {"has_decided": True},
+                "to reviewers who have not decided": _REVIEWER | {"has_decided": False},
+                "to a reviewer who decided otherwise": _REVIEWER | {"has_decided": True},
             },
         ),
-        "desk_withdrawn": Sample("Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _DESK}),
+        "reviewer_withdrawn": Sample(
+            "Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _REVIEWER}
+        ),
     }
 )

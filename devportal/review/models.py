@@ -285,7 +285,7 @@ class AppReport(models.Model):
         return f"{self.reason} at {self.at}"
 
 
-class DeskNote(models.Model):
+class InternalNote(models.Model):
     """A note that reviewers write for each other, on a review or a case; developers never read it."""
 
     review = models.ForeignKey(AppReview, models.CASCADE, null=True, related_name="notes")

@@ -10,7 +10,7 @@ from accounts.models import Account
 from accounts.signals import exporting
 from core import clock
 from core.audit import Event, report
-from devportal.review.models import AppReview, DeskNote
+from devportal.review.models import AppReview, InternalNote
 from devportal.review.timeline import clean_text
 from devportal.review.workflow import (
     IncompleteSubmission,
@@ -33,7 +33,7 @@ def may_read_notes(account: Account, review: AppReview) -> bool:
 
 
 @transaction.atomic
-def write_note(review: AppReview, actor: Account, text: str) -> DeskNote:
+def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
     """Add a note to a review, in whatever state it is.
 
     The audit event names no project: its members read the trail of the project. Raises ReviewNotAllowed,
@@ -48,28 +48,28 @@ def write_note(review: AppReview, actor: Account, text: str) -> DeskNote:
     said = clean_text(text)
     if not said:
         raise IncompleteSubmission("Write something first.")
-    note = DeskNote.objects.create(review=row, author=actor, at=clock.now(), text=said)
+    note = InternalNote.objects.create(review=row, author=actor, at=clock.now(), text=said)
     report(Event("desk.note_written", actor.pk, None, client.client_id, {"review": row.number}))
     return note
 
 
-def notes_on(review: AppReview) -> list[DeskNote]:
+def notes_on(review: AppReview) -> list[InternalNote]:
     """Return the notes on a review with their authors, oldest first; at most the newest 100.
 
     Show them to nobody for whom `may_read_notes` is false.
     """
-    rows = DeskNote.objects.filter(review=review).select_related("author").order_by("-pk")
+    rows = InternalNote.objects.filter(review=review).select_related("author").order_by("-pk")
     return list(rows[:MAX_SHOWN])[::-1]
 
 
 @receiver(exporting)
 def export_notes(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
     """Return the notes that the person wrote at the desk, for the data export: on reviews and on cases."""
-    rows = DeskNote.objects.filter(author=account).select_related("review__client", "case__project", "case__client")
+    rows = InternalNote.objects.filter(author=account).select_related("review__client", "case__project", "case__client")
     return {
         "written_at_the_desk": ({"at": moment(row.at), "about": _about(row), "text": row.text} for row in rows_of(rows))
     }
 
 
-def _about(note: DeskNote) -> str:
+def _about(note: InternalNote) -> str:
     return str(note.review or note.case or "")

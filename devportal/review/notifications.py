@@ -20,8 +20,8 @@ Side = ReviewEntry.Side
 Role = ProjectMember.Role
 
 # Entries that only the desk reads; those that send mails to developers, and those that send one to the assignee.
-DESK_ONLY = frozenset({Kind.FIRST_APPROVAL})
-TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - DESK_ONLY
+REVIEWERS_ONLY = frozenset({Kind.FIRST_APPROVAL})
+TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - REVIEWERS_ONLY
 TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
 
 
@@ -34,7 +34,7 @@ def notify(entry: ReviewEntry) -> None:
             outbox.queue_mail(address, f"review_{entry.kind}", context)
     assignee = entry.review.assignee if entry.review else None
     if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
-        outbox.queue_mail(assignee.email, f"desk_{entry.kind}", context | {"link": review_admin_url(entry.review)})
+        outbox.queue_mail(assignee.email, f"reviewer_{entry.kind}", context | {"link": review_admin_url(entry.review)})
 
 
 def developer_addresses(project: Project) -> list[str]:
@@ -153,4 +153,4 @@ def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: i
     others = who_wants("mails_new").exclude(pk=without or 0)
     for reviewer in others[:MOST_REVIEWERS]:
         if not conflict_of(reviewer, project, review):
-            outbox.queue_mail(reviewer.email, "desk_appealed", context)
+            outbox.queue_mail(reviewer.email, "reviewer_appealed", context)

@@ -64,7 +64,7 @@ def record_entry(
     )
     # What people wrote stands in the timeline, and not in the trail.
     hidden = {"answers"}
-    if kind in notifications.DESK_ONLY:
+    if kind in notifications.REVIEWERS_ONLY:
         hidden |= {"scopes", "checked"}  # the second reviewer reads the trail, too (docs/review.md#two-approvals)
     told = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
     if review is not None:
@@ -98,16 +98,16 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
     }
 
 
-def timeline(client: Client, *, for_desk: bool = False) -> list[ReviewEntry]:
+def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry]:
     """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
 
-    `for_desk`: with the entries that only reviewers read.
+    `for_reviewers`: with the entries that only reviewers read.
     """
     rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
         project=client.project_id, client=None
     )
-    if not for_desk:
-        rows = rows.exclude(kind__in=notifications.DESK_ONLY)
+    if not for_reviewers:
+        rows = rows.exclude(kind__in=notifications.REVIEWERS_ONLY)
     return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.desk import Desk
+from tests.browser.reviewer import Reviewer
 from tests.browser.steps import ALLOW, sign_in
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
@@ -94,11 +94,11 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             review = maker.url
 
             # A reviewer asks for changes; the mail is the one that was shown first.
-            desk = Desk(reviewers.new_page(), tern.service, REVIEWER, "Tern")
-            desk.open_from_the_queue()
-            expect(desk.page.get_by_text("We use it to show things").first).to_be_visible()
-            desk.take_step("Start the review")
-            mail = desk.take_step("Request changes", ("A justification is too vague",), "Which things?")
+            as_reviewer = Reviewer(reviewers.new_page(), tern.service, REVIEWER, "Tern")
+            as_reviewer.open_from_the_queue()
+            expect(as_reviewer.page.get_by_text("We use it to show things").first).to_be_visible()
+            as_reviewer.take_step("Start the review")
+            mail = as_reviewer.take_step("Request changes", ("A justification is too vague",), "Which things?")
             assert "Which things?" in mail
             assert any("Which things?" in text for text in tern.service.mails(DEVELOPER))
             maker.goto(review)
@@ -110,9 +110,9 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             maker.fill("[name=answer_note]", "The name of the plan.")
             maker.get_by_role("button", name="Save and send for review again").click()
             expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
-            desk.open_from_the_queue()
-            desk.take_step("Start the review")
-            desk.take_step("Approve")
+            as_reviewer.open_from_the_queue()
+            as_reviewer.take_step("Start the review")
+            as_reviewer.take_step("Approve")
             maker.goto(review)
             expect(maker.get_by_text("This app is approved")).to_be_visible()
             expect(maker.get_by_text("Which things?")).to_have_count(1)
@@ -127,7 +127,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             assert (plan.status_code, plan.json()["plan_id"]) == (200, "free")
 
             # Suspended: no page, no token, no call.
-            desk.take_step("Suspend the project", ("Harmful",))
+            as_reviewer.take_step("Suspend the project", ("Harmful",))
             first.goto(tern.authorization_url(prompt="none"))
             expect(first.get_by_role("heading", level=1)).to_contain_text("is unavailable")
             assert tern.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"

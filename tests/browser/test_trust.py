@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.camera import Camera
-from tests.browser.desk import SEE_FIRST, Desk
+from tests.browser.reviewer import SEE_FIRST, Reviewer
 from tests.browser.steps import allow, arrive, sign_in
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
@@ -215,31 +215,31 @@ def is_refused_until_its_domains_are_proven(page: Page, camera: Camera, world: W
     expect(page.get_by_role("status")).to_contain_text("Submitted for review")
 
 
-def first_approval(desk: Desk, camera: Camera) -> None:
+def first_approval(as_reviewer: Reviewer, camera: Camera) -> None:
     """The first reviewer looks at the evidence, is held to the checklist, and approves: nothing changes yet."""
-    desk.open_from_the_queue()
-    desk.take_step("Start the review")
+    as_reviewer.open_from_the_queue()
+    as_reviewer.take_step("Start the review")
     for (host, path), title in TITLES.items():
-        fact = desk.page.locator(".evidence__fact", has_text=f"https://{host}{path}").filter(has_text="Title:")
+        fact = as_reviewer.page.locator(".evidence__fact", has_text=f"https://{host}{path}").filter(has_text="Title:")
         expect(fact).to_contain_text(f"Title: “{title}”")
         expect(fact).to_contain_text("its title names the app")
-    expect(desk.page.locator("#fact-domains")).to_contain_text("pass")
-    camera.take("trust-desk")
-    desk.begin_step("Approve")
-    expect(desk.page.get_by_text("Yours is noted as the first")).to_be_visible()
-    desk.page.get_by_role("button", name=SEE_FIRST).click()
-    expect(desk.page.get_by_text("This field is required").first).to_be_visible()
+    expect(as_reviewer.page.locator("#fact-domains")).to_contain_text("pass")
+    camera.take("trust-as_reviewer")
+    as_reviewer.begin_step("Approve")
+    expect(as_reviewer.page.get_by_text("Yours is noted as the first")).to_be_visible()
+    as_reviewer.page.get_by_role("button", name=SEE_FIRST).click()
+    expect(as_reviewer.page.get_by_text("This field is required").first).to_be_visible()
     camera.take("trust-approval-not-ticked")
-    desk.open_from_the_queue()
-    assert desk.take_step("Approve") == "", "the developers get a mail of the first approval"
-    expect(desk.page.locator("#second-approval")).to_contain_text("You gave the first approval")
+    as_reviewer.open_from_the_queue()
+    assert as_reviewer.take_step("Approve") == "", "the developers get a mail of the first approval"
+    expect(as_reviewer.page.locator("#second-approval")).to_contain_text("You gave the first approval")
     camera.take("trust-first-approval")
 
 
-def second_approval(desk: Desk) -> None:
-    desk.open_from_the_queue()
-    expect(desk.page.locator("#second-approval")).to_contain_text("This review waits for a second approval.")
-    assert "approved" in desk.take_step("Approve")
+def second_approval(as_reviewer: Reviewer) -> None:
+    as_reviewer.open_from_the_queue()
+    expect(as_reviewer.page.locator("#second-approval")).to_contain_text("This review waits for a second approval.")
+    assert "approved" in as_reviewer.take_step("Approve")
 
 
 def adds_a_foreign_host(page: Page, camera: Camera, world: World) -> None:
@@ -315,15 +315,15 @@ def test_what_was_approved_is_what_is_used(world: World, browser: Chromium, axe:
             arrive(person, app)
 
             is_refused_until_its_domains_are_proven(maker, makers, world, logo)
-            desks = [
-                Desk(page, world.service, email, NAME)
+            as_reviewers = [
+                Reviewer(page, world.service, email, NAME)
                 for page, email in ((first, FIRST_REVIEWER), (second, SECOND_REVIEWER))
             ]
-            first_approval(desks[0], firsts)
+            first_approval(as_reviewers[0], firsts)
             badge_shows(person, app, False)
             maker.goto(world.review)
             expect(maker.get_by_text("This app is approved")).to_have_count(0)
-            second_approval(desks[1])
+            second_approval(as_reviewers[1])
             maker.goto(world.review)
             expect(maker.get_by_text("This app is approved")).to_be_visible()
 
@@ -348,11 +348,11 @@ def test_what_was_approved_is_what_is_used(world: World, browser: Chromium, axe:
             badge_shows(newcomer, app, True)
 
             takes_it_in(maker, world, newcomer)
-            desks[0].open_from_the_queue()
-            desks[0].take_step("Start the review")
-            desks[0].take_step("Approve")
+            as_reviewers[0].open_from_the_queue()
+            as_reviewers[0].take_step("Start the review")
+            as_reviewers[0].take_step("Approve")
             assert FOREIGN not in world.approved_hosts()
-            second_approval(desks[1])
+            second_approval(as_reviewers[1])
             assert FOREIGN in world.approved_hosts()
             badge_shows(newcomer, app, True, FAR)
 

@@ -81,7 +81,7 @@ def make_work(monkeypatch: pytest.MonkeyPatch) -> None:
     Project.objects.filter(pk=gone.pk).update(deleted_at=old)
     monkeypatch.setattr(outbox, "queue_task", lambda *args: None)  # left to the periodic task
     for number in range(5):
-        outbox.queue_mail(f"p{number}@example.com", "desk_comment", {})
+        outbox.queue_mail(f"p{number}@example.com", "reviewer_comment", {})
     for number in range(20):
         Session.objects.create(session_key=f"{number:032}", session_data="", expire_date=old)
         IdempotencyToken.objects.create(token=f"{number:022}", account=person, at=old)

@@ -164,7 +164,7 @@ NOTE = RowAction(
     "Reviewers who may decide on this app read it, on the page of this review. Developers never do, and nobody gets a "
     "mail.",
     action_handlers.note,
-    form=forms.DeskNoteForm,
+    form=forms.InternalNoteForm,
     is_open=lambda request, review: notes.may_read_notes(account_of(request), review),
     icon="note_add",
 )

@@ -85,7 +85,9 @@ ASSIGN = RowAction(
     is_open=_is_open,
     icon="assignment_ind",
 )
-NOTE = RowAction("note", "Add a note", "Only reviewers read it.", _note, form=forms.DeskNoteForm, icon="sticky_note_2")
+NOTE = RowAction(
+    "note", "Add a note", "Only reviewers read it.", _note, form=forms.InternalNoteForm, icon="sticky_note_2"
+)
 ASK = RowAction(
     "ask",
     "Write to the developers",

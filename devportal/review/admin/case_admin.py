@@ -23,7 +23,7 @@ from devportal.review.app_reports import reporters_of
 from devportal.review.conflicts import message_of, project_conflict
 from devportal.review.differences import reveal
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.notifications import DESK_ONLY
+from devportal.review.notifications import REVIEWERS_ONLY
 from devportal.review.targets import case_late_before
 from oidc.clients.lookup import find_client
 
@@ -241,7 +241,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     reporters = reporters_of(reports, client) if with_inside else {}
     entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
     # What the first of two reviewers decided is on the page of the review (docs/review.md#two-approvals).
-    entries = entries.exclude(kind__in=DESK_ONLY)
+    entries = entries.exclude(kind__in=REVIEWERS_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
     return {

@@ -85,7 +85,7 @@ def _note(label: str, *, required: bool = False) -> forms.CharField:
     return forms.CharField(label=label, max_length=MAX_TEXT_LENGTH, required=required, widget=widget)
 
 
-class DeskNoteForm(ActionForm):
+class InternalNoteForm(ActionForm):
     """A note for other reviewers, which developers never read."""
 
     note = _note("Internal note", required=True)

@@ -17,7 +17,7 @@ from core.database.encryption import Unreadable
 from core.limits.limits import Throttled
 from devportal.review import for_reviewers, recipients
 from devportal.review.evidence.gathered import UnknownAddress, find_destination
-from devportal.review.evidence.page_check_requests import look_again
+from devportal.review.evidence.page_check_requests import check_again
 from devportal.review.models import AppReview
 from devportal.review.workflow import may_decide
 
@@ -26,7 +26,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
     """The two pages, for the admin of reviews."""
 
     def get_urls(self) -> list[URLPattern]:
-        leave, again = map(self.admin_site.admin_view, (self.leave_view, self.look_again_view))
+        leave, again = map(self.admin_site.admin_view, (self.leave_view, self.check_again_view))
         return [
             path("<int:pk>/leave/", leave, name="review_appreview_leave"),
             path("<int:pk>/look-again/", again, name="review_appreview_look_again"),
@@ -57,7 +57,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         }
         return TemplateResponse(request, "admin/review/leave.html", context)
 
-    def look_again_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def check_again_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """POST: have the pages of the submission looked at anew."""
         review = self._review(request, pk)
         if request.method != "POST":
@@ -70,7 +70,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
 
     def _look_again(self, request: HttpRequest, review: AppReview) -> None:
         try:
-            begun = look_again(review)
+            begun = check_again(review)
         except Throttled as refusal:
             messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
             return

@@ -117,7 +117,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
 
 def _entries(client: Client, account: Account, with_notes: bool) -> list[ReviewEntry]:
     """Return the timeline, as this reviewer may read it."""
-    return second_approval.without_undecided(timeline.timeline(client, for_desk=with_notes), account)
+    return second_approval.without_undecided(timeline.timeline(client, for_reviewers=with_notes), account)
 
 
 def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from devportal.review.evidence.facts import Detail, Fact, Result
 from devportal.review.evidence.gathered import Gathered, is_web
 from devportal.review.evidence.gathering import gather
-from devportal.review.evidence.rules import JUDGES
+from devportal.review.evidence.rules import RULES
 from devportal.review.models import AppReview
 
 
@@ -38,12 +38,12 @@ class Evidence:
 def collect_evidence(review: AppReview) -> Evidence:
     """Return the evidence on what a review asks for, in a bounded number of SQL statements."""
     found = gather(review)
-    return Evidence(found, tuple(judge_facts(found)))
+    return Evidence(found, tuple(find_facts(found)))
 
 
-def judge_facts(found: Gathered) -> list[Fact]:
+def find_facts(found: Gathered) -> list[Fact]:
     """Return a fact of each judge; nothing but what was gathered counts."""
-    return [Fact(judge.code, judge.title, judge.find(found)) for judge in JUDGES]
+    return [Fact(rule.code, rule.title, rule.find(found)) for rule in RULES]
 
 
 # Facts about people and their other projects, which a reviewer with a conflict of interest does not read.
@@ -66,7 +66,7 @@ def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
         "summary": found.summary,
         "domains": found.gathered.domains,  # read once for the whole page
         "facts": [_fact(review, fact) for fact in found.by_gravity],
-        "look_again_url": again if review.revision and may_decide else "",
+        "check_again_url": again if review.revision and may_decide else "",
     }
 
 

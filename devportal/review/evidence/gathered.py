@@ -120,7 +120,7 @@ class OtherApps:
 
 
 @dataclass(frozen=True)
-class CaseSeen:
+class KnownCase:
     """A case of the desk about the app or its project."""
 
     kind: str  # of ReviewCase.Kind
@@ -172,5 +172,5 @@ class Gathered:
     setbacks: Sequence[Setback] = ()
     others: OtherApps = OtherApps()
     usage: Usage = Usage()
-    cases: Sequence[CaseSeen] = ()
+    cases: Sequence[KnownCase] = ()
     reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> how many people, lately

@@ -15,7 +15,7 @@ from devportal.review.snapshots import latest_revision
 
 log = logging.getLogger(__name__)
 
-LOOKS_PER_MINUTE = 2  # at the pages of one submission, by reviewers
+CHECKS_PER_MINUTE = 2  # at the pages of one submission, by reviewers
 
 _one_at_a_time = threading.Lock()
 
@@ -41,14 +41,14 @@ def _check_here(pk: int) -> None:
         _one_at_a_time.release()
 
 
-def look_again(review: AppReview) -> bool:
+def check_again(review: AppReview) -> bool:
     """Have the pages of a review's latest submission looked at anew; return False if nothing was sent.
 
-    Raises Throttled beyond LOOKS_PER_MINUTE.
+    Raises Throttled beyond CHECKS_PER_MINUTE.
     """
     row = latest_revision(review)
     if row is None:
         return False
-    check_rate("page-checks", str(review.pk), LOOKS_PER_MINUTE)
+    check_rate("page-checks", str(review.pk), CHECKS_PER_MINUTE)
     request_check(row.pk)
     return True

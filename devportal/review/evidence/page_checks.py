@@ -122,7 +122,7 @@ CATCH_UP_AFTER, GIVE_UP_AFTER = timedelta(minutes=2), timedelta(days=1)
 PageCheck = dict[str, Any]
 
 
-def look_at(field: str, address: str) -> PageCheck:
+def check_page(field: str, address: str) -> PageCheck:
     """Fetch one address and return what it answered: `status`, `final` address and `title`.
 
     If it did not answer, return `code` and `parameters` of the OutboundRefused, or UNAVAILABLE for `code`.
@@ -145,7 +145,7 @@ def check_revision(pk: int) -> bool:
     row = ReviewRevision.objects.filter(pk=pk).first()
     if row is None:
         return False
-    checks = [look_at(field, row.snapshot[field]) for field in PAGE_FIELDS if row.snapshot.get(field)]
+    checks = [check_page(field, row.snapshot[field]) for field in PAGE_FIELDS if row.snapshot.get(field)]
     return bool(ReviewRevision.objects.filter(pk=pk).update(page_checks=checks))
 
 

@@ -11,7 +11,7 @@ from accounts.models import Account
 from api import usage_counts
 from core import clock
 from devportal.console.models import SignInEvent
-from devportal.review.evidence.gathered import CaseSeen, OtherApps, Part, Person, Setback, Usage
+from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, Setback, Usage
 from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
 from devportal.review.snapshots import REVIEWED_SCOPES
 from oidc.models import Client, FormerMember, Project, ProjectMember
@@ -110,11 +110,11 @@ def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
     )
 
 
-def gather_cases(client: Client) -> tuple[list[CaseSeen], Counter[str]]:
+def gather_cases(client: Client) -> tuple[list[KnownCase], Counter[str]]:
     """Return the newest cases about the app or its project, and how many people reported what in the last year."""
     about = ReviewCase.objects.filter(project=client.project_id).filter(Q(client=client) | Q(client=None))
     cases = [
-        CaseSeen(
+        KnownCase(
             row.kind,
             row.opened_at,
             row.is_open,

@@ -228,7 +228,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="DeskNote",
+            name="InternalNote",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("at", models.DateTimeField()),

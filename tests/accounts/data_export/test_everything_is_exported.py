@@ -8,7 +8,7 @@ from accounts.models import Account, AccountRecovery, AddressChange, DataExport,
 from accounts.roles import set_roles
 from core import clock
 from devportal.review.cases import open_case
-from devportal.review.models import AppReport, AppReview, DeskNote, ReviewEntry
+from devportal.review.models import AppReport, AppReview, InternalNote, ReviewEntry
 from oidc.models import Client, FormerMember, MemberOfRemovedProject, Project
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported
@@ -31,7 +31,7 @@ SECTIONS = {
     "api.ApiKey.owner": "keys",
     "review.AppReport.reporter": "reported_apps",
     "operations.AuditEvent.actor": "console_activity",
-    "review.DeskNote.author": "written_at_the_desk",
+    "review.InternalNote.author": "written_at_the_desk",
     "review.ReviewEntry.author": "written_in_reviews",
     "mfa.Authenticator.user": "sign_in_methods",
     "oidc.Connection.account": "connected_apps",
@@ -118,7 +118,7 @@ def _fill_the_rest(owner: Account) -> None:
     case = open_case("report", app.project, app)
     AppReport.objects.create(case=case, reporter=owner, reason="other", at=now)
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
-    DeskNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
+    InternalNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
     MemberOfRemovedProject.objects.create(account=owner, project_key=1, left_at=clock.now())
     subscribe(owner, make_plan("pro"), "Active")

@@ -389,7 +389,7 @@ def test_a_name_that_became_reserved_is_not_approved(
 
 
 @pytest.mark.parametrize("who", ["as_operator", "as_owner", "as_outsider"])
-def test_the_desk_is_for_reviewers(request: pytest.FixtureRequest, review: AppReview, who: str) -> None:
+def test_review_pages_are_for_reviewers(request: pytest.FixtureRequest, review: AppReview, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     bounced = (403,) if who == "as_operator" else (302,)
     for path in ("", f"{review.pk}/change/", f"{review.pk}/do/take/", f"{review.pk}/do/approve/"):

@@ -17,7 +17,7 @@ from core import clock
 from devportal.operations.models import AuditEvent
 from devportal.review import developer_actions, notes, reviewer_actions, workflow
 from devportal.review.evidence.facts import Result
-from devportal.review.models import AppReview, DeskNote, ReviewEntry, ReviewRevision
+from devportal.review.models import AppReview, InternalNote, ReviewEntry, ReviewRevision
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
@@ -340,7 +340,7 @@ def test_a_note_that_is_none_is_refused_and_what_was_typed_is_still_there(
     assert "error" in response.content.decode()
     if note.startswith("x"):
         assert note in response.content.decode()
-    assert not DeskNote.objects.exists()
+    assert not InternalNote.objects.exists()
 
 
 def test_developers_never_read_notes(
@@ -357,7 +357,7 @@ def test_developers_never_read_notes(
         assert browser.get(page(review)).status_code == 302
         assert browser.post(at_note(review), {"note": "x"}).status_code == 302
     assert not Outbox.objects.exists(), "a note is mailed to nobody"
-    assert DeskNote.objects.count() == 1
+    assert InternalNote.objects.count() == 1
 
 
 @pytest.mark.parametrize("how", ["viewer", "left", "sent"])
@@ -379,7 +379,7 @@ def test_a_reviewer_with_a_conflict_of_interest_neither_reads_nor_writes_notes(
     as_reviewer.post(at_note(review), {"note": "Mine"})
     with pytest.raises(workflow.ReviewNotAllowed):
         notes.write_note(review, reviewer, "Mine")
-    assert DeskNote.objects.count() == 1
+    assert InternalNote.objects.count() == 1
     assert "Zanzibar" not in as_reviewer.get(at_note(review), follow=True).content.decode()
 
 
@@ -391,7 +391,7 @@ def test_operators_and_outsiders_write_no_notes(
     for person in (operator, outsider):
         with pytest.raises(workflow.ReviewNotAllowed):
             notes.write_note(review, person, "x")
-    assert not DeskNote.objects.exists()
+    assert not InternalNote.objects.exists()
 
 
 def test_a_draft_has_no_notes(app: Client, developer: Account, reviewer: Account) -> None:
@@ -404,7 +404,7 @@ def test_notes_need_the_form_s_token(reviewer: Account, review: AppReview) -> No
     strict = Browser(enforce_csrf_checks=True)
     strict.force_login(reviewer)
     assert strict.post(at_note(review), {"note": "x"}).status_code == 403
-    assert not DeskNote.objects.exists()
+    assert not InternalNote.objects.exists()
 
 
 def test_notes_are_their_authors_to_take_along(review: AppReview, reviewer: Account, developer: Account) -> None:

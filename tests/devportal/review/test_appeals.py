@@ -133,9 +133,9 @@ def test_an_appeal_is_mailed_both_ways(rejected: AppReview, developer: Account, 
     appeals.appeal_rejection(rejected, developer, WHY)
     new = mails()[before:]
     assert sorted(to for to, _, _ in new) == sorted([owner.email, developer.email, other.email])
-    desk = next(body for to, _, body in new if to == other.email)
-    assert WHY in desk
-    assert f"/admin/review/appreview/{rejected.pk}/change/" in desk
+    as_reviewer = next(body for to, _, body in new if to == other.email)
+    assert WHY in as_reviewer
+    assert f"/admin/review/appreview/{rejected.pk}/change/" in as_reviewer
     assert AuditEvent.objects.filter(action="review.appealed", actor=developer.pk).count() == 1
 
 

@@ -118,15 +118,15 @@ class TestPages:
         browser_of: Callable[[Account], Browser],
     ) -> None:
         settings.CASE_TARGET_DAYS = 3
-        desk, case = browser_of(reviewer), cases.open_case("report", app.project, app)
+        as_reviewer, case = browser_of(reviewer), cases.open_case("report", app.project, app)
         page, late = f"/admin/review/reviewcase/{case.pk}/change/", "/admin/review/reviewcase/?which=late"
         later(DAY + 60)
         for address in ("/admin/review/reviewcase/", page):
-            assert "in 1 d" in desk.get(address).content.decode(), address
-        assert "Reported by people" not in desk.get(late).content.decode()
+            assert "in 1 d" in as_reviewer.get(address).content.decode(), address
+        assert "Reported by people" not in as_reviewer.get(late).content.decode()
         later(3 * DAY)
-        assert "late by 1 d" in desk.get(page).content.decode()
-        assert "late by 1 d" in desk.get(late).content.decode()
+        assert "late by 1 d" in as_reviewer.get(page).content.decode()
+        assert "late by 1 d" in as_reviewer.get(late).content.decode()
 
     def test_each_reporter_has_the_age_of_the_account_the_use_of_the_app_and_earlier_reports(
         self, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]

@@ -17,7 +17,7 @@ from core.messages import placeholders
 from devportal.console import activity
 from devportal.operations.models import AuditEvent
 from devportal.review import appeals, case_triggers, cases, developer_actions, reviewer_actions
-from devportal.review.models import AppReport, DeskNote, ReviewCase, ReviewEntry
+from devportal.review.models import AppReport, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.tasks import open_re_reviews
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from oidc.models import Client, FormerMember, Project, ProjectMember
@@ -115,14 +115,14 @@ class TestWorking:
         self, who: str, case: ReviewCase, project: Project, developer: Account, reviewer: Account
     ) -> None:
         actor = self.WHO[who](project, developer)
-        before = list(ReviewCase.objects.values()), DeskNote.objects.count(), AuditEvent.objects.count(), mails()
+        before = list(ReviewCase.objects.values()), InternalNote.objects.count(), AuditEvent.objects.count(), mails()
         for step in self.STEPS.values():
             with pytest.raises(ReviewNotAllowed):
                 step(case, actor)
         with pytest.raises(ReviewNotAllowed, match="can't work on this"):
             cases.assign_case(case, reviewer, actor)
         assert before == (
-            list(ReviewCase.objects.values()), DeskNote.objects.count(), AuditEvent.objects.count(), mails()
+            list(ReviewCase.objects.values()), InternalNote.objects.count(), AuditEvent.objects.count(), mails()
         )  # fmt: skip
 
     def test_a_reviewer_takes_it_and_closes_it(self, case: ReviewCase, reviewer: Account, developer: Account) -> None:
@@ -248,11 +248,11 @@ class TestReReview:
 @pytest.mark.django_db
 class TestPages:
     @pytest.fixture
-    def desk(self, reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
+    def as_reviewer(self, reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
         return browser_of(reviewer)
 
     def test_open_cases_are_listed_by_age_and_paged(
-        self, case: ReviewCase, desk: Browser, app: Client, reviewer: Account, later: Callable[[float], None],
+        self, case: ReviewCase, as_reviewer: Browser, app: Client, reviewer: Account, later: Callable[[float], None],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         from devportal.review.admin.case_admin import ReviewCaseAdmin
@@ -264,27 +264,27 @@ class TestPages:
         cases.close_case(ReviewCase.objects.latest("pk"), reviewer, "in_order")
         seen, address = [], CASES
         for _ in range(2):
-            text = desk.get(address).content.decode()
+            text = as_reviewer.get(address).content.decode()
             names = [name for name in ("Orbit", *(f"Lantern {n}" for n in range(4))) if f">{name}</a>" in text]
             seen.append(names)
             following = [part for part in text.split('"') if part.startswith("?") and "older_than" in part]
             address = CASES + following[0].replace("&amp;", "&") if following else ""
         assert seen == [["Orbit", "Lantern 0"], ["Lantern 1", "Lantern 2"]]
         assert address == ""
-        assert "Lantern 3" in desk.get(f"{CASES}?which=closed").content.decode()
-        assert "Lantern" not in desk.get(f"{CASES}?which=mine").content.decode()
-        assert "Orbit" in desk.get(f"{CASES}?q={app.client_id}").content.decode()
-        assert desk.get(f"{CASES}?older_than=999999").status_code == 200
+        assert "Lantern 3" in as_reviewer.get(f"{CASES}?which=closed").content.decode()
+        assert "Lantern" not in as_reviewer.get(f"{CASES}?which=mine").content.decode()
+        assert "Orbit" in as_reviewer.get(f"{CASES}?q={app.client_id}").content.decode()
+        assert as_reviewer.get(f"{CASES}?older_than=999999").status_code == 200
 
     def test_lists_and_pages_take_a_fixed_number_of_statements(
-        self, case: ReviewCase, desk: Browser, app: Client, reviewer: Account
+        self, case: ReviewCase, as_reviewer: Browser, app: Client, reviewer: Account
     ) -> None:
         def statements(address: str) -> int:
             with CaptureQueriesContext(connection) as taken:
-                assert desk.get(address).status_code == 200
+                assert as_reviewer.get(address).status_code == 200
             return len(taken)
 
-        desk.get(CASES)  # the first page of a session knows least
+        as_reviewer.get(CASES)  # the first page of a session knows least
         few = statements(CASES), statements(page(case))
         for number in range(6):
             project = make_project(name=f"Elsewhere {number}")
@@ -294,50 +294,50 @@ class TestPages:
             )
             cases.add_note(case, reviewer, "Looked.")
         assert (statements(CASES), statements(page(case))) == few
-        text = desk.get(page(case)).content.decode()
+        text = as_reviewer.get(page(case)).content.decode()
         assert text.count("Money!") == 6
         assert text.count("Looked.") == 6
 
-    def test_reports_are_bounded(self, case: ReviewCase, desk: Browser, reviewer: Account) -> None:
+    def test_reports_are_bounded(self, case: ReviewCase, as_reviewer: Browser, reviewer: Account) -> None:
         AppReport.objects.bulk_create(
             AppReport(case=case, reporter=reviewer, reason="other", text="Odd thing", at=clock.now()) for _ in range(60)
         )
-        text = desk.get(page(case)).content.decode()
+        text = as_reviewer.get(page(case)).content.decode()
         assert text.count("Odd thing") == 50
         assert "There are more reports" in text
 
     def test_a_reviewer_works_on_it_in_the_admin(
-        self, case: ReviewCase, desk: Browser, reviewer: Account, app: Client
+        self, case: ReviewCase, as_reviewer: Browser, reviewer: Account, app: Client
     ) -> None:
-        assert "The case is yours." in press(desk, case, "take")
-        assert "The note is added." in press(desk, case, "note", note="Looked <b>twice</b>.")
-        assert "Looked &lt;b&gt;twice&lt;/b&gt;." in desk.get(page(case)).content.decode()
-        assert "Write down what you found and did." in press(desk, case, "close", outcome="acted", text="")
-        assert "The case is closed." in press(desk, case, "close", outcome="acted", text="Proven again.")
-        text = desk.get(page(case)).content.decode()
+        assert "The case is yours." in press(as_reviewer, case, "take")
+        assert "The note is added." in press(as_reviewer, case, "note", note="Looked <b>twice</b>.")
+        assert "Looked &lt;b&gt;twice&lt;/b&gt;." in as_reviewer.get(page(case)).content.decode()
+        assert "Write down what you found and did." in press(as_reviewer, case, "close", outcome="acted", text="")
+        assert "The case is closed." in press(as_reviewer, case, "close", outcome="acted", text="Proven again.")
+        text = as_reviewer.get(page(case)).content.decode()
         assert "Proven again." in text
         assert f"{CASES}{case.pk}/do/close/" not in text
 
     def test_a_re_review_is_confirmed_or_withdrawn_from_the_case(
-        self, desk: Browser, app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+        self, as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
     ) -> None:
         approved(app, developer, reviewer)
         later(YEAR + 60)
         open_re_reviews()
         case = ReviewCase.objects.get()
         # A year later nobody is signed in any more.
-        desk.force_login(reviewer)
-        text = desk.get(page(case)).content.decode()
+        as_reviewer.force_login(reviewer)
+        text = as_reviewer.get(page(case)).content.decode()
         for action in ("renew", "withdraw-approval", "suspend", "ask", "close"):
             assert f"{CASES}{case.pk}/do/{action}/" in text
         assert "Last review" in text
-        assert "stays valid" in press(desk, case, "renew", text="")
+        assert "stays valid" in press(as_reviewer, case, "renew", text="")
         later(YEAR + 60)
         open_re_reviews()
-        desk.force_login(reviewer)
+        as_reviewer.force_login(reviewer)
         case = ReviewCase.objects.latest("pk")
         form = {"what": "everything", "reasons": "harmful", "text": "", "confirm": "1"}
-        assert "withdrawn with immediate effect" in press(desk, case, "withdraw-approval", **form)
+        assert "withdrawn with immediate effect" in press(as_reviewer, case, "withdraw-approval", **form)
         assert not fresh(app).is_verified
         case.refresh_from_db()
         assert case.outcome == "acted"
@@ -350,11 +350,11 @@ class TestPages:
         text = browser_of(reviewer).get(page(case)).content.decode()
         assert "another reviewer answers it" in text
         assert f"{CASES}{case.pk}/do/" not in text, "no step for who decided before"
-        desk = browser_of(make_reviewer())
-        assert "It was not us." in desk.get(page(case)).content.decode()
-        assert "is lifted" in press(desk, case, "lift", text="", confirm="1")
+        as_reviewer = browser_of(make_reviewer())
+        assert "It was not us." in as_reviewer.get(page(case)).content.decode()
+        assert "is lifted" in press(as_reviewer, case, "lift", text="", confirm="1")
         assert not Project.objects.get(pk=app.project_id).is_suspended
-        assert "The case is closed." in press(desk, case, "close", outcome="acted", text="Lifted.")
+        assert "The case is closed." in press(as_reviewer, case, "close", outcome="acted", text="Lifted.")
 
     def test_a_reviewer_with_a_conflict_reads_why_not(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]

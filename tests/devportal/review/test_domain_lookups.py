@@ -49,7 +49,7 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
 
 
 @pytest.fixture
-def desk(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
+def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
     return browser_of(reviewer)
 
 
@@ -79,60 +79,60 @@ def domain_of(app: Client) -> ProjectDomain:
 
 @pytest.mark.parametrize("step", ["start", "approve"])
 def test_the_domains_are_looked_up_and_the_page_shows_the_time(
-    step: str, review: AppReview, app: Client, reviewer: Account, desk: Browser, internet: Internet
+    step: str, review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet
 ) -> None:
     make_domain(app.project, "elsewhere.example")
     make_domain(app.project, "declared.example.com", method=ProjectDomain.Method.OPERATOR)
     before = domain_of(app).checked_at
     if step == "approve":
         reviewer_actions.start(review, reviewer)
-        approve(desk, review)
+        approve(as_reviewer, review)
         assert fresh(app).is_verified
         [kept] = ReviewEntry.objects.get(kind="approved").details["domains"]
         assert (kept["name"], kept["result"]) == ("example.com", "found")
     else:
-        press(desk, review, "start")
+        press(as_reviewer, review, "start")
     assert internet.asked == ["example.com"], "the ones that the app is on, without those of the operator"
     now = domain_of(app).checked_at
     assert before is not None
     assert now is not None
     assert (now - before).total_seconds() > 3600
-    page = desk.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     assert f"checked on {now.day} {now:%B %Y, %H:%M} UTC" in page
     assert ("Looked up for the approval: example.com, proof found" in page) == (step == "approve")
 
 
 def test_a_proof_that_is_gone_stops_the_approval_until_the_evidence_was_read(
-    review: AppReview, app: Client, reviewer: Account, desk: Browser, internet: Internet
+    review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet
 ) -> None:
     reviewer_actions.start(review, reviewer)
     internet.seen = GONE
-    said = approve(desk, review)
+    said = approve(as_reviewer, review)
     assert "The proof of example.com was not found just now" in said
     assert not fresh(app).is_verified
     assert domain_of(app).missing_since is not None
     # The page says so now, and the reviewer decides; a proof that is lost can't be approved (docs/domains.md#proofs).
-    approve(desk, review)
+    approve(as_reviewer, review)
     assert fresh(app).is_verified
     assert ReviewEntry.objects.get(kind="approved").details["domains"][0]["result"] == "not_found"
 
 
 @pytest.mark.parametrize("seen", [NO_ANSWER, OSError("the pool is gone")], ids=["no answer", "an error"])
 def test_a_lookup_that_fails_is_shown_and_stops_nothing(
-    seen: Any, review: AppReview, app: Client, desk: Browser, internet: Internet
+    seen: Any, review: AppReview, app: Client, as_reviewer: Browser, internet: Internet
 ) -> None:
     internet.seen = seen
-    assert "These domains could not be looked up: example.com." in press(desk, review, "start")
-    said = approve(desk, review)
+    assert "These domains could not be looked up: example.com." in press(as_reviewer, review, "start")
+    said = approve(as_reviewer, review)
     assert "These domains could not be looked up: example.com." in said
     assert fresh(app).is_verified
-    page = desk.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     assert "Looked up for the approval: example.com, no answer" in page
     assert ("the last check found no proof" in page) == (seen is NO_ANSWER)
 
 
 def test_an_approval_does_not_hang_on_name_servers(
-    review: AppReview, app: Client, reviewer: Account, desk: Browser, internet: Internet, monkeypatch: Any
+    review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet, monkeypatch: Any
 ) -> None:
     reviewer_actions.start(review, reviewer)
     for number in range(20):
@@ -141,7 +141,7 @@ def test_an_approval_does_not_hang_on_name_servers(
     monkeypatch.setattr(domain_lookups, "check_proofs", lambda domain: ended.wait(30) and FOUND)
     monkeypatch.setattr(domain_lookups, "WAIT_SECONDS", 0.2)
     began = time.monotonic()
-    said = approve(desk, review)
+    said = approve(as_reviewer, review)
     assert time.monotonic() - began < 10
     ended.set()
     assert "These domains could not be looked up: example.com" in said
@@ -159,10 +159,10 @@ def test_a_reviewer_with_a_conflict_has_nothing_looked_up(
 
 
 def test_a_domain_that_was_lost_before_the_approval_stops_it(
-    review: AppReview, app: Client, reviewer: Account, desk: Browser, internet: Internet
+    review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet
 ) -> None:
     reviewer_actions.start(review, reviewer)
     internet.seen = GONE
     ProjectDomain.objects.filter(pk=domain_of(app).pk).update(lost_at=clock.now(), missing_since=clock.now())
-    assert "has not proven example.com" in approve(desk, review)
+    assert "has not proven example.com" in approve(as_reviewer, review)
     assert not fresh(app).is_verified

@@ -31,7 +31,7 @@ NOWHERE = "https://nowhere.test/callback"
 
 
 @pytest.fixture
-def desk(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
+def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
     return browser_of(reviewer)
 
 
@@ -64,8 +64,8 @@ def review_page(browser: Browser, client: Client) -> str:
 
 
 @pytest.mark.parametrize("which", ["case", "review"])
-def test_both_pages_show_what_is_live(changed: Client, desk: Browser, developer: Account, which: str) -> None:
-    page = case_page(desk, changed, changed.project) if which == "case" else review_page(desk, changed)
+def test_both_pages_show_what_is_live(changed: Client, as_reviewer: Browser, developer: Account, which: str) -> None:
+    page = case_page(as_reviewer, changed, changed.project) if which == "case" else review_page(as_reviewer, changed)
     page = page[page.index("The app as it is now") :]
     for uri, said in (
         (REDIRECT_URI, "Reviewed: on the approved domain <bdi>example.com</bdi>"),
@@ -84,13 +84,13 @@ def test_both_pages_show_what_is_live(changed: Client, desk: Browser, developer:
 
 @pytest.mark.parametrize("which", ["case", "review"])
 def test_a_domain_that_was_proven_before_the_approval_is_no_change(
-    app: Client, developer: Account, reviewer: Account, desk: Browser, which: str
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, which: str
 ) -> None:
     make_domain(app.project, "unused.test")
     client = approved(app, developer, reviewer)
 
     def page() -> str:
-        return case_page(desk, client, client.project) if which == "case" else review_page(desk, client)
+        return case_page(as_reviewer, client, client.project) if which == "case" else review_page(as_reviewer, client)
 
     assert "Nothing has changed since the approval." in page()
     make_domain(client.project, "later.test")
@@ -98,8 +98,10 @@ def test_a_domain_that_was_proven_before_the_approval_is_no_change(
 
 
 @pytest.mark.parametrize("which", ["case", "review"])
-def test_both_pages_show_everything_that_changed_since_the_approval(changed: Client, desk: Browser, which: str) -> None:
-    page = case_page(desk, changed, changed.project) if which == "case" else review_page(desk, changed)
+def test_both_pages_show_everything_that_changed_since_the_approval(
+    changed: Client, as_reviewer: Browser, which: str
+) -> None:
+    page = case_page(as_reviewer, changed, changed.project) if which == "case" else review_page(as_reviewer, changed)
     page = page[page.index("Changed since the approval") :]
     table = page[: page.index("</table>")]
     for field in ("Type", "Redirect URLs", "Sign-out URLs", "Proven domains"):
@@ -110,44 +112,44 @@ def test_both_pages_show_everything_that_changed_since_the_approval(changed: Cli
 
 
 def test_a_new_logo_is_shown_as_a_change_and_served_to_reviewers_alone(
-    app: Client, developer: Account, reviewer: Account, desk: Browser, browser_of: Callable[[Account], Browser]
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, browser_of: Callable[[Account], Browser]
 ) -> None:
     client = approved(app, developer, reviewer)
     client.logo.save("new.webp", ContentFile(b"RIFF....WEBP"))
-    page = case_page(desk, client, client.project)
+    page = case_page(as_reviewer, client, client.project)
     assert "The logo has changed." in page
     url = reverse("admin:review_reviewcase_logo", args=[ReviewCase.objects.get().pk])
     assert f'<img src="{url}"' in page
-    response = desk.get(url)
+    response = as_reviewer.get(url)
     assert response.status_code == 200
     assert "no-store" in response["Cache-Control"]
     assert browser_of(developer).get(url).status_code in (302, 403, 404)
     assert Browser().get(url).status_code in (302, 403, 404)
     Client.objects.update(logo="")
-    assert desk.get(url).status_code == 404
+    assert as_reviewer.get(url).status_code == 404
 
 
-def test_an_app_that_was_never_approved_is_shown_as_well(app: Client, developer: Account, desk: Browser) -> None:
+def test_an_app_that_was_never_approved_is_shown_as_well(app: Client, developer: Account, as_reviewer: Browser) -> None:
     sent(app, developer)
-    page = review_page(desk, app)
+    page = review_page(as_reviewer, app)
     assert "An app that has not been reviewed" in page
     assert f"<td><bdi>{REDIRECT_URI}</bdi></td> <td>proven: <bdi>example.com</bdi></td>" in page
     assert "Changed since the approval" not in page
 
 
 def test_a_home_page_that_was_given_up_is_said(
-    app: Client, developer: Account, reviewer: Account, desk: Browser
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
 ) -> None:
     client = approved(app, developer, reviewer)
     claims.remove_domain(client.project.domains.get(), developer)
-    page = case_page(desk, client, client.project)
+    page = case_page(as_reviewer, client, client.project)
     assert "the project no longer proves example.com, the domain of the home page" in page
     assert "<strong>Unreviewed:</strong> the domain of the home page is not proven" in page
     assert "removed the domain" in page
 
 
-def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, desk: Browser) -> None:
-    page = case_page(desk, None, changed.project)
+def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, as_reviewer: Browser) -> None:
+    page = case_page(as_reviewer, None, changed.project)
     assert "The project as it is now" in page
     assert changed.client_id in page
     assert "later.test" in page
@@ -161,8 +163,8 @@ def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, 
 LINKED = ["oidc_client", "oidc_project", "oidc_projectdomain", "operations_auditevent"]
 
 
-def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, desk: Browser) -> None:
-    page = case_page(desk, changed, changed.project)
+def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, as_reviewer: Browser) -> None:
+    page = case_page(as_reviewer, changed, changed.project)
     addresses = [
         reverse("admin:oidc_client_change", args=[changed.pk]),
         reverse("admin:oidc_project_change", args=[changed.project_id]),
@@ -171,13 +173,13 @@ def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, desk: Brow
     ]
     for address in addresses:
         assert f'href="{address}"' in page
-        assert desk.get(address).status_code == 200
-    assert "later.test" in desk.get(addresses[2]).content.decode()
-    assert "client.type_changed" in desk.get(addresses[3]).content.decode()
+        assert as_reviewer.get(address).status_code == 200
+    assert "later.test" in as_reviewer.get(addresses[2]).content.decode()
+    assert "client.type_changed" in as_reviewer.get(addresses[3]).content.decode()
 
 
 @pytest.mark.parametrize("model", LINKED)
-def test_reviewers_change_nothing_there(changed: Client, desk: Browser, model: str) -> None:
+def test_reviewers_change_nothing_there(changed: Client, as_reviewer: Browser, model: str) -> None:
     rows: dict[str, int] = {
         "oidc_client": changed.pk,
         "oidc_project": changed.project_id,
@@ -185,18 +187,18 @@ def test_reviewers_change_nothing_there(changed: Client, desk: Browser, model: s
         "operations_auditevent": AuditEvent.objects.filter(action="client.changed").earliest("pk").pk,
     }
     url = reverse(f"admin:{model}_change", args=[rows[model]])
-    page = words(desk.get(url))
+    page = words(as_reviewer.get(url))
     assert "/do/" not in page
     assert 'name="_save"' not in page
-    assert desk.post(url, {"name": "Evil"}).status_code == 403
-    assert desk.get(reverse(f"admin:{model}_add")).status_code == 403
-    assert desk.post(reverse(f"admin:{model}_delete", args=[rows[model]])).status_code == 403
+    assert as_reviewer.post(url, {"name": "Evil"}).status_code == 403
+    assert as_reviewer.get(reverse(f"admin:{model}_add")).status_code == 403
+    assert as_reviewer.post(reverse(f"admin:{model}_delete", args=[rows[model]])).status_code == 403
     for action in ("off", "rename", "suspend"):
-        assert desk.post(url.replace("change/", f"do/{action}/")).status_code in (403, 404)
+        assert as_reviewer.post(url.replace("change/", f"do/{action}/")).status_code in (403, 404)
 
 
 def test_reviewers_read_no_trail_of_people_and_of_their_own_projects(
-    changed: Client, desk: Browser, reviewer: Account, owner: Account, browser_of: Callable[[Account], Browser]
+    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
     AuditEvent.objects.create(
         at=clock.now(), action="account.closed", actor=owner, target="account:1", ip="203.0.113.9"
@@ -204,20 +206,20 @@ def test_reviewers_read_no_trail_of_people_and_of_their_own_projects(
     AuditEvent.objects.update(ip="203.0.113.9", request_id="req-secret")
     trail = reverse("admin:operations_auditevent_changelist")
     cases.open_case("report", changed.project, changed, text="Odd.")
-    page = words(desk.get(trail))
+    page = words(as_reviewer.get(trail))
     assert "client.type_changed" in page
     for hidden in ("account.closed", "203.0.113.9", "req-secret", "review_case."):
         assert hidden not in page
     event = AuditEvent.objects.filter(action="client.changed").earliest("pk")
-    page = words(desk.get(reverse("admin:operations_auditevent_change", args=[event.pk])))
+    page = words(as_reviewer.get(reverse("admin:operations_auditevent_change", args=[event.pk])))
     assert "203.0.113.9" not in page
     closed = AuditEvent.objects.get(action="account.closed")
-    assert desk.get(reverse("admin:operations_auditevent_change", args=[closed.pk])).status_code in (302, 404)
+    assert as_reviewer.get(reverse("admin:operations_auditevent_change", args=[closed.pk])).status_code in (302, 404)
     page = words(browser_of(make_operator()).get(trail))
     for shown in ("account.closed", "203.0.113.9", "req-secret", "review_case."):
         assert shown in page
     ProjectMember.objects.create(project=changed.project, account=reviewer, role="viewer")
-    assert "client.type_changed" not in words(desk.get(trail))
+    assert "client.type_changed" not in words(as_reviewer.get(trail))
 
 
 def test_a_reviewer_with_a_conflict_reads_neither_owners_nor_events(
@@ -234,15 +236,15 @@ def test_a_reviewer_with_a_conflict_reads_neither_owners_nor_events(
 
 
 def test_the_evidence_names_nobody_to_a_reviewer_with_a_conflict(
-    changed: Client, desk: Browser, reviewer: Account, owner: Account
+    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account
 ) -> None:
     suspended = make_project(owner, name="Second")
     Project.objects.filter(pk=suspended.pk).update(suspended_at=clock.now())
-    page = review_page(desk, changed)
+    page = review_page(as_reviewer, changed)
     assert f"{owner.email}, owner until" in page
     assert "Suspended now: the project Second" in page
     FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
-    page = review_page(desk, changed)
+    page = review_page(as_reviewer, changed)
     assert "proof of the domains" in page.lower()
     assert f"{owner.email}, owner until" not in page
     assert "Suspended now: the project Second" not in page
@@ -250,14 +252,14 @@ def test_the_evidence_names_nobody_to_a_reviewer_with_a_conflict(
 
 @pytest.mark.parametrize("conflict", ["colleague", "family", "former_member"])
 def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project(
-    changed: Client, desk: Browser, reviewer: Account, developer: Account, conflict: str
+    changed: Client, as_reviewer: Browser, reviewer: Account, developer: Account, conflict: str
 ) -> None:
     event = AuditEvent.objects.filter(action="client.changed").earliest("pk")
     trail = reverse("admin:operations_auditevent_changelist")
     pages = [trail, f"{trail}?q={changed.project.public_id}", f"{trail}?q={changed.client_id}"]
     project = reverse("admin:oidc_project_change", args=[changed.project_id])
-    assert all("client.changed" in words(desk.get(page)) for page in pages)
-    assert developer.email in words(desk.get(project))
+    assert all("client.changed" in words(as_reviewer.get(page)) for page in pages)
+    assert developer.email in words(as_reviewer.get(project))
     if conflict == "colleague":
         shared = make_project(developer)
         ProjectMember.objects.create(project=shared, account=reviewer, role="viewer")
@@ -267,9 +269,9 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
             FamilyMember.objects.create(family=family, account=account)
     else:
         FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
-    assert not any("client.changed" in words(desk.get(page)) for page in pages)
-    assert desk.get(reverse("admin:operations_auditevent_change", args=[event.pk])).status_code in (302, 404)
-    page = words(desk.get(project))
+    assert not any("client.changed" in words(as_reviewer.get(page)) for page in pages)
+    assert as_reviewer.get(reverse("admin:operations_auditevent_change", args=[event.pk])).status_code in (302, 404)
+    page = words(as_reviewer.get(project))
     assert changed.project.public_id in page
     assert developer.email not in page
 
@@ -277,10 +279,10 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
 # --- Bounds, and characters that mislead ---
 
 
-def test_the_pages_take_a_fixed_number_of_statements(changed: Client, desk: Browser, developer: Account) -> None:
+def test_the_pages_take_a_fixed_number_of_statements(changed: Client, as_reviewer: Browser, developer: Account) -> None:
     def statements() -> list[int]:
         taken = []
-        pages = (partial(case_page, desk, changed, changed.project), partial(review_page, desk, changed))
+        pages = (partial(case_page, as_reviewer, changed, changed.project), partial(review_page, as_reviewer, changed))
         for show in pages:
             show()
             with CaptureQueriesContext(connection) as captured:
@@ -309,18 +311,18 @@ def test_the_pages_take_a_fixed_number_of_statements(changed: Client, desk: Brow
     ],
 )
 def test_characters_that_mislead_are_made_visible_on_case_pages(
-    app: Client, desk: Browser, reviewer: Account, typed: str, shown: str
+    app: Client, as_reviewer: Browser, reviewer: Account, typed: str, shown: str
 ) -> None:
     Client.objects.filter(pk=app.pk).update(name=typed)
     Project.objects.filter(pk=app.project_id).update(name=typed)
     client = fresh(app)
     case = cases.open_case("domain_lost", client.project, client, text=f"Said {typed}.")
     cases.add_note(case, reviewer, f"Noted {typed}.")
-    page = words(desk.get(reverse("admin:review_reviewcase_change", args=[case.pk])))
+    page = words(as_reviewer.get(reverse("admin:review_reviewcase_change", args=[case.pk])))
     assert f"Said {shown}" in page
     assert f"Noted {shown}" in page
     content = page[page.index('id="case"') :]
     assert typed not in content
-    listed = words(desk.get(reverse("admin:review_reviewcase_changelist")))
+    listed = words(as_reviewer.get(reverse("admin:review_reviewcase_changelist")))
     assert typed not in listed
     assert shown in listed

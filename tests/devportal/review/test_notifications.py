@@ -134,7 +134,7 @@ def test_what_people_write_can_not_forge_a_mail(app: Client, developer: Account,
     assert "{{ link }} {% now 'Y' %} <b>" in body
 
 
-def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Account, reviewer: Account) -> None:
+def test_reviewers_see_the_mail_before_it_is_sent(app: Client, developer: Account, reviewer: Account) -> None:
     review = reviewer_actions.start(sent(app, developer), reviewer)
     new_mails()
     shown = notifications.preview_decision("changes_requested", review, ["other", "name_misleading"], "Please.")
@@ -150,9 +150,9 @@ def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Accoun
 
 
 def test_every_kind_of_entry_has_its_mail() -> None:
-    for kind in set(ReviewEntry.Kind.values) - notifications.DESK_ONLY:
+    for kind in set(ReviewEntry.Kind.values) - notifications.REVIEWERS_ONLY:
         names = [f"review_{kind}"] if kind in notifications.TO_DEVELOPERS else []
-        names += [f"desk_{kind}"] if kind in notifications.TO_ASSIGNEE else []
+        names += [f"reviewer_{kind}"] if kind in notifications.TO_ASSIGNEE else []
         assert names
         for name in names:
             get_template(f"mail/{name}.html")

@@ -255,9 +255,9 @@ class TestTwoApprovals:
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
         second = make_reviewer()
-        desk = browser_of(second)
+        as_reviewer = browser_of(second)
         page, step = (f"/admin/review/appreview/{review.pk}/{end}" for end in ("change/", "do/approve/"))
-        assert "This review needs two approvals." in desk.get(page).content.decode()
+        assert "This review needs two approvals." in as_reviewer.get(page).content.decode()
         approve(review, reviewer, NO, text="Secret of the first one.")
         case = cases.open_case("report", review.client.project, review.client)
         pages = [page, step, f"/admin/review/reviewcase/{case.pk}/change/"]
@@ -265,14 +265,14 @@ class TestTwoApprovals:
         for decision in ("approve", "refuse"):
             form = approval_form(review) | {f"scope_{SCOPE}": decision}
             del form["confirm"]
-            previews[decision] = desk.post(step, form).content.decode()
+            previews[decision] = as_reviewer.post(step, form).content.decode()
             assert "Secret of the first one." not in previews[decision]
         assert ("Mail to" in previews["approve"]) == ("Mail to" in previews["refuse"]), "the preview tells nothing"
         for address in pages:
-            text = desk.get(address).content.decode()
+            text = as_reviewer.get(address).content.decode()
             assert "Secret of the first one." not in text, address
             assert "First of two approvals" not in text, address
-        assert "This review waits for a second approval." in desk.get(page).content.decode()
+        assert "This review waits for a second approval." in as_reviewer.get(page).content.decode()
         trail = AuditEvent.objects.get(action="review.first_approval")
         assert not {"scopes", "checked", "text"} & set(trail.details)
         approve(review, second, YES)
@@ -308,12 +308,12 @@ class TestTwoApprovals:
     def test_the_first_approval_is_called_so(
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
-        desk = browser_of(reviewer)
+        as_reviewer = browser_of(reviewer)
         address = f"/admin/review/appreview/{review.pk}/do/approve/"
-        assert "Yours is noted as the first" in desk.get(address).content.decode()
+        assert "Yours is noted as the first" in as_reviewer.get(address).content.decode()
         form = approval_form(review)
-        assert "Your approval is noted." in desk.post(address, form, follow=True).content.decode()
-        assert "You have approved this already" in desk.post(address, form, follow=True).content.decode()
+        assert "Your approval is noted." in as_reviewer.post(address, form, follow=True).content.decode()
+        assert "You have approved this already" in as_reviewer.post(address, form, follow=True).content.decode()
 
 
 @pytest.mark.django_db

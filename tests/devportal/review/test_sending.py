@@ -250,8 +250,8 @@ def test_a_snapshot_without_the_new_keys_is_read(
     _age(review)
     assert as_developer.get(path_of(app)).status_code == 200
     if status != Status.DRAFT:
-        desk = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/")
-        assert desk.status_code == 200
+        as_reviewer = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/")
+        assert as_reviewer.status_code == 200
     if status == Status.IN_REVIEW:
         review = decide(review, reviewer, Status.APPROVED)
         assert fresh(app).is_verified
@@ -360,8 +360,8 @@ def test_answers_are_kept_with_the_revision_and_shown_to_both_sides(
     assert second.snapshot == AppReview.objects.get().snapshot
     entry = ReviewEntry.objects.get(kind=ReviewEntry.Kind.RESUBMITTED)
     assert entry.details["answers"] == given
-    desk = f"/admin/review/appreview/{review.pk}/change/"
-    for browser, path in ((as_developer, path_of(app)), (browser_of(reviewer), desk)):
+    as_reviewer = f"/admin/review/appreview/{review.pk}/change/"
+    for browser, path in ((as_developer, path_of(app)), (browser_of(reviewer), as_reviewer)):
         page = unescape(browser.get(path).content.decode())
         assert "It names the page." in page
         assert "The page called Plan." in page

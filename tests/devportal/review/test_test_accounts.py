@@ -53,7 +53,7 @@ def path_of(client: Client) -> str:
     return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review"
 
 
-def desk_of(review: AppReview) -> str:
+def account_page_of(review: AppReview) -> str:
     return f"/admin/review/appreview/{review.pk}/test-account/"
 
 
@@ -197,14 +197,14 @@ def test_it_is_nowhere_but_encrypted(
     caplog.set_level(logging.DEBUG)
     assert post(as_developer, app, "send", **FORM).status_code == 302
     review = reviewer_actions.start(AppReview.objects.get(), reviewer)
-    shown = browser_of(reviewer).post(desk_of(review))
+    shown = browser_of(reviewer).post(account_page_of(review))
     assert shown.context["account"] == STORED
     pages = [as_developer.get(path_of(app)).content.decode()]
     pages += [as_developer.get(f"/console/p/{app.project.public_id}/activity").content.decode()]
     decide(review, reviewer, Status.CHANGES_REQUESTED)
     pages += [as_developer.get(path_of(app)).content.decode()]
-    desk = f"/admin/review/appreview/{review.pk}/change/"
-    pages += [browser_of(reviewer).get(desk).content.decode()]
+    as_reviewer = f"/admin/review/appreview/{review.pk}/change/"
+    pages += [browser_of(reviewer).get(as_reviewer).content.decode()]
     pages += [_cells(), caplog.text, json.dumps(exported(developer), default=str), str(mails())]
     for secret in (LOGIN, PASSWORD, "staple", "Zanzibar"):
         assert not [page for page in pages if secret in page], secret
@@ -310,13 +310,13 @@ def test_the_page_shows_it_after_a_press_alone(
     in_review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
     browser = browser_of(reviewer)
-    desk = browser.get(f"/admin/review/appreview/{in_review.pk}/change/").content.decode()
-    assert f'action="{desk_of(in_review)}"' in desk
-    before = browser.get(desk_of(in_review))
+    as_reviewer = browser.get(f"/admin/review/appreview/{in_review.pk}/change/").content.decode()
+    assert f'action="{account_page_of(in_review)}"' in as_reviewer
+    before = browser.get(account_page_of(in_review))
     assert before.status_code == 200
     assert LOGIN not in before.content.decode()
     assert looks() == []
-    shown = browser.post(desk_of(in_review))
+    shown = browser.post(account_page_of(in_review))
     assert shown.status_code == 200
     assert LOGIN in shown.content.decode()
     assert "correct staple &#x27;n&#x27; &lt;b&gt;" in shown.content.decode()
@@ -328,15 +328,15 @@ def test_the_page_refuses_everybody_else(
     in_review: AppReview, developer: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
     other = browser_of(make_reviewer())
-    for answer in (other.post(desk_of(in_review)), other.post(desk_of(in_review), follow=True)):
+    for answer in (other.post(account_page_of(in_review)), other.post(account_page_of(in_review), follow=True)):
         assert LOGIN not in answer.content.decode()
     assert "assignee alone" in answer.content.decode()
-    assert desk_of(in_review) not in answer.content.decode(), "no button"
-    assert browser_of(make_operator()).post(desk_of(in_review)).status_code == 403
-    assert browser_of(developer).post(desk_of(in_review)).status_code in (302, 403)
+    assert account_page_of(in_review) not in answer.content.decode(), "no button"
+    assert browser_of(make_operator()).post(account_page_of(in_review)).status_code == 403
+    assert browser_of(developer).post(account_page_of(in_review)).status_code in (302, 403)
     for key in ("0", "999999"):
         assert other.post(f"/admin/review/appreview/{key}/test-account/").status_code == 404
-    assert other.delete(desk_of(in_review)).status_code == 403
+    assert other.delete(account_page_of(in_review)).status_code == 403
     assert looks() == []
 
 
@@ -345,6 +345,6 @@ def test_a_lost_key_is_said_plainly(
 ) -> None:
     settings.KEY_ENCRYPTION_KEY = "another key, with which nothing was ever encrypted"
     settings.KEY_ENCRYPTION_KEY_FALLBACKS = []
-    page = browser_of(reviewer).post(desk_of(in_review), follow=True).content.decode()
+    page = browser_of(reviewer).post(account_page_of(in_review), follow=True).content.decode()
     assert "Ask the developers to type it again" in page.replace("&#x27;", "'")
     assert looks() == []

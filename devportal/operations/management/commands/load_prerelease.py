@@ -102,7 +102,7 @@ MOVED = {
     "console.reviewentry": "review.reviewentry",
     "console.reviewrevision": "review.reviewrevision",
     "console.reviewcase": "review.reviewcase",
-    "console.desknote": "review.desknote",
+    "console.desknote": "review.internalnote",
     "console.cannedreply": "review.cannedreply",
     "console.reviewersettings": "review.reviewersettings",
     "console.appreport": "review.appreport",

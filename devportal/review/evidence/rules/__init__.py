@@ -9,7 +9,7 @@ from devportal.review.evidence.rules import identity, pages, past
 
 
 @dataclass(frozen=True)
-class Judge:
+class Rule:
     """One fact: its code, its title, and the function that finds the result."""
 
     code: str
@@ -17,23 +17,23 @@ class Judge:
     find: Callable[[Gathered], Finding]
 
 
-JUDGES: tuple[Judge, ...] = (
-    Judge("domains", "Proof of the domains", identity.judge_domains),
-    Judge("redirect_hosts", "Redirect and sign-out URLs", identity.judge_redirect_hosts),
-    Judge("localhost_only", "More than localhost", identity.judge_localhost),
-    Judge("home_page", "Home page", pages.judge_home_page),
-    Judge("privacy_policy", "Privacy policy", pages.judge_privacy_policy),
-    Judge("terms", "Terms", pages.judge_terms),
-    Judge("support_address", "Support address", identity.judge_support_address),
-    Judge("names", "Names that read alike", identity.judge_names),
-    Judge("logos", "Logos that look alike", identity.judge_logos),
-    Judge("account_age", "Age of the accounts", past.judge_accounts),
-    Judge("project_age", "Age of the project", past.judge_project),
-    Judge("setbacks", "Earlier rejections and withdrawals", past.judge_setbacks),
-    Judge("other_apps", "Other apps of owners and submitters", past.judge_other_apps),
-    Judge("reports", "Reports and open cases", past.judge_reports),
-    Judge("people", "People", past.judge_people),
-    Judge("sign_ins", "Sign-ins and refusals", past.judge_sign_ins),
-    Judge("api_calls", "API calls", past.judge_calls),
-    Judge("scopes", "Scopes asked and used", past.judge_scopes),
+RULES: tuple[Rule, ...] = (
+    Rule("domains", "Proof of the domains", identity.check_domains),
+    Rule("redirect_hosts", "Redirect and sign-out URLs", identity.check_redirect_hosts),
+    Rule("localhost_only", "More than localhost", identity.check_localhost),
+    Rule("home_page", "Home page", pages.check_home_page),
+    Rule("privacy_policy", "Privacy policy", pages.check_privacy_policy),
+    Rule("terms", "Terms", pages.check_terms),
+    Rule("support_address", "Support address", identity.check_support_address),
+    Rule("names", "Names that read alike", identity.check_names),
+    Rule("logos", "Logos that look alike", identity.check_logos),
+    Rule("account_age", "Age of the accounts", past.check_accounts),
+    Rule("project_age", "Age of the project", past.check_project),
+    Rule("setbacks", "Earlier rejections and withdrawals", past.check_setbacks),
+    Rule("other_apps", "Other apps of owners and submitters", past.check_other_apps),
+    Rule("reports", "Reports and open cases", past.check_reports),
+    Rule("people", "People", past.check_people),
+    Rule("sign_ins", "Sign-ins and refusals", past.check_sign_ins),
+    Rule("api_calls", "API calls", past.check_calls),
+    Rule("scopes", "Scopes asked and used", past.check_scopes),
 )

@@ -19,7 +19,7 @@ STALE_AFTER = timedelta(days=15)
 MAX_HOSTS_SHOWN = 20
 
 
-def judge_domains(found: Gathered) -> Finding:
+def check_domains(found: Gathered) -> Finding:
     """Each host of pages, redirects and sign-outs: by what it is proven, since when, and when that was checked."""
     hosts = [host for host in hosts_of(addresses_to_prove(found.asked)) if not is_loopback(host)]
     details = [line for host in hosts[:MAX_HOSTS_SHOWN] for line in _proof_of(host, found)]
@@ -77,7 +77,7 @@ def _proof_of(host: str, found: Gathered) -> Iterator[Detail]:
         yield detail(Code.HOST_MISSING, host=host, since=proven.missing_since)
 
 
-def judge_redirect_hosts(found: Gathered) -> Finding:
+def check_redirect_hosts(found: Gathered) -> Finding:
     """Each redirect and sign-out URL against the proven domains; loopback is marked, and a native app's own."""
     addresses = [*found.asked["redirect_urls"], *found.asked["sign_out_urls"]]
     if not found.asked["redirect_urls"]:
@@ -105,7 +105,7 @@ def _place_of(address: str, found: Gathered) -> Code:
     return Code.URL_PROVEN if is_covered(hosts[0], found.domains) else Code.URL_NOT_PROVEN
 
 
-def judge_localhost(found: Gathered) -> Finding:
+def check_localhost(found: Gathered) -> Finding:
     """Whether the app can be used from anywhere but its developer's computer."""
     hosts: Sequence[str] = hosts_of(found.asked["redirect_urls"])
     if found.client.type == Client.Type.NATIVE:
@@ -118,7 +118,7 @@ def judge_localhost(found: Gathered) -> Finding:
 SAME_PICTURE = 2  # bits of 64 by which a hash differs after the picture was encoded again
 
 
-def judge_support_address(found: Gathered) -> Finding:
+def check_support_address(found: Gathered) -> Finding:
     """Whether the support address is at a domain of the project's, or where anybody may have one."""
     address = found.asked["support_address"]
     domain = address.rpartition("@")[2].lower()
@@ -131,7 +131,7 @@ def judge_support_address(found: Gathered) -> Finding:
     return warned(Code.SUPPORT_NOT_PROVEN, address=address)
 
 
-def judge_names(found: Gathered) -> Finding:
+def check_names(found: Gathered) -> Finding:
     """Whether the name reads like that of another project's app."""
     details = [
         detail(
@@ -150,7 +150,7 @@ def judge_names(found: Gathered) -> Finding:
     return passed(Code.NAME_UNIQUE)
 
 
-def judge_logos(found: Gathered) -> Finding:
+def check_logos(found: Gathered) -> Finding:
     """Whether the logo looks like that of a reviewed app."""
     if not found.asked["logo"]:
         return passed(Code.LOGO_NOT_GIVEN)

@@ -32,17 +32,17 @@ _COMMON = frozenset(map(skeleton, ("the", "and", "for", "app", "web", "my", "you
 _MIN_WORD = 3  # letters
 
 
-def judge_home_page(found: Gathered) -> Finding:
+def check_home_page(found: Gathered) -> Finding:
     """Whether the home page answers, and names the app."""
     return _judge(found, "home_page_url")
 
 
-def judge_privacy_policy(found: Gathered) -> Finding:
+def check_privacy_policy(found: Gathered) -> Finding:
     """Whether the privacy policy answers, names the app, and is a page of its own."""
     return _judge(found, "privacy_policy_url")
 
 
-def judge_terms(found: Gathered) -> Finding:
+def check_terms(found: Gathered) -> Finding:
     """The same of the terms, which an app may do without."""
     if not found.asked["terms_url"]:
         return passed(Code.TERMS_NOT_GIVEN)

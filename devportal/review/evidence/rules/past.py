@@ -17,7 +17,7 @@ MANY_REPORTS = 3  # people who reported the app in the last year
 MAX_SHOWN = 10
 
 
-def judge_accounts(found: Gathered) -> Finding:
+def check_accounts(found: Gathered) -> Finding:
     """How long the people behind the app have had their accounts: present and former owners, and submitters."""
     details = [_behind(person) for person in found.people]
     if any(person.created_at is None for person in found.people):
@@ -40,7 +40,7 @@ def _behind(person: Person) -> Detail:
     return detail(code, email=email, since=since)
 
 
-def judge_project(found: Gathered) -> Finding:
+def check_project(found: Gathered) -> Finding:
     """How old the project is."""
     since = found.client.project.created_at
     if found.now - since < YOUNG:
@@ -62,7 +62,7 @@ def _elsewhere(setback: Setback) -> Detail:
     return detail(Code.SETBACK_OF_OTHER_PROJECT, client=client, kind=kind, at=at, project=project)
 
 
-def judge_setbacks(found: Gathered) -> Finding:
+def check_setbacks(found: Gathered) -> Finding:
     """Rejections, withdrawn approvals and suspensions of this project and its apps."""
     details = [_here(row) for row in found.setbacks[:MAX_SHOWN]]
     if found.client.project.is_suspended:
@@ -75,7 +75,7 @@ def judge_setbacks(found: Gathered) -> Finding:
     return passed(Code.NO_SETBACKS)
 
 
-def judge_other_apps(found: Gathered) -> Finding:
+def check_other_apps(found: Gathered) -> Finding:
     """What became of the other projects of people who own or owned this one, or submitted apps of it."""
     others = found.others
     details = [
@@ -102,7 +102,7 @@ def _number_of_apps(found: Gathered) -> Detail:
     return detail(code, count=len(apps), reviewed=sum(app.is_verified for app in apps))
 
 
-def judge_reports(found: Gathered) -> Finding:
+def check_reports(found: Gathered) -> Finding:
     """What people reported about the app, and which cases about it are open."""
     kinds = (ReviewCase.Kind.REPORT, ReviewCase.Kind.DOMAIN_LOST)
     open_now = [case for case in found.cases if case.is_open and case.kind in kinds]
@@ -137,7 +137,7 @@ SOME_ERRORS, MANY_ERRORS = 0.05, 0.5
 MAX_REFUSALS_SHOWN = 5
 
 
-def judge_people(found: Gathered) -> Finding:
+def check_people(found: Gathered) -> Finding:
     """How many people ever authorized the app."""
     usage = found.usage
     if not usage.people:
@@ -145,7 +145,7 @@ def judge_people(found: Gathered) -> Finding:
     return passed(Code.MANY_PEOPLE if usage.people_is_more else Code.PEOPLE, count=usage.people)
 
 
-def judge_sign_ins(found: Gathered) -> Finding:
+def check_sign_ins(found: Gathered) -> Finding:
     """How sign-ins to the app ended lately, as far as the log goes back."""
     usage = found.usage
     steps = usage.sign_ins + usage.cancelled + usage.refused
@@ -161,7 +161,7 @@ def judge_sign_ins(found: Gathered) -> Finding:
     return passed(code, *details, count=count, **outcomes)
 
 
-def judge_calls(found: Gathered) -> Finding:
+def check_calls(found: Gathered) -> Finding:
     """How many calls of the API went well in the last 30 days."""
     usage = found.usage
     if usage.error_rate is None:
@@ -174,7 +174,7 @@ def judge_calls(found: Gathered) -> Finding:
     return passed(Code.CALLS, **calls)
 
 
-def judge_scopes(found: Gathered) -> Finding:
+def check_scopes(found: Gathered) -> Finding:
     """Whether what is asked for, or held, is of any use to the app."""
     asked, held = found.asked["scopes"], found.client.approved_scopes.split()
     wanted = [scope for scope in REVIEWED_SCOPES if scope in asked or scope in held]

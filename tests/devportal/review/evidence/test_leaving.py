@@ -116,7 +116,7 @@ def test_an_address_with_a_user_name_is_led_to_by_nobody(review: AppReview) -> N
         find_destination(review, address)
 
 
-def test_every_address_of_the_desk_goes_this_way(as_reviewer: Browser, review: AppReview) -> None:
+def test_review_pages_link_to_every_url_through_this_page(as_reviewer: Browser, review: AppReview) -> None:
     text = html.unescape(as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode())
     assert len(addresses_of(review)) >= 4
     for address in addresses_of(review):

@@ -181,10 +181,10 @@ def test_a_reviewer_may_have_the_pages_looked_at_again_now_and_then(
     asked: list[int] = []
     monkeypatch.setattr(page_check_requests, "request_check", asked.append)
     review = sent(app, developer)
-    for _ in range(page_check_requests.LOOKS_PER_MINUTE):
+    for _ in range(page_check_requests.CHECKS_PER_MINUTE):
         assert "being checked" in press(as_reviewer, review)
     assert "Try again in" in press(as_reviewer, review)
-    assert asked == [revision_of(review).pk] * page_check_requests.LOOKS_PER_MINUTE
+    assert asked == [revision_of(review).pk] * page_check_requests.CHECKS_PER_MINUTE
 
 
 def test_who_decides_nothing_looks_at_nothing_and_a_link_does_not_either(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core import clock
-from devportal.review.evidence.collecting import judge_facts
+from devportal.review.evidence.collecting import find_facts
 from devportal.review.evidence.facts import Fact
 from devportal.review.evidence.gathered import Gathered, OtherApps, Part, Person, Setback, SimilarApp, Usage
 from oidc.models import Client, Project, ProjectDomain
@@ -82,5 +82,5 @@ def gathered(**changes: Any) -> Gathered:
 
 def fact(code: str, found: Gathered) -> Fact:
     """Return the fact with this code."""
-    [one] = [each for each in judge_facts(found) if each.code == code]
+    [one] = [each for each in find_facts(found) if each.code == code]
     return one

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from core.messages import placeholders
-from devportal.review.evidence.collecting import Evidence, judge_facts
+from devportal.review.evidence.collecting import Evidence, find_facts
 from devportal.review.evidence.facts import Result
-from devportal.review.evidence.gathered import CaseSeen, OtherApps, Part, Person, SimilarLogo, Usage
-from devportal.review.evidence.rules import JUDGES
+from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, SimilarLogo, Usage
+from devportal.review.evidence.rules import RULES
 from devportal.review.evidence.rules.identity import is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
 from devportal.review.evidence.texts import TEXTS, Code
@@ -48,8 +48,8 @@ def refusals(count: int) -> dict[str, int]:
     return {"invalid_grant": count}
 
 
-def case(kind: str, *, is_open: bool = True, had_effect: bool = False) -> CaseSeen:
-    return CaseSeen(kind, days_ago(5), is_open, had_effect)
+def case(kind: str, *, is_open: bool = True, had_effect: bool = False) -> KnownCase:
+    return KnownCase(kind, days_ago(5), is_open, had_effect)
 
 
 NEIGHBOUR = domain("elsewhere.net", proven_at=None)
@@ -161,7 +161,7 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 def test_of_an_app_that_nothing_speaks_against_every_fact_passes() -> None:
-    assert [found for found in judge_facts(gathered()) if found.result != Result.PASS] == []
+    assert [found for found in find_facts(gathered()) if found.result != Result.PASS] == []
 
 
 @pytest.mark.parametrize(("code", "result", "changes", "said"), TABLE)
@@ -185,19 +185,19 @@ def test_each_code_has_a_text_and_gets_its_parameters() -> None:
 
 
 def test_the_table_tries_every_judge_and_all_that_it_may_say() -> None:
-    assert {row[0] for row in TABLE} == {judge.code for judge in JUDGES}
-    for judge in JUDGES:
-        assert len({row[1] for row in TABLE if row[0] == judge.code}) > 1, judge.code
+    assert {row[0] for row in TABLE} == {rule.code for rule in RULES}
+    for rule in RULES:
+        assert len({row[1] for row in TABLE if row[0] == rule.code}) > 1, rule.code
 
 
 def test_the_summary_counts_and_fails_come_first() -> None:
     found = gathered(domains=[], usage=Usage())
-    evidence = Evidence(found, tuple(judge_facts(found)))
+    evidence = Evidence(found, tuple(find_facts(found)))
     results = [each.result for each in evidence.by_gravity]
     assert results == sorted(results, key=list(Result).index)
     counts = [f"{results.count(result)} {result}" for result in Result]
     assert evidence.summary == ", ".join(counts)
-    assert "0 fail" not in Evidence(found, tuple(judge_facts(gathered()))).summary
+    assert "0 fail" not in Evidence(found, tuple(find_facts(gathered()))).summary
 
 
 def test_each_host_says_by_what_it_is_proven_since_when_and_when_it_was_looked_up() -> None:

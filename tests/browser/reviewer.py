@@ -10,7 +10,7 @@ from tests.services.service import Service
 SEE_FIRST = "Preview the mail"
 
 
-class Desk:
+class Reviewer:
     """A reviewer's browser, for one app."""
 
     def __init__(self, page: Page, service: Service, reviewer: str, app: str) -> None:
