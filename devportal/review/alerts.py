@@ -1,4 +1,4 @@
-"""Mails to reviewers about submissions and cases: what is new, and what has waited too long."""
+"""Mails to reviewers about new and overdue submissions and cases."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,24 +19,24 @@ from devportal.review.notifications import case_admin_url, queue_url, review_adm
 from devportal.review.recipients import who_wants
 from devportal.review.workflow import has_conflict_of_interest
 
-# Most submissions that one run claims; what is beyond is told at its next time.
+# The maximum number of submissions that one run claims. The next run reports the rest.
 BATCH = 500
-# Most apps that a mail names, and most that are looked at for that: a mail is no list of work.
+# The maximum number of apps that a mail names, and that are read for it. The admin has the complete list.
 MAX_NAMED, MAX_LOOKED_AT = 20, 40
 # The templates of the mails.
 NEW, LATE, SECOND = "reviewer_new", "reviewer_late", "reviewer_second_approval"
-# Reviewers who get a mail about one first approval.
+# The maximum number of reviewers who get a mail about one first approval.
 MOST_REVIEWERS = 50
 
 
 def announce_submissions() -> int:
-    """Tell the reviewers what was submitted or resubmitted and is not begun yet; return how many submissions."""
+    """Mail the reviewers about new submissions that nobody has begun to review; return their number."""
     rows = AppReview.objects.waiting().filter(status=AppReview.Status.SUBMITTED)
     return _tell(rows, "announced_at", "mails_new", NEW)
 
 
 def announce_late_reviews() -> int:
-    """Tell the reviewers what has become late, once for each submission; return how many."""
+    """Mail the reviewers about submissions that have become late, once for each; return their number."""
     rows = AppReview.objects.waiting().filter(submitted_at__lt=targets.late_before())
     return _tell(rows, "late_told_at", "mails_late", LATE)
 
@@ -49,7 +49,7 @@ def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str
         return 0
     AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
     for reviewer in who_wants(wish):
-        # Of what came back its assignee had a mail at once (reviews/notifications.py).
+        # The assignee of a resubmitted app got a mail immediately (notifications.py).
         news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
         if context := _mail_context(reviewer, news):
             outbox.queue_mail(reviewer.email, template, context)
@@ -57,9 +57,9 @@ def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str
 
 
 def tell_of_first_approval(review: AppReview, actor: Account) -> None:
-    """Mail the other reviewers that a review waits for a second approval, without what was decided.
+    """Mail the other reviewers that a review waits for a second approval, without saying what was decided.
 
-    In the caller's transaction. Reviewers who have decided before read that this decision differs from theirs.
+    Runs in the caller's transaction. Reviewers who decided before are told that this decision differs from theirs.
     """
     given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
     decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
@@ -71,7 +71,7 @@ def tell_of_first_approval(review: AppReview, actor: Account) -> None:
 
 
 def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
-    """Return the context of a reviewer's mail; None if all of `rows` are apps that others have to decide on."""
+    """Return the context of a reviewer's mail, or None if this reviewer may not decide on any of `rows`."""
     theirs = [row for row in rows[:MAX_LOOKED_AT] if not has_conflict_of_interest(reviewer, row.client.project, row)]
     named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
     if not named and not more:
@@ -80,7 +80,7 @@ def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any
 
 
 def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
-    """Return what the two mails hold: names of apps and how long they wait, and nothing else that developers wrote."""
+    """Return the context of the two mails: names of apps and how long they wait, and no other text of developers."""
     now = clock.now()
     apps = [
         {
@@ -101,25 +101,24 @@ def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
     }
 
 
-# Two periodic tasks send them, as they do for reviews (alerts.py). Each case is told once when it is opened, and once
-# more when it is late. An appeal is mailed at once (case_mails.py), and a case of an app that is due again is not
-# urgent.
+# Cases work like submissions: each one is mailed once when it is opened, and once more when it is late. An appeal is
+# mailed immediately (notifications.py), and a regular re-review is not urgent.
 
 Kind = ReviewCase.Kind
-# Cases that one run claims at most; the next run takes the rest.
-# Most cases that a mail names, and most that are looked at for that.
+# The maximum number of cases that one run claims. The next run takes the rest.
+# The maximum number of cases that a mail names, and that are read for it.
 MAX_NAMED, MAX_LOOKED_AT = 20, 40
 # The templates of the two mails.
 OPENED, LATE = "reviewer_cases", "reviewer_cases_late"
 
 
 def announce_cases() -> int:
-    """Mail the reviewers which cases were opened since the last time; return how many."""
+    """Mail the reviewers about newly opened cases; return their number."""
     return _mail_case_digest(_open().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW]), "announced_at", OPENED)
 
 
 def announce_late_cases() -> int:
-    """Mail the reviewers which cases have become late, each once; return how many."""
+    """Mail the reviewers about cases that have become late, once for each; return their number."""
     rows = _open().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
     return _mail_case_digest(rows, "late_told_at", LATE)
 
@@ -143,14 +142,14 @@ def _mail_case_digest(rows: "QuerySet[ReviewCase]", told_at: str, template: str)
 
 
 def _case_mail_context(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
-    """Return the context of a reviewer's mail; None if other reviewers have to work on all of `rows`."""
+    """Return the context of a reviewer's mail, or None if this reviewer may not work on any of `rows`."""
     theirs = [row for row in rows[:MAX_LOOKED_AT] if not case_conflict(reviewer, row)]
     named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
     return mail_context(named, more) if named or more else None
 
 
 def mail_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
-    """Return what the two mails hold: names of apps and projects and kinds of cases, and nothing that people wrote."""
+    """Return the context of the two mails: names of apps and projects, and kinds of cases, but no text of people."""
     now = clock.now()
     cases = [
         {

@@ -1,4 +1,4 @@
-"""What reviewers should know of an app's past and its owners, in a fixed number of statements and bounded lists."""
+"""The history of an app and its owners for reviewers, in a fixed number of statements and bounded lists."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,13 @@ MAX_APPS = 20
 MAX_OWNERS = 20
 MAX_PROJECTS = 50  # of all owners together, the newest
 MAX_MEASURES = 20
-# What the desk did beside deciding on submissions.
+# Measures that reviewers took outside of a review.
 MEASURES = (Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED, Kind.SUSPENSION_LIFTED)
 
 
 @dataclass(frozen=True)
 class OwnersApp:
-    """Another app of the project or of its owners. `status` is that of its latest review that was sent; "" for none."""
+    """Another app of the project or of its owners. `status` is that of its latest submitted review, or ""."""
 
     client: Client
     is_here: bool  # in the same project
@@ -28,7 +28,7 @@ class OwnersApp:
 
     @property
     def state(self) -> str:
-        """How the app stands, in a few words."""
+        """The state of the app in a few words."""
         words = ["reviewed" if self.client.is_verified else "not reviewed"]
         if self.status and not (self.client.is_verified and self.status == AppReview.Status.APPROVED):
             words.append(f"latest review: {AppReview.Status(self.status).label.lower()}")
@@ -38,7 +38,7 @@ class OwnersApp:
 
 @dataclass(frozen=True)
 class History:
-    """Earlier reviews of the app, other apps, and measures, the newest first; `…_more`: there are others."""
+    """Earlier reviews of the app, other apps, and measures, newest first. `…_more` tells that there are others."""
 
     earlier: list[AppReview]
     apps: list[OwnersApp]
@@ -47,7 +47,7 @@ class History:
 
 
 def history_of(review: AppReview) -> History:
-    """Return the history of a review's app, of its project, and of the other projects that its owners own."""
+    """Return the history of a review's app, its project, and the other projects of its owners."""
     client = review.client
     projects = _projects_of_owners(client.project)
     sent = AppReview.objects.filter(client=OuterRef("pk")).exclude(status=AppReview.Status.DRAFT)
@@ -69,7 +69,7 @@ def history_of(review: AppReview) -> History:
 
 
 def _projects_of_owners(project: Project) -> list[int]:
-    """Return the keys of the project and of others with one of its owners, deleted ones left out."""
+    """Return the primary keys of the project and of other projects with one of its owners, without deleted ones."""
     owner = ProjectMember.Role.OWNER
     members = ProjectMember.objects.filter(role=owner)
     owners = list(members.filter(project=project).order_by("pk").values_list("account", flat=True)[:MAX_OWNERS])

@@ -23,22 +23,22 @@ from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
 from oidc.scopes import SCOPES
 
-# What any app may ask for without a review, in the words of the consent page.
+# Descriptions, from the consent page, of what any app may ask for without a review.
 UNREVIEWED = tuple(scope.title for scope in SCOPES.values() if not scope.needs_approval)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An access that reviewers approved: its sentence on the consent page, and what the app needs it for."""
+    """An approved scope: its description on the consent page, and what the app needs it for."""
 
     title: str
     why: str
 
 
 def page_context(client: Client) -> dict[str, Any]:
-    """Return the template context of an app's public page; the app is one that has one now.
+    """Return the template context of the public page of an app that has one now.
 
-    The project's name is not among it: its owners change that at any time, and nobody looks at it.
+    The project's name is not included, because its owners can change it at any time without a review.
     """
     justifications: dict[str, str] = approved_snapshot(client)["scopes"]
     since, looked_at = client.verified_at, client.last_reviewed_at
@@ -58,7 +58,7 @@ def _is_later(looked_at: datetime | None, since: datetime | None) -> bool:
 
 
 def proven_domains(client: Client) -> list[str]:
-    """Return the proven domains of the review that the app's home page and redirect URLs are on."""
+    """Return the proven domains, from the review, of the app's home page and redirect URLs."""
     hosts = hosts_of([client.home_page_url, *client.redirect_uris.split()])
     domains = approved_among(client, domains_of(client.project))
     return [domain.name for domain in domains if domain.is_proven and any(map(domain.covers, hosts))]
@@ -66,7 +66,7 @@ def proven_domains(client: Client) -> list[str]:
 
 @require_safe
 def public_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """GET /apps/<slug>/: what reviewers looked at; 404 where there is no such page now, for whatever reason."""
+    """GET /apps/<slug>/: the public page of a reviewed app; 404 if the app has none now."""
     client, is_its_address = app_pages.find_page(slug)
     if client is None:
         raise Http404
@@ -79,7 +79,7 @@ class SlugForm(forms.Form):
     slug = forms.CharField(
         label="Address",
         max_length=app_pages.MAX_LENGTH,
-        help_text="Small letters from a to z, digits and single hyphens. Former addresses go on leading to the page.",
+        help_text="Small letters from a to z, digits and single hyphens. Earlier URLs still lead to the page.",
         validators=[app_pages.validate_slug],
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
@@ -88,7 +88,7 @@ class SlugForm(forms.Form):
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/page: publishing the public page of a reviewed app, moving it, taking it down."""
+    """…/page: publish, move or take down the public page of a reviewed app."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":

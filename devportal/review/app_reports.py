@@ -1,4 +1,4 @@
-"""Reports of apps: the form for people, and what reviewers see of the people who reported."""
+"""Reports of apps: the form for people, and what reviewers see about the people who reported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ from oidc.models import Client, Connection
 
 
 def find_reportable(client_id: str, account: Account) -> Client | None:
-    """Return an app that this person can report: one that has a public page, or that they have or had allowed.
+    """Return an app that this person can report: one with a public page, or one that they have ever authorized.
 
-    None for any other, so that nobody finds out which client ids there are.
+    Returns None for any other app, so that nobody finds out which client ids exist.
     """
     client = find_client(client_id)
     if client is None or client.project.is_deleted:
@@ -46,17 +46,17 @@ def find_reportable(client_id: str, account: Account) -> Client | None:
 
 
 def report_of(client: Client, account: Account) -> AppReport | None:
-    """Return what this person has reported about an app in the case that is open; None if nothing."""
+    """Return this person's report in the open case of an app, or None."""
     case = {"case__client": client, "case__kind": ReviewCase.Kind.REPORT, "case__closed_at": None}
     return AppReport.objects.filter(reporter=account, **case).first()
 
 
 @transaction.atomic
 def report_app(client: Client, account: Account, reason: str, text: str) -> AppReport:
-    """Store a report, in the open case of its app, which it opens if need be; a second one replaces one's first.
+    """Store a report in the open case of its app, or open one. A second report replaces the person's first one.
 
-    Nothing of it goes to the app's developers, their activity included. Raises IncompleteSubmission for a text that is
-    too long.
+    The app's developers never see it, also not on their activity page. Raises IncompleteSubmission if the text is too
+    long.
     """
     said = clean_text(text)
     case = _locked_case(client)
@@ -66,17 +66,17 @@ def report_app(client: Client, account: Account, reason: str, text: str) -> AppR
 
 
 def _locked_case(client: Client) -> ReviewCase:
-    """Return the open case with its row locked: what one person sends twice at once is one report."""
+    """Return the open case with its row locked, so that two simultaneous reports of one person become one."""
     while True:
         case = open_case(ReviewCase.Kind.REPORT, client.project, client)
         locked = ReviewCase.objects.select_for_update(no_key=True).filter(pk=case.pk, closed_at=None).first()
-        if locked is not None:  # else it was closed at this moment, and the report belongs to the next one
+        if locked is not None:  # otherwise it was just closed, and the report belongs to the next one
             return locked
 
 
 @receiver(exporting)
 def export_reports(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return what the person reported about apps, for the data export."""
+    """Return the person's reports of apps, for the data export."""
     rows = AppReport.objects.filter(reporter=account).select_related("case__client")
     return {
         "reported_apps": (
@@ -122,7 +122,7 @@ def _find(request: HttpRequest, client_id: str) -> Client:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, client_id: str) -> HttpResponse:
-    """/apps/report/<client id>: the form; what one has reported already can be changed while its case is open."""
+    """/apps/report/<client id>: the form. People can change their report while its case is open."""
     client, account = _find(request, client_id), account_of(request)
     before = report_of(client, account)
     if request.method == "POST":
@@ -137,7 +137,7 @@ def report(request: HttpRequest, client_id: str) -> HttpResponse:
 
 
 def _is_within_limits(request: HttpRequest, client: Client, form: ReportForm) -> bool:
-    """Count the report; False if there are too many, which the form says (docs/limits.md)."""
+    """Count the report; return False, with an error in the form, if there are too many (docs/limits.md)."""
     by_address = Rate("reports, address", settings.REPORTS_PER_ADDRESS_AND_APP_PER_DAY, DAY)
     try:
         hit(Rate("reports", settings.REPORTS_PER_PERSON_PER_DAY, DAY), account_of(request).pk)
@@ -164,7 +164,7 @@ def sent(request: HttpRequest, client_id: str) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Reporter:
-    """A person who reported an app, at the time of the page: `used_until` is None for people who still use the app."""
+    """A person who reported an app. `used_until` is None if they still use the app."""
 
     since: datetime
     used_from: datetime | None
@@ -174,11 +174,11 @@ class Reporter:
 
 
 def reporters_of(reports: Sequence[AppReport], client: Client | None) -> dict[int, Reporter]:
-    """Return the reporters by report, in two SQL statements; people without an account any more are left out.
+    """Return the reporters by report, in two SQL statements, without people whose account is deleted.
 
-    `reports` have their reporters loaded. Earlier reports are those about any app in other cases.
+    `reports` must have their reporters loaded. Earlier reports are those about any app in other cases.
     """
-    # 0 is nobody's key: the statements are the same without any report.
+    # 0 is no primary key. It keeps the statements the same when there are no reports.
     people = {0, *(report.reporter_id for report in reports if report.reporter_id is not None)}
     used = {row.account_id: row for row in Connection.objects.filter(client=client, account__in=people)}
     acted = Q(case__outcome=ReviewCase.Outcome.ACTED)

@@ -31,16 +31,16 @@ Kind = ReviewEntry.Kind
 APPEAL = ReviewCase.Kind.APPEAL
 # A project or an app can have one appeal against a suspension or a withdrawal within this time.
 APPEAL_EVERY = timedelta(days=30)
-# The latest of these says what stands of an app.
+# The latest of these entries decides what can be appealed against.
 _DECISIONS = (Kind.APPROVED, Kind.REJECTED, Kind.APPROVAL_WITHDRAWN)
 
 
 @dataclass(frozen=True)
 class AppealOffer:
-    """What developers may appeal against.
+    """A decision that developers may appeal against.
 
-    `entry` is the decision, None if nobody knows of it any more; `until` the end of the time for it, None for none;
-    `case` the appeal that is open already; `again_at` from when the next appeal is possible, None for now.
+    `entry` is the decision, None if it is no longer stored. `until` is the end of the appeal period, None if there is
+    no end. `case` is the open appeal. `again_at` is the time from which the next appeal is possible, None for now.
     """
 
     entry: ReviewEntry | None
@@ -58,7 +58,7 @@ class AppealOffer:
 
     @property
     def reasons(self) -> list[str]:
-        """The catalogue's texts of the decision."""
+        """The texts of the decision's reasons."""
         return reason_texts(self.entry.reasons) if self.entry else []
 
 
@@ -66,31 +66,31 @@ class AppealOffer:
 
 
 def appeal_end(review: AppReview) -> datetime | None:
-    """Return until when a rejection may be appealed against; None for another state."""
+    """Return the end of a rejection's appeal period; None in any other state."""
     if review.status != Status.REJECTED or review.decided_at is None:
         return None
     return review.decided_at + timedelta(days=settings.APPEAL_DAYS)
 
 
 def _newer(client: Any, number: Any) -> "QuerySet[AppReview]":
-    """Return the later reviews of an app that stand in the way of an appeal: whatever was not withdrawn."""
+    """Return the later reviews of an app that prevent an appeal: all that were not withdrawn."""
     return AppReview.objects.filter(client=client, number__gt=number).exclude(status=Status.WITHDRAWN)
 
 
 def _why_no_appeal(review: AppReview, has_newer: bool) -> str:
-    """Return why a rejection can't be appealed against, "" if it can."""
+    """Return why a rejection can't be appealed against, or "" if it can."""
     end = appeal_end(review)
     if review.appealed_at is not None:
-        return "You have appealed once already; that answer stands. You can send a new version."
+        return "You have already appealed once, and the answer is final. You can send a new version."
     if end is not None and clock.now() >= end:
         return f"An appeal is possible for {settings.APPEAL_DAYS} days. You can send a new version."
     if has_newer:
-        return "You have begun a new version since: finish that one instead."
+        return "You have begun a new version since then. Finish that one instead."
     return ""
 
 
 def offer_for_client(client: Client) -> AppealOffer | None:
-    """Return what may be appealed against about an app, or the appeal that is open; None if there is neither."""
+    """Return the decision about an app that may be appealed against, or the open appeal; None if there is neither."""
     entries = ReviewEntry.objects.filter(project=client.project_id, client=client, kind__in=_DECISIONS)
     has_newer = Exists(_newer(OuterRef("client"), OuterRef("review__number")))
     entry: Any = entries.select_related("review").annotate(has_newer=has_newer).order_by("-pk").first()
@@ -106,7 +106,7 @@ def offer_for_client(client: Client) -> AppealOffer | None:
 
 
 def offer_for_project(project: Project) -> AppealOffer | None:
-    """Return the suspension that may be appealed against, or the appeal that is open; None if there is neither."""
+    """Return the suspension that may be appealed against, or the open appeal; None if there is neither."""
     if not project.is_suspended:
         return None
     entries = ReviewEntry.objects.filter(project=project, client=None, kind=Kind.SUSPENDED)
@@ -114,7 +114,7 @@ def offer_for_project(project: Project) -> AppealOffer | None:
 
 
 def _offer_of_case(entry: ReviewEntry | None, project: Project, client: Client | None = None) -> AppealOffer:
-    """Return the offer of an appeal that is a case: one open at a time, and one in APPEAL_EVERY."""
+    """Return the offer of an appeal that opens a case: one at a time, and one per APPEAL_EVERY."""
     rows = ReviewCase.objects.filter(kind=APPEAL, project=project, client=client)
     last = rows.order_by("-opened_at", "-pk").first()
     if last is None:
@@ -129,9 +129,9 @@ def _offer_of_case(entry: ReviewEntry | None, project: Project, client: Client |
 
 
 def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
-    """Send a rejected review to the reviewers once more, unchanged; who rejected it doesn't decide on it again.
+    """Send a rejected review to the reviewers again, unchanged. The reviewer who rejected it can't decide on it again.
 
-    Once for a review, within APPEAL_DAYS of the rejection, and unless something newer was begun. Raises
+    Possible once for a review, within APPEAL_DAYS of the rejection, unless a newer review was begun. Raises
     IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():
@@ -157,7 +157,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
 
 
 def appeal_withdrawal(client: Client, actor: Account, text: str) -> ReviewCase:
-    """Open a case against the withdrawal of an app's approval, or of scopes; one at a time and in 30 days.
+    """Open a case against the withdrawal of an app's approval or scopes; one at a time, and one in 30 days.
 
     Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
@@ -166,14 +166,14 @@ def appeal_withdrawal(client: Client, actor: Account, text: str) -> ReviewCase:
         require_developer(actor, locked.project)
         offer = offer_for_client(locked)
         if offer is None or offer.is_rejection:
-            raise IllegalReviewStep("There is nothing to appeal against any more.")
+            raise IllegalReviewStep("There is no longer anything to appeal against.")
         return _open(offer, locked.project, locked, actor, text)
 
 
 def appeal_suspension(project: Project, actor: Account, text: str) -> ReviewCase:
-    """Open a case against the suspension of a project; one at a time and in 30 days.
+    """Open a case against the suspension of a project; one at a time, and one in 30 days.
 
-    The project is locked by the caller. Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    The caller locks the project. Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():
         row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
@@ -182,13 +182,13 @@ def appeal_suspension(project: Project, actor: Account, text: str) -> ReviewCase
         require_developer(actor, row)
         offer = offer_for_project(row)
         if offer is None:
-            raise IllegalReviewStep("This project is not suspended any more.")
+            raise IllegalReviewStep("This project is no longer suspended.")
         return _open(offer, row, None, actor, text)
 
 
 def _open(offer: AppealOffer, project: Project, client: Client | None, actor: Account, text: str) -> ReviewCase:
     if offer.case is not None:
-        raise IllegalReviewStep("Your appeal is with the reviewers already.")
+        raise IllegalReviewStep("Your appeal is already with the reviewers.")
     if offer.again_at is not None:
         raise IllegalReviewStep(
             f"One appeal is possible in 30 days. You can appeal again from {offer.again_at:%-d %B %Y}."

@@ -10,9 +10,9 @@ from devportal.review.timeline import clean_text
 from devportal.review.workflow import IncompleteSubmission
 from oidc.models import Project
 
-# Placeholder -> what stands there in a note.
+# Placeholder -> what replaces it in a note.
 PLACEHOLDERS: Mapping[str, str] = {
-    "app": "the name of the app as it was sent",
+    "app": "the name of the app in the submission",
     "project": "the name of its project",
     "service": "the name of this service",
 }
@@ -20,9 +20,9 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def clean_reply(text: str) -> str:
-    """Return the text of a canned reply as it is stored.
+    """Return the text of a canned reply, cleaned for storage.
 
-    Raises IncompleteSubmission for an empty text, one that is too long, and an unknown placeholder.
+    Raises IncompleteSubmission if the text is empty, too long, or has an unknown placeholder.
     """
     kept = clean_text(text)
     if not kept:
@@ -36,7 +36,7 @@ def clean_reply(text: str) -> str:
 
 
 def values_for(about: AppReview | ReviewCase | Project) -> dict[str, str]:
-    """Return what the placeholders stand for in a note on a review, on a case, or on a whole project."""
+    """Return the values of the placeholders in a note on a review, a case, or a whole project."""
     if isinstance(about, AppReview):
         app, project = str(about.snapshot.get("name") or about.client.name), about.client.project.name
     elif isinstance(about, ReviewCase):
@@ -47,7 +47,7 @@ def values_for(about: AppReview | ReviewCase | Project) -> dict[str, str]:
 
 
 def filled_in(text: str, values: Mapping[str, str]) -> str:
-    """Return the text with its placeholders filled in; what a value holds is not looked into again."""
+    """Return the text with its placeholders filled in. Placeholders within values are not replaced."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
 

@@ -36,13 +36,13 @@ register(
     {
         "review_appealed": Sample("Review: appeal sent", "A developer appeals", TEAM, {"": _CONTEXT}),
         "review_renewed": Sample(
-            "Review: looked at again",
-            "A reviewer finds everything in order once more",
+            "Review: re-review passed",
+            "A reviewer confirms the approval in a re-review",
             TEAM,
             {"without words": _CONTEXT, "with words": _CONTEXT | {"text": _WORDS}},
         ),
         "re_review_due": Sample(
-            "Review: to be looked at again", "An approval is older than RE_REVIEW_DAYS", TEAM, {"": _CONTEXT}
+            "Review: re-review due", "An approval is older than RE_REVIEW_DAYS", TEAM, {"": _CONTEXT}
         ),
         "appeal_answered": Sample(
             "Review: appeal answered",
@@ -54,9 +54,9 @@ register(
             },
         ),
         "reviewer_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
-        "reviewer_cases_late": Sample("Review: late cases", "Cases are open for too long", CASE_READERS, _CASES),
+        "reviewer_cases_late": Sample("Review: late cases", "Cases have been open for too long", CASE_READERS, _CASES),
         "reviewer_appealed": Sample(
-            "Desk: an appeal",
+            "Reviewers: an appeal",
             "A developer appeals",
             REVIEWERS,
             {

@@ -1,4 +1,4 @@
-"""Cases that open automatically: after changes of a reviewed app, lost domains, and for regular re-reviews."""
+"""Cases that open automatically: after changes of a reviewed app, for lost domains, and for regular re-reviews."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ Event = ReviewCase.Event
 
 @receiver(client_type_changed)
 def note_type_change(sender: Any, client: Client, before: str, actor: Account | None, **kwargs: Any) -> None:
-    """Open a case when the type of a reviewed app changes; what an operator's file declares needs none."""
+    """Open a case when the type of a reviewed app changes, unless an operator's provisioning file changed it."""
     if actor is None or not client.is_verified or client.first_party:
         return
     noted = Noted(Event.TYPE_CHANGED, {"before": before, "after": client.type})
@@ -35,7 +35,7 @@ def note_type_change(sender: Any, client: Client, before: str, actor: Account | 
 
 @receiver(owner_added)
 def note_new_owner(sender: Any, project: Project, transferred: bool, **kwargs: Any) -> None:
-    """Open a case of the project when it gets another owner and has a reviewed app. The text names nobody."""
+    """Open a case of a project with a reviewed app when it gets another owner. The text names nobody."""
     if not Client.objects.filter(project=project, first_party=False).exclude(verified_at=None).exists():
         return
     open_case(CHANGED, project, noted=Noted(Event.PROJECT_TRANSFERRED if transferred else Event.OWNER_ADDED))
@@ -55,9 +55,9 @@ _OPENS = (Change.LOST, Change.NARROWED, Change.REMOVED)
 
 @receiver(domain_changed)
 def note_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
-    """Open a case for each reviewed app on a domain that lost its proof or was removed, or add to the open one.
+    """Open a case for each reviewed app on a domain that lost its proof or was removed, or add to its open case.
 
-    A later proof of the domain is added to a case that is still open. In the transaction of the change, with the
+    A later proof of the domain is added to a case that is still open. Runs in the transaction of the change, with the
     project locked.
     """
     if change not in _EVENTS or domain.proven_at is None:
@@ -65,21 +65,22 @@ def note_change(sender: Any, project: Project, domain: ProjectDomain, change: Ch
     noted = Noted(_EVENTS[change], {"domain": domain.name})
     before = snapshot(domain)
     if change == Change.NARROWED:
-        before.method = ProjectDomain.Method.DNS  # what it was, when it spoke for its subdomains as well
+        before.method = ProjectDomain.Method.DNS  # the proof that covered the subdomains as well
     for client in apps_on(before):
         if change in _OPENS or open_case_of(DOMAIN_LOST, project, client) is not None:
             open_case(DOMAIN_LOST, project, client, noted=noted)
 
 
 RE_REVIEW = ReviewCase.Kind.RE_REVIEW
-# Cases that one run opens at most, the oldest approvals first; the rest waits for the next day.
+# The maximum number of cases that one run opens, oldest approvals first. The rest waits for the next day.
 MOST_A_RUN = 500
 
 
 def open_due_re_reviews() -> int:
-    """Open a case for each verified app that no review has looked at for RE_REVIEW_DAYS; return how many were opened.
+    """Open a case for each verified app whose last review is older than RE_REVIEW_DAYS; return their number.
 
-    Each in its own transaction, with the mail to its developers. The service's own apps are their operator's.
+    Each case is opened in a separate transaction, with the mail to the developers. The service's own apps are left to
+    the operator.
     """
     if not settings.RE_REVIEW_DAYS:
         return 0
@@ -89,9 +90,9 @@ def open_due_re_reviews() -> int:
 
 
 def due_clients(before: datetime) -> "QuerySet[Client]":
-    """Return the apps whose last review is older than `before` and which have no open case for it, oldest first.
+    """Return the apps whose last review is older than `before` and that have no open case for it, oldest first.
 
-    Nothing was reviewed before it was verified, so that the index of verified clients narrows the search.
+    An app is verified by its first review, so the index of verified clients narrows the search.
     """
     is_open = ReviewCase.objects.filter(client=OuterRef("pk"), kind=RE_REVIEW, closed_at=None)
     rows: QuerySet[Client] = Client.objects.filter(
@@ -112,7 +113,7 @@ def _open(client_pk: int, before: datetime) -> bool:
     except Gone:
         return False
     if not due_clients(before).filter(pk=client.pk).exists():
-        return False  # reviewed, withdrawn or deleted meanwhile
+        return False  # reviewed, withdrawn or deleted in the meantime
     open_case(RE_REVIEW, client.project, client)
     tell_that_review_is_due(client)
     return True

@@ -1,4 +1,4 @@
-"""Cases at the desk: what a reviewer has to look into beside the reviews (docs/review.md#cases)."""
+"""Cases: what reviewers have to check outside of reviews (docs/review.md#cases)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ from oidc.projects.roles import report_project_event
 Kind = ReviewCase.Kind
 Outcome = ReviewCase.Outcome
 Side = ReviewEntry.Side
-# Characters and events that a case holds at most; what is added beyond is cut.
+# The maximum numbers of characters and events in a case. Anything beyond is cut.
 MAX_CASE_TEXT = 20_000
 MAX_EVENTS = 200
-# So often somebody else may open or close the same case just then, before opening it is given up.
+# How often opening a case is tried while other requests open or close the same one.
 _ATTEMPTS = 5
-# The entry with the decision that a case is about, whose author has no say in the case.
+# The kinds of entries that hold the decision that a case is about. The author of the decision may not work on the case.
 _DECISIONS: dict[str, str] = {
     Kind.APPEAL: ReviewEntry.Kind.APPROVAL_WITHDRAWN,
     Kind.SECOND_APPROVAL: ReviewEntry.Kind.APPROVED,
@@ -44,13 +44,13 @@ _DECISIONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Noted:
-    """What the service notes in a case: an event, and the parameters of its text."""
+    """An event in a case, noted by the service, with the parameters of its text."""
 
     event: ReviewCase.Event
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `ReviewCase.events` holds it."""
+        """Return the form stored in `ReviewCase.events`."""
         return {"code": self.event.value, "parameters": dict(self.parameters)}
 
 
@@ -63,10 +63,10 @@ def open_case(
     noted: Noted | None = None,
     actor: Account | None = None,
 ) -> ReviewCase:
-    """Open a case on an app, or on a whole project; if one of that kind is open already, add text and event to it.
+    """Open a case on an app or a whole project. If one of that kind is already open, add the text and event to it.
 
-    Of many at once, one opens it and the others add. `actor` is None where the service itself does it. It takes part in
-    the caller's transaction, if there is one. Raises IncompleteSubmission for too long a text.
+    Of simultaneous calls, one opens the case and the others add to it. `actor` is None if the service opens it. Takes
+    part in the caller's transaction, if there is one. Raises IncompleteSubmission if the text is too long.
     """
     said, case_of = clean_text(text), {"kind": kind, "project": project, "client": client}
     for _ in range(_ATTEMPTS):
@@ -78,7 +78,7 @@ def open_case(
                 with transaction.atomic():
                     return _create(case_of, said, noted, actor)
             except IntegrityError:
-                continue  # somebody else opened it just now
+                continue  # another request has just opened it
     raise IllegalReviewStep("Somebody else is changing this right now. Try again.")
 
 
@@ -87,7 +87,7 @@ def _open_cases(kind: str, project: Project, client: Client | None) -> Any:
 
 
 def open_case_of(kind: str, project: Project, client: Client | None = None) -> ReviewCase | None:
-    """Return the open case of a kind on an app, or on a whole project; None if there is none."""
+    """Return the open case of a kind on an app or a whole project, or None."""
     found: ReviewCase | None = _open_cases(kind, project, client).first()
     return found
 
@@ -114,7 +114,7 @@ def _add(case: ReviewCase, said: str, noted: Noted | None, actor: Account | None
 def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) -> None:
     target = case.client.client_id if case.client else ""
     known = {"case": case.pk, "kind": case.kind, **details}
-    # Only the desk and operators read these (devportal/console/activity.py).
+    # Only reviewers and operators read these events (devportal/console/activity.py).
     report_project_event(f"review_case.{what}", case.project, actor, target, details=known)
 
 
@@ -122,7 +122,7 @@ def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) 
 
 
 def decided_against(case: ReviewCase) -> int | None:
-    """Return the key of the reviewer who took the decision that a case is about; None if there is no such decision.
+    """Return the primary key of the reviewer who made the decision that a case is about; None if there is none.
 
     An appeal is about a suspension or a withdrawn approval, a second approval about the first one.
     """
@@ -139,7 +139,7 @@ def decided_against(case: ReviewCase) -> int | None:
 def case_conflict(account: Account, case: ReviewCase, conflict: str | None = None) -> str:
     """Return why this reviewer may not work on the case, as a code of conflicts.py; "" if they may.
 
-    `conflict` is their conflict of interest in the project (conflicts.py) where it is known.
+    `conflict` is their conflict of interest in the project (conflicts.py), if it is already known.
     """
     known = conflict_of(account, case.project) if conflict is None else conflict
     if known:
@@ -152,7 +152,7 @@ def case_conflict(account: Account, case: ReviewCase, conflict: str | None = Non
 def require_case_worker(account: Account, case: ReviewCase) -> None:
     """Raise ReviewNotAllowed unless this person may work on the case.
 
-    Reviewers without a conflict of interest in the project may; an appeal is for others than who decided before.
+    Reviewers without a conflict of interest in the project may, except on an appeal against their own decision.
     """
     require_reviewer(account, case.project)
     if conflict := case_conflict(account, case, ""):
@@ -170,7 +170,7 @@ def _begin(case: ReviewCase, actor: Account) -> ReviewCase:
         row.client, row.project = client, client.project
     require_case_worker(actor, row)
     if not row.is_open:
-        raise IllegalReviewStep("This case is closed already.")
+        raise IllegalReviewStep("This case is already closed.")
     return row
 
 
@@ -179,7 +179,7 @@ def _begin(case: ReviewCase, actor: Account) -> ReviewCase:
 
 @transaction.atomic
 def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> ReviewCase:
-    """Give a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
+    """Assign a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
     row = _begin(case, actor)
     if assignee is not None:
         may = may_be_given(assignee, row.project) and decided_against(row) != assignee.pk
@@ -194,7 +194,7 @@ def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> R
 
 @transaction.atomic
 def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
-    """Write a note on a case for the other reviewers, also on a closed one.
+    """Write an internal note on an open or closed case.
 
     Raises ReviewNotAllowed, IncompleteSubmission.
     """
@@ -207,7 +207,7 @@ def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
 
 @transaction.atomic
 def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
-    """Write to the developers because of a case; they get it by mail, and find it in the app's timeline.
+    """Write to the developers about a case. They get a mail and see the text in the app's timeline.
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
@@ -220,15 +220,15 @@ def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
 
 @transaction.atomic
 def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -> ReviewCase:
-    """Close a case. `text` says what was found or done; the developers read it where the case is an appeal of theirs.
+    """Close a case. `text` says what was found or done. If the case is an appeal, the developers read it.
 
-    A re-review that found everything in order counts from now on. Raises ReviewNotAllowed, IllegalReviewStep,
-    IncompleteSubmission.
+    A re-review that found everything in order renews the approval from now on. Raises ReviewNotAllowed,
+    IllegalReviewStep, IncompleteSubmission.
     """
     row = _begin(case, actor)
     said = clean_text(text)
     if outcome not in Outcome.values:
-        raise IncompleteSubmission("Say how it ended.")
+        raise IncompleteSubmission("Choose an outcome.")
     if not said and (row.kind == Kind.APPEAL or outcome == Outcome.ACTED):
         raise IncompleteSubmission("Write down what you found and did.")
     _close(row, actor, outcome, said)
@@ -242,7 +242,7 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
 
 
 def settle(client: Client, actor: Account, outcome: str, noted: Noted, *kinds: str) -> None:
-    """Close an app's open cases of these kinds because a step of a review has settled them; the client is locked."""
+    """Close an app's open cases of these kinds after a step of a review has settled them. The client is locked."""
     for row in ReviewCase.objects.select_for_update().filter(client=client, kind__in=kinds, closed_at=None):
         row.client, row.project = client, client.project
         row.events = [*row.events, noted.as_json()]
@@ -257,7 +257,7 @@ def _close(row: ReviewCase, actor: Account, outcome: str, text: str) -> None:
 
 
 def _confirm_approval(client: Client) -> None:
-    """Store the second approval with the review that was approved last."""
+    """Store the second approval with the latest approved review."""
     approved = AppReview.objects.filter(client=client, status=AppReview.Status.APPROVED)
     if (last := approved.order_by("-number").first()) is not None:
         last.second_approval_at = clock.now()

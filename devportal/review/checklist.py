@@ -1,4 +1,4 @@
-"""What a reviewer confirms before an approval, and what is kept of it (docs/review.md#for-reviewers)."""
+"""The checklist that a reviewer ticks before an approval (docs/review.md#for-reviewers)."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from devportal.review.workflow import IncompleteSubmission, Status
 
 @dataclass(frozen=True)
 class ChecklistItem:
-    """One sentence that the reviewer ticks; `applies` says in which reviews it is asked."""
+    """One sentence that the reviewer ticks. `applies` tells for which reviews it is required."""
 
     code: str
     text: str
@@ -29,7 +29,7 @@ def _asks_for_scopes(review: AppReview) -> bool:
 
 
 def _was_sent_back(review: AppReview) -> bool:
-    """Return whether reviewers asked for something before: in this review, or by rejecting the one before it."""
+    """Return whether reviewers requested changes in this review, or rejected the previous one."""
     if review.revision > 1:
         return True
     before = AppReview.objects.filter(client=review.client_id, number__lt=review.number)
@@ -37,45 +37,45 @@ def _was_sent_back(review: AppReview) -> bool:
 
 
 def _evidence_warns(review: AppReview) -> bool:
-    """Return whether a fact of the evidence does not pass."""
+    """Return whether any fact of the evidence does not pass."""
     return any(fact.result != Result.PASS for fact in collect_evidence(review).facts)
 
 
-# Codes are stored with each approval: change texts rather than codes.
+# The codes are stored with each approval, so change the texts rather than the codes.
 CHECKLIST = (
     ChecklistItem("signed_in", "I signed in to the app, and it does what is described.", _always),
     ChecklistItem("home_page", "The home page says what the app is and who makes it.", _always),
     ChecklistItem("privacy_policy", "The privacy policy names the app, what it reads and what for.", _always),
-    ChecklistItem("identity", "Name and logo imitate nobody, and promise nothing that the app isn't.", _always),
+    ChecklistItem("identity", "Name and logo imitate nobody, and promise nothing that the app doesn't do.", _always),
     ChecklistItem("scopes", "Each scope that I approve is needed for what is described.", _asks_for_scopes),
-    ChecklistItem("asked_before", "What reviewers asked for the last time is done.", _was_sent_back),
-    ChecklistItem("warnings", "I looked at what the evidence warns of.", _evidence_warns),
+    ChecklistItem("asked_before", "The changes that reviewers requested last time are made.", _was_sent_back),
+    ChecklistItem("warnings", "I checked each warning of the evidence.", _evidence_warns),
 )
 
 
 def checklist_for(review: AppReview) -> list[ChecklistItem]:
-    """Return the items that an approval of this review needs ticked, in order."""
+    """Return the items that must be ticked to approve this review, in order."""
     return [item for item in CHECKLIST if item.applies(review)]
 
 
 def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[str]:
-    """Write what was ticked into `review.checked`, which the caller saves, and return the codes in order.
+    """Write the ticked items to `review.checked`, which the caller saves, and return the codes in order.
 
-    It holds `codes`, `by` (the account's key), `at` (ISO 8601, UTC) and `revision`. Raises IncompleteSubmission for an
-    item that is missing, and for one that does not exist.
+    `checked` holds `codes`, `by` (the account's primary key), `at` (ISO 8601, UTC) and `revision`. Raises
+    IncompleteSubmission if an item is missing or does not exist.
     """
     items = checklist_for(review)
     if missing := [item.text for item in items if item.code not in checked]:
         raise IncompleteSubmission(f"Not everything is ticked: {' '.join(missing)}")
-    # An item that applied when the form was opened may not any more: a warning that was there has gone.
+    # An item that applied when the form was opened may no longer apply, for example if a warning has gone.
     if set(checked) - {item.code for item in CHECKLIST}:
-        raise IncompleteSubmission("Something is ticked that is not on the checklist.")
+        raise IncompleteSubmission("A ticked item is not on the checklist.")
     codes = [item.code for item in items]
     review.checked = {"codes": codes, "by": actor.pk, "at": clock.now().isoformat(), "revision": review.revision}
     return codes
 
 
 def texts_of(codes: Collection[str]) -> list[str]:
-    """Return the sentences of stored codes; a code that is on the list no more stands for itself."""
+    """Return the sentences of stored codes. A code that is no longer on the list is returned unchanged."""
     known = {item.code: item.text for item in CHECKLIST}
     return [known.get(code, code) for code in codes]

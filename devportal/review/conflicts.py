@@ -1,8 +1,8 @@
-"""Who has a conflict of interest in a review or a project: one rule, for one row and for a list of them.
+"""Conflicts of interest in a review or a project: one rule, for a single row and for lists.
 
-Each condition is a query on the people who take part, with references to the row that is looked at. The page of one
-review, the lists of the desk and the steps themselves all evaluate these same queries, so that none of them can allow
-what another refuses (docs/review.md#conflicts-of-interest).
+Each condition is a query on the people who take part, with references to the outer row. The page of a review, the lists
+and the steps all evaluate these same queries, so that none of them allows what another one refuses
+(docs/review.md#conflicts-of-interest).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from oidc.projects.colleagues import colleagues_of, remembered_since
 
 
 class Conflict(StrEnum):
-    """Why a reviewer may not decide on a review, a project or a case."""
+    """The reason why a reviewer may not decide on a review, a project or a case."""
 
     MEMBER = "member"
     TOOK_PART = "took_part"
@@ -31,14 +31,13 @@ class Conflict(StrEnum):
     APPROVED = "approved"
 
 
-# What the admin says of each, to the reviewer themselves.
+# What the admin tells the reviewer about each conflict.
 MESSAGES: Mapping[str, str] = {
     Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
-    Conflict.TOOK_PART: "You were once a member of this project, or sent or wrote something in one of its reviews, so "
-    "other reviewers decide on it.",
-    Conflict.FAMILY: "You share a family with somebody who takes part in this project, so other reviewers decide on "
-    "it.",
-    Conflict.ORGANIZATION: "You share an organization with somebody who takes part in this project, so other "
+    Conflict.TOOK_PART: "You were a member of this project, or submitted or wrote something in one of its reviews, "
+    "so other reviewers decide on it.",
+    Conflict.FAMILY: "You share a family with someone who takes part in this project, so other reviewers decide on it.",
+    Conflict.ORGANIZATION: "You share an organization with someone who takes part in this project, so other "
     "reviewers decide on it.",
     Conflict.SHARED_PROJECT: "You share another project with an owner of this one, or did within the last year, so "
     "other reviewers decide on it.",
@@ -46,12 +45,13 @@ MESSAGES: Mapping[str, str] = {
     Conflict.APPEALED: "This is an appeal against your decision, so another reviewer answers it.",
     Conflict.APPROVED: "You gave the first approval, so another reviewer gives the second one.",
 }
-# Rows that name somebody, and the column that does.
+
+# Rows that name a person, and the column that holds the person.
 _Parts = list[tuple["QuerySet[Any]", str]]
 
 
 def _parts(project: str) -> _Parts:
-    """Return the people who ever took part in the project that the outer query names, without its present members."""
+    """Return the people who ever took part in the project of the outer query, without its present members."""
     return [
         (FormerMember.objects.filter(project=OuterRef(project)), "account"),
         (ReviewEntry.objects.filter(project=OuterRef(project), side=ReviewEntry.Side.DEVELOPER), "author"),
@@ -63,7 +63,7 @@ def _parts(project: str) -> _Parts:
 def _shares_project(account: int, project: str) -> Q:
     """Return the condition that the account shares a project with an owner, or did within the last year.
 
-    People who stopped being owners within the last year still count, so that handing the project over hides nobody.
+    People who stopped being owners within the last year still count, so that a transfer hides nobody.
     """
     lately, colleagues = Q(owner_until__gte=remembered_since()), colleagues_of(account)
     members = ProjectMember.objects.filter(Q(role=ProjectMember.Role.OWNER) | lately, project=OuterRef(project))
@@ -76,9 +76,9 @@ def _shares_project(account: int, project: str) -> Q:
 
 
 def _any(parts: _Parts, relation: str, value: Any) -> Q:
-    """Return the condition that one of these people is, or by `relation` is in, `value`.
+    """Return the condition that one of these people is `value`, or is related to it by `relation`.
 
-    Each is a scalar subquery, which PostgreSQL evaluates for the rows of a page alone: for EXISTS it would read the
+    Each part is a scalar subquery, which PostgreSQL evaluates only for the rows of a page. For EXISTS it would read the
     whole tables into a hash, however few rows are shown.
     """
     condition = Q()
@@ -89,7 +89,7 @@ def _any(parts: _Parts, relation: str, value: Any) -> Q:
 
 
 def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
-    """Return the families and organizations of a person: the conflict that each makes, its relation, and their keys."""
+    """Return the groups of a person, families and organizations: the conflict, the relation, and the primary keys."""
     families = FamilyMember.objects.filter(account=account).values_list("family", flat=True)
     organizations = OrganizationMember.objects.filter(account=account).values_list("organization", flat=True)
     return [
@@ -116,8 +116,8 @@ def _conflict(account: int, project: str, *more: When) -> Case:
 def review_conflict(account: int) -> Case:
     """Return the annotation of an AppReview with this account's conflict of interest: a Conflict, or "".
 
-    A conflict in the project is one in each of its reviews. In addition, a reviewer who rejected what is appealed has
-    one.
+    A conflict in the project applies to each of its reviews. In addition, reviewers have a conflict in an appeal
+    against their own rejection.
     """
     return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(Conflict.REJECTED.value)))
 
@@ -125,9 +125,9 @@ def review_conflict(account: int) -> Case:
 def project_conflict(account: int, project: str = "pk") -> Case:
     """Return the annotation of a row with this account's conflict of interest in a project; `project` names its column.
 
-    The people who take part in a project are its members, its former members, and those who sent or wrote something in
-    one of its reviews, whenever that was. They have a conflict, and so has anyone who shares a family or an
-    organization with one of them, or shares another project with one of the owners.
+    The people who take part in a project are its members, its former members, and anyone who ever submitted or wrote
+    something in one of its reviews. They have a conflict. So does anyone who shares a family or an organization with
+    one of them, or another project with one of the owners.
     """
     return _conflict(account, project)
 
@@ -135,7 +135,7 @@ def project_conflict(account: int, project: str = "pk") -> Case:
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
     """Return this person's conflict of interest in a review, or in a whole project: a Conflict, or "".
 
-    Three statements. What can't be found any more is nobody's to decide, and counts as a conflict.
+    Takes three statements. A project or review that no longer exists counts as a conflict.
     """
     rows: QuerySet[Any]
     if review is not None:
@@ -147,5 +147,5 @@ def conflict_of(account: Account, project: Project, review: AppReview | None = N
 
 
 def message_of(conflict: str) -> str:
-    """Return what the admin says of a conflict; "" for none."""
+    """Return the admin's message about a conflict, or "" for none."""
     return MESSAGES[conflict] if conflict else ""

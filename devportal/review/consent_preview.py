@@ -1,4 +1,4 @@
-"""Previews of the consent page, with its real template."""
+"""Previews of the consent page, rendered with its real template."""
 
 import copy
 from typing import Any
@@ -15,7 +15,7 @@ from oidc.scope_descriptions import plan_name
 from oidc.scopes import ACCOUNT_READ, optional_among
 from oidc.views import pages
 
-# Scopes that every preview shows; the requested ones are added.
+# Every preview shows these scopes and the requested ones.
 USUAL_SCOPES = ("openid", "email", "profile")
 
 
@@ -24,8 +24,8 @@ def consent_preview(
 ) -> dict[str, Any]:
     """Return the context of review/partials/consent_preview.html, with `account` as the signed-in person.
 
-    `plan` is the name of their plan. `is_approval`: as the page will be after an approval, which takes a proven home
-    page; its HTML ids differ from those of the preview of today.
+    `plan` is the name of their plan. `is_approval` shows the page after an approval, which requires a proven home page;
+    its HTML ids differ from those of the current preview.
     """
     app = copy.copy(client)
     for field in FIELD_VALIDATORS:
@@ -35,7 +35,7 @@ def consent_preview(
         app.home_unproven_since = None
     logo = logos.logo_path(client, shown["logo"]) if app.carries_badge else None
     card = branding.client_context(app) | {"logo_url": logo}
-    # One that counts as reviewed, if there is one: the page of another one looks otherwise (docs/review.md#hosts).
+    # Prefer a redirect URL that counts as reviewed, because the page differs for others (docs/review.md#hosts).
     redirect_urls = sorted(shown["redirect_urls"], key=lambda uri: bool(outside_host(client, uri)))
     asked = [*USUAL_SCOPES, *shown["scopes"]] if verified else USUAL_SCOPES
     question = pages.consent_context(
@@ -50,12 +50,12 @@ def consent_preview(
 
 
 def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[dict[str, Any]]:
-    """Return two previews: as people see the page now, and once `asked` is approved."""
+    """Return two previews: the page now, and after `asked` is approved."""
     now = client_values(client) | {"scopes": approved_scopes(client)} if client.is_verified else asked
     shows_plan = any(ACCOUNT_READ in snapshot["scopes"] for snapshot in (now, asked))
-    plan = plan_name(account) if shows_plan else ""  # once for both
-    title = "Now, as it was approved" if client.carries_badge else "Now" if client.is_verified else "Before review"
+    plan = plan_name(account) if shows_plan else ""  # read once for both previews
+    title = "Now, as approved" if client.carries_badge else "Now" if client.is_verified else "Before review"
     return [
         consent_preview(client, now, account, plan, verified=client.is_verified, is_approval=False, title=title),
-        consent_preview(client, asked, account, plan, verified=True, is_approval=True, title="Once this is approved"),
+        consent_preview(client, asked, account, plan, verified=True, is_approval=True, title="After this is approved"),
     ]

@@ -45,14 +45,14 @@ from oidc.clients import branding
 from oidc.models import Client
 from oidc.projects.roles import report_project_event
 
-# Submissions of one app per day.
+# The maximum number of submissions of one app per day.
 MAX_SUBMISSIONS = 10
-# Messages of one person in one review per hour: each may send a mail.
+# The maximum number of messages of one person in one review per hour, because each may send a mail.
 MAX_COMMENTS = 20
 
 
 def draft_of(client: Client, actor: Account) -> AppReview:
-    """Return the review that may be edited, a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
+    """Return the editable review, or a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         actor = lock_rights(client.project_id, actor)
         locked = lock_for_step(client.pk)
@@ -69,7 +69,7 @@ def draft_of(client: Client, actor: Account) -> AppReview:
 
 
 def require_editable(client: Client) -> None:
-    """Raise IllegalReviewStep while the app is with the reviewers, for other pages that change reviewed values.
+    """Raise IllegalReviewStep while the app is with the reviewers. Other pages that change reviewed values call this.
 
     Call it in the transaction that makes the change.
     """
@@ -88,10 +88,10 @@ def save_submission(
     remove_logo: bool = False,
     for_reviewers: ForReviewers | None = None,
 ) -> AppReview:
-    """Save the draft; omitted values stay. `scopes` maps each requested scope to its justification.
+    """Save the draft. Omitted values stay. `scopes` maps each requested scope to its justification.
 
-    Until an app is verified its own values change at once, since people are told that nobody has looked at them;
-    afterwards only the draft does, and what was approved stays (docs/review.md#for-developers). `logo` comes from
+    Until an app is verified, the app's values change immediately, because people see it as not reviewed. Afterwards
+    only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
     `oidc.clients.branding.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
     """
     kept, told = branding.clean_branding(values), for_reviewers or ForReviewers()
@@ -122,7 +122,7 @@ def _report_edit(review: AppReview, actor: Account, before: Snapshot, after: Sna
 
 
 def _audited(snapshot: Snapshot) -> Snapshot:
-    """Return the values of a draft without messages, which the audit trail has none of."""
+    """Return the values of a draft without messages, which the audit trail does not store."""
     return {field: value for field, value in snapshot.items() if field != UNSENT}
 
 
@@ -155,15 +155,15 @@ def start_over(client: Client, actor: Account) -> AppReview:
 
 
 def submit(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Submit the draft, with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Submit the draft with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text, {})
 
 
 def resubmit(client: Client, actor: Account, text: str = "", answers: Mapping[str, str] | None = None) -> AppReview:
-    """Resubmit after changes were requested; `answers` say by point what was done about it (`reviews/points.py`).
+    """Resubmit after changes were requested. `answers` maps the code of each point to what was done about it.
 
-    Answers that are saved with the draft count as well. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    Answers saved with the draft count as well. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text, answers or {})
@@ -187,7 +187,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     )
     if sent.count() >= MAX_SUBMISSIONS:
         raise IllegalReviewStep(
-            "This app was submitted too often today. Try again tomorrow; meanwhile, you can answer."
+            "This app was submitted too often today. Try again tomorrow. Until then, you can still send messages."
         )
     if review.revision == 0:
         review.is_change = review.client.is_verified
@@ -199,7 +199,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     # The decision on the previous revision stays in the timeline.
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
-    # The reviewers are told of this revision anew (reviews/alerts.py).
+    # The reviewers are notified of this revision again (alerts.py).
     review.announced_at = review.late_told_at = None
     review.save()
     note_revision(review, actor, answered)
@@ -209,7 +209,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
 
 
 def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Submit or resubmit what is saved, depending on the status.
+    """Submit or resubmit the saved draft, depending on the status.
 
     Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
     """
@@ -220,7 +220,7 @@ def send_submission(client: Client, actor: Account, text: str = "") -> AppReview
 
 @transaction.atomic
 def withdraw(review: AppReview, actor: Account) -> AppReview:
-    """Withdraw a submission; its values stay for the next draft, but for the test account.
+    """Withdraw a submission. Its values stay for the next draft, except for the test account.
 
     Raises NotAllowed, IllegalReviewStep.
     """
@@ -236,7 +236,7 @@ def withdraw(review: AppReview, actor: Account) -> AppReview:
 
 @transaction.atomic
 def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
-    """Add a message to the thread, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Add a message to the timeline, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     review, side = begin_step(review, actor, "answer")
     said = clean_text(text)
     if not said:
@@ -244,7 +244,7 @@ def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
     hour_ago = clock.now() - timedelta(hours=1)
     lately = ReviewEntry.objects.filter(review=review, author=actor, kind=Kind.COMMENT, at__gt=hour_ago)
     if side == Side.DEVELOPER and lately.count() >= MAX_COMMENTS:
-        raise IllegalReviewStep("Too many answers within one hour. Try again later.")
+        raise IllegalReviewStep("Too many messages within one hour. Try again later.")
     client = review.client
     return record_entry(Kind.COMMENT, side, actor, client.project, client, review, text=said, details=_name(review))
 

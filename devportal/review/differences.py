@@ -1,4 +1,4 @@
-"""Differences between two snapshots as the desk shows them: line by line, and long texts word by word."""
+"""Differences between two snapshots for reviewers: line by line, and long texts word by word."""
 
 import re
 import unicodedata
@@ -13,29 +13,29 @@ from devportal.review.snapshots import LABELS, Snapshot
 from oidc.models import Client
 from oidc.names import skeleton
 
-# A text of at least so many words is compared word by word; with more than MAX_WORDS on either side, as a whole, since
-# the time for a comparison grows with the square of the words.
+# A text of at least this many words is compared word by word. With more than MAX_WORDS on either side it is compared as
+# a whole, because the time grows with the square of the number of words.
 MIN_WORDS = 5
 MAX_WORDS = 800
 _WORD = re.compile(r"\s*\S+")
-# What turns the direction of a line, or can't be seen: shown by its code, since it may make an address or a name look
-# like another.
+# Characters that are invisible or change the direction of a line. They are shown by their codes, because they can make
+# a URL or a name look like another one.
 _UNSEEN = re.compile("[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufeff\uffa0]")
 
-# Words with a letter of another script, and where the Latin blocks end.
+# Words with a letter of another script, and the end of the Latin blocks.
 _WORD_OF_OTHERS = re.compile(r"\S*[^\x00-\u024f\s]\S*")
 _OTHER_SCRIPTS = "\u0250"
-# Cyrillic and Greek letters that look like Latin ones. Many words have some; few have no others.
+# Cyrillic and Greek letters that look like Latin ones. Many words contain some, but few contain only these.
 _HOMOGLYPHS = frozenset("асеорхуіјѕԁһӏԛԝѵАВЕКМНОРСТХІЈЅԌοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")  # noqa: RUF001  (lookalikes)
 
 Kind = Literal["same", "gone", "new"]
-# What is compared beside the labelled fields, if a snapshot has it: where in the app each scope is used.
+# Also compared, if a snapshot has it: where in the app each scope is used.
 PLACES = "places"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a text, or a line: the same on both sides, gone, or new."""
+    """A piece of a text, or a line, that is unchanged, removed or added."""
 
     kind: Kind
     text: str
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field that differs: lines of both sides, or `words` for a text that is compared word by word."""
+    """A field that differs: the lines of both sides, or `words` for a text that is compared word by word."""
 
     name: str
     label: str
@@ -53,10 +53,10 @@ class FieldChange:
 
 
 def reveal(text: str) -> str:
-    """Return the text with characters that mislead followed by, or shown as, their codes, like [U+202E].
+    """Return the text with misleading characters replaced or followed by their codes, such as [U+202E].
 
-    Invisible and direction-changing ones are replaced. Letters of other scripts that look like Latin ones are marked in
-    words that mix them with Latin letters, or that have no other letters.
+    Invisible and direction-changing characters are replaced. Letters of other scripts that look like Latin ones are
+    followed by their codes in words that mix them with Latin letters, or that have no other letters.
     """
     shown = _WORD_OF_OTHERS.sub(lambda word: _marked(word[0]), text)
     return _UNSEEN.sub(lambda found: _code(found[0]), shown)
@@ -67,7 +67,7 @@ def _code(character: str) -> str:
 
 
 def _marked(word: str) -> str:
-    """Return a word with a code after each letter that looks like a Latin one but is none, if that may mislead."""
+    """Return a word with a code after each letter that only looks like a Latin one, if that may mislead."""
     letters = [character for character in word if character.isalnum() or _looks_latin(character)]
     alike = {character for character in letters if _looks_latin(character)}
     is_mixed = any(character.isascii() for character in letters)
@@ -79,7 +79,7 @@ def _marked(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _looks_latin(character: str) -> bool:
-    """Return whether a letter or digit of another script reads as a Latin one; letters with marks are Latin."""
+    """Return whether a letter or digit of another script reads as a Latin one. Letters with diacritics are Latin."""
     if character.isascii() or unicodedata.normalize("NFD", character)[0].isascii() or character < _OTHER_SCRIPTS:
         return False
     reading = skeleton(character)
@@ -87,13 +87,13 @@ def _looks_latin(character: str) -> bool:
 
 
 def kept_revisions(review: AppReview) -> dict[int, ReviewRevision]:
-    """Return the last two submissions of a review by number, as far as they are kept; in one statement."""
+    """Return the stored ones of a review's last two submissions, by number; in one statement."""
     rows = ReviewRevision.objects.filter(review=review, number__in=[review.revision, review.revision - 1])
     return {row.number: row for row in rows}
 
 
 def field_changes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
-    """Return the fields in which two snapshots differ, in the order of the form. {} stands for nothing."""
+    """Return the fields in which two snapshots differ, in the order of the form. {} is an empty snapshot."""
     found = []
     for name, label in LABELS.items():
         was, now = before.get(name), after.get(name)
@@ -105,7 +105,7 @@ def field_changes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
 
 
 def _of_scopes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
-    """Return the changes of scopes: which are asked for, and for each its justification and where it is used."""
+    """Return the changes of the requested scopes, their justifications, and where they are used."""
     found = []
     was, now = before.get("scopes") or {}, after.get("scopes") or {}
     if set(was) != set(now):
@@ -127,7 +127,7 @@ def change_of(name: str, label: str, was: Any, now: Any) -> FieldChange:
     elif isinstance(was, str) and isinstance(now, str) and _are_texts(was, now):
         return FieldChange(name, label, words=word_parts(was, now))
     old, new = lines_of(was), lines_of(now)
-    # Of a single value both sides are whole: there is nothing in it that could have stayed.
+    # A single value is shown as a whole on both sides, without unchanged parts.
     many = isinstance(was, list) or isinstance(now, list)
     before = [Part("gone" if many and line not in new else "same", reveal(line)) for line in old]
     after = [Part("new" if many and old and line not in old else "same", reveal(line)) for line in new]
@@ -135,7 +135,7 @@ def change_of(name: str, label: str, was: Any, now: Any) -> FieldChange:
 
 
 def type_label(kind: str | None) -> str:
-    """Return the type of a client in words; "" for none."""
+    """Return the label of a client type, or "" for none."""
     return Client.Type(kind).label if kind in Client.Type.values else kind or ""
 
 
@@ -152,7 +152,7 @@ def _are_texts(was: str, now: str) -> bool:
 
 
 def word_parts(was: str, now: str) -> list[Part]:
-    """Return two texts as one: what stayed, what is gone, what is new, in words with the space before them."""
+    """Return two texts as one list of unchanged, removed and added words, each with the space before it."""
     old, new = _WORD.findall(was.strip()), _WORD.findall(now.strip())
     parts = []
     for tag, start, end, new_start, new_end in SequenceMatcher(None, old, new).get_opcodes():

@@ -1,7 +1,7 @@
 """Looking up an app's domains again when a review starts and when it is approved (docs/review.md#domains).
 
-The network is asked outside of any transaction, all domains at the same time, and for WAIT_SECONDS at most. No step
-waits longer, and a lookup that fails is shown as such.
+All domains are looked up at the same time, outside of a transaction, for at most WAIT_SECONDS. A failed lookup is shown
+as such.
 """
 
 import logging
@@ -33,7 +33,7 @@ _GONE = (Change.MISSING, Change.LOST)
 class Lookup:
     """The result of looking up one domain: FOUND, NOT_FOUND, or FAILED if nobody answered in time.
 
-    `is_news` says that the proof was there until now.
+    `is_news` tells that the proof was found before.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Lookup:
     is_news: bool = False
 
     def as_details(self) -> dict[str, Any]:
-        """Return what the timeline keeps of it."""
+        """Return the details that the timeline stores."""
         return {"name": self.name, "at": self.at.isoformat(), "result": self.result}
 
 
 def look_up(review: AppReview) -> list[Lookup]:
-    """Look up the domains on which a submission's URLs lie, and store the results; call it outside a transaction.
+    """Look up the domains of a submission's URLs and store the results. Call it outside of a transaction.
 
-    Domains that the operator declared are left out: nobody looks for a proof of them.
+    Domains that the operator declared are left out, because they need no proof.
     """
     hosts = hosts_of(addresses_to_prove(review.snapshot))
     known = [row for row in domains_of(review.client.project) if row.method != ProjectDomain.Method.OPERATOR]
@@ -62,7 +62,7 @@ def look_up(review: AppReview) -> list[Lookup]:
         wait(looks, timeout=WAIT_SECONDS)
         return [_result(future, row) for future, row in looks.items()]
     finally:
-        # Lookups that still run end by their own time-outs, and nobody waits for them.
+        # Lookups that are still running end by their own timeouts. Nothing waits for them.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -82,10 +82,10 @@ def _result(future: "Future[ProofCheck]", domain: ProjectDomain) -> Lookup:
 
 
 def proofs_gone(lookups: Iterable[Lookup]) -> str:
-    """Return the names of domains whose proof has just been found missing, for a sentence; "" if there are none."""
+    """Return the names of domains whose proof is newly missing, joined for a sentence; "" if there are none."""
     return listed(found.name for found in lookups if found.is_news)
 
 
 def failures(lookups: Iterable[Lookup]) -> str:
-    """Return the names of domains whose lookup failed, for a sentence; "" if there are none."""
+    """Return the names of domains whose lookup failed, joined for a sentence; "" if there are none."""
     return listed(found.name for found in lookups if found.result == FAILED)

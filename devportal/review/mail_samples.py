@@ -6,7 +6,7 @@ from accounts.mail.samples import Sample, register
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS
 
 TEAM = "owners and developers of the project"
-ASSIGNEE = "the reviewer who has it"
+ASSIGNEE = "the assigned reviewer"
 REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
 _SCOPES = ["account.read: “See your email address, your name and your plan”"]
 _CONTEXT: dict[str, Any] = {
@@ -79,27 +79,30 @@ register(
             "Review: suspension lifted", "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
         ),
         "reviewer_assigned": Sample(
-            "Desk: a review was given", "A reviewer gives a review to another one", ASSIGNEE, {"": _REVIEWER}
+            "Reviewers: review assigned", "A reviewer assigns a review to another one", ASSIGNEE, {"": _REVIEWER}
         ),
         "reviewer_comment": Sample(
-            "Desk: a developer wrote", "A developer answers", ASSIGNEE, {"": _REVIEWER | {"text": _WORDS}}
+            "Reviewers: a developer wrote", "A developer answers", ASSIGNEE, {"": _REVIEWER | {"text": _WORDS}}
         ),
         "reviewer_resubmitted": Sample(
-            "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_REVIEWER)
+            "Reviewers: resubmitted",
+            "Developers resubmit an app after changes were requested",
+            ASSIGNEE,
+            _with_words(_REVIEWER),
         ),
-        "reviewer_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
-        "reviewer_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
+        "reviewer_new": Sample("Reviewers: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
+        "reviewer_late": Sample("Reviewers: late submissions", "Apps have waited for too long", REVIEWERS, _ALERTS),
         "reviewer_second_approval": Sample(
             "Review: second approval needed",
             "A first reviewer approves an app that needs two approvals",
             REVIEWERS,
             {
                 "to reviewers who have not decided": _REVIEWER | {"has_decided": False},
-                "to a reviewer who decided otherwise": _REVIEWER | {"has_decided": True},
+                "to a reviewer who decided differently": _REVIEWER | {"has_decided": True},
             },
         ),
         "reviewer_withdrawn": Sample(
-            "Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _REVIEWER}
+            "Reviewers: withdrawn", "The team takes an app back from review", ASSIGNEE, {"": _REVIEWER}
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""Handlers of reviewers' forms: each takes one step of devportal/review/."""
+"""Handlers of reviewers' forms. Each one performs one step of app review."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ ActionHandler = Callable[[HttpRequest, Any, Any], str]
 
 
 def report_refusals(do: ActionHandler) -> ActionHandler:
-    """Decorate a handler: exceptions of the review steps become Refused, with their message."""
+    """Decorate a handler so that exceptions of review steps become Refused, with their message."""
 
     def doing(request: HttpRequest, row: Any, form: Any) -> str:
         try:
@@ -43,16 +43,17 @@ def assign(request: HttpRequest, review: AppReview, form: Any) -> str:
 
 
 def look_up_domains(request: HttpRequest, review: AppReview, form: Any) -> None:
-    """Look up the domains of a submission before a step, for people who may take it (docs/review.md#domains)."""
+    """Look up the domains of a submission before a step, if the person may take it (docs/review.md#domains)."""
     form.lookups = domain_lookups.look_up(review) if _may_decide(request, review) else []
 
 
 def look_up_domains_for_approval(request: HttpRequest, review: AppReview, form: Any) -> None:
-    """Look up the domains as above; refuse the step if the evidence on the page said otherwise until now."""
+    """Look up the domains, and refuse the step if one that the page shows as proven is no longer found."""
     look_up_domains(request, review, form)
     if gone := domain_lookups.proofs_gone(form.lookups):
         raise ActionRefused(
-            f"The proof of {gone} was not found just now, so nothing is approved. Read the evidence again, then decide."
+            f"The proof of {gone} was not found just now, so nothing was approved. Read the evidence again, then "
+            f"decide."
         )
 
 

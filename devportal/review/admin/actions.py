@@ -17,17 +17,17 @@ Kind = ReviewEntry.Kind
 
 
 _APPROVAL = (
-    "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
+    "People immediately see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
     "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval."
 )
 _TWO_APPROVALS = (
-    "The app asks for account.read and its project has many people, so two reviewers have to decide the same on each "
-    "scope."
+    "The app asks for account.read and its project has many people, so two reviewers have to make the same decision "
+    "on each scope."
 )
 
 
 def _from(step: str) -> Any:
-    """Return a check whether a step is possible in a review's state; `reviews.workflow` checks the person."""
+    """Return a function that tells whether a step is possible in a review's state. `workflow.py` checks the person."""
     return lambda request, review: review.status in workflow.REVIEW_STEPS[step].starts
 
 
@@ -40,7 +40,9 @@ def _consequence_of_approving(review: Any) -> str:
     if not needs_second_approval(review):
         return _APPROVAL
     if first_approval(review) is None:
-        return f"{_TWO_APPROVALS} Yours is noted as the first, and changes nothing yet. The developers are not told."
+        return (
+            f"{_TWO_APPROVALS} Yours is noted as the first, and changes nothing yet. The developers are not notified."
+        )
     return (
         f"{_TWO_APPROVALS} Yours is the second. If it differs from the first, nothing changes, and each of you can "
         f"read what the other decided. Otherwise it takes effect. {_APPROVAL}"
@@ -67,7 +69,7 @@ ASSIGN = RowAction(
 START = RowAction(
     "start",
     "Start the review",
-    "From now on the submission can be decided on. Its domains are looked up again, which takes a few seconds at most. "
+    "From now on you can decide on the submission. Its domains are looked up again, which takes a few seconds at most. "
     "The developers get a mail that the review has started.",
     action_handlers.start,
     prepare=action_handlers.look_up_domains,
@@ -124,9 +126,9 @@ REJECT = RowAction(
 WITHDRAW = RowAction(
     "withdraw-approval",
     "Withdraw the approval",
-    "Within 30 seconds a scope that is withdrawn opens nothing any more, in tokens that exist too. Without the "
-    "verification the app has no logo, says that it was not reviewed, and takes no more people than such an app "
-    "may. Who uses it already goes on.",
+    "Within 30 seconds a withdrawn scope no longer gives access, also in existing tokens. Without the verification "
+    "the app has no logo, is shown as not reviewed, and accepts new people only up to the limit for such apps. "
+    "Existing users keep access.",
     action_handlers.withdraw,
     form=forms.WithdrawalForm,
     is_open=_is_approved,
@@ -138,7 +140,8 @@ SUSPEND = RowAction(
     "suspend",
     "Suspend the project",
     "Within 30 seconds nobody can sign in to any of the project's apps: people see a page that says so, tokens can't "
-    "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the suspension "
+    "be issued or refreshed, and API calls are refused with project_suspended. Nothing is deleted; lifting the "
+    "suspension "
     "brings everything back. Its members can read the reasons in the project's timeline.",
     action_handlers.suspend,
     form=forms.SuspensionForm,
@@ -170,12 +173,12 @@ NOTE = RowAction(
 )
 
 REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT, NOTE)
-# On the page of a review: what stands first in its bar, and what concerns the app or project as a whole.
+# On the page of a review: the actions that come first, and those that concern the whole app or project.
 FIRST = (APPROVE.name, REQUEST_CHANGES.name, REJECT.name, START.name)
 OF_THE_APP = (WITHDRAW.name, SUSPEND.name, LIFT.name)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return names of actions with the decisions first, the others as they come."""
+    """Return names of actions with the decisions first, and the others in the given order."""
     named = list(names)
     return [*(name for name in FIRST if name in named), *(name for name in named if name not in FIRST)]

@@ -15,7 +15,7 @@ _FILLED_IN = "; ".join(f"{{{name}}} is {meaning}" for name, meaning in PLACEHOLD
 
 
 class CannedReplyForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A reply; unknown placeholders are refused."""
+    """A reply. Unknown placeholders are rejected."""
 
     class Meta:
         model = CannedReply
@@ -34,7 +34,7 @@ class CannedReplyForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(CannedReply)
 class CannedReplyAdmin(ServiceModelAdmin[CannedReply]):
-    """Texts that notes of reviewers begin with."""
+    """Admin of the texts that reviewers can begin a note with."""
 
     is_long = False
     form: Any = CannedReplyForm
@@ -46,4 +46,4 @@ class CannedReplyAdmin(ServiceModelAdmin[CannedReply]):
         return reply.text if len(reply.text) <= 100 else f"{reply.text[:100]}…"
 
     def deletion_consequence(self, row: CannedReply) -> str:
-        return "Notes that began with it keep their text. It can't be chosen any more, from now on."
+        return "Existing notes keep their text. The reply can no longer be chosen."

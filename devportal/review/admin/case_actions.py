@@ -1,4 +1,4 @@
-"""What reviewers do with a case, each with its consequence."""
+"""Admin actions on a case, each with its consequence."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def _is_open(request: HttpRequest, case: Any) -> bool:
 def _closing(case: Any) -> str:
     if case.kind == Kind.APPEAL:
         return "The developers get what you write by mail. Lift the suspension first, if that is what you decided."
-    return "It leaves the list of open cases. What you write stays with it, for reviewers alone."
+    return "The case leaves the list of open cases. Only reviewers can read what you write."
 
 
 TAKE = RowAction(
@@ -100,7 +100,7 @@ ASK = RowAction(
 RENEW = RowAction(
     "renew",
     "Everything is in order",
-    "The approval counts from now on, and the case is closed. The developers get a mail.",
+    "The approval is renewed from now on, and the case is closed. The developers get a mail.",
     _renew,
     form=forms.OptionalNoteForm,
     is_open=lambda request, case: (
@@ -111,7 +111,7 @@ RENEW = RowAction(
 CONFIRM = RowAction(
     "confirm",
     "Approve as well",
-    "The approval of account.read stays, now by two reviewers, and the case is closed. Nobody gets a mail.",
+    "The approval of account.read stays, now with two reviewers, and the case is closed. Nobody gets a mail.",
     _confirm,
     form=forms.OptionalNoteForm,
     is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,

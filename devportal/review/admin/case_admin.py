@@ -32,16 +32,16 @@ _BY_AGE = ("open", "late", "mine", "nobodys")
 
 
 class CasePaginator(BoundedPaginator):
-    """The pages of a list that begins with the oldest, where "older" and "newer" would mislead."""
+    """Paginator of a list that begins with the oldest case, where "older" and "newer" would mislead."""
 
     template_name = "admin/review/case_pages.html"
 
 
 class CaseChangeList(KeysetChangeList):
-    """One of the lists, chosen by `which`; a link from an app's or a project's page shows all cases of it.
+    """One of the lists of cases, chosen by `which`. A link from the page of an app or project shows all of its cases.
 
-    Open cases are paged by the moment at which they were opened, with the index of cases by age: the page after one
-    begins at its last case (`older_than`, which here means the next ones).
+    Open cases are paged by the time at which they were opened, using the index of cases by age. The next page begins
+    after the last case of this one (`older_than`, which here means the following cases).
     """
 
     which: str | None = None
@@ -102,7 +102,7 @@ KIND_COLOURS = {
     "Needs a second approval": "warning",
     "Changed after approval": "warning",
 }
-# Rows of each list on the page of one case, the newest.
+# The number of newest rows in each list on the page of one case.
 MOST_REPORTS = 50
 MOST_NOTES = 100
 MOST_ENTRIES = 20
@@ -118,7 +118,7 @@ def age_in_words(since: Any) -> str:
 
 
 def due_in_words(case: ReviewCase) -> str:
-    """Return how long reviewers have for a case; "-" for one that is closed, or that is not urgent."""
+    """Return how long reviewers still have for a case; "-" if it is closed or not urgent."""
     if not case.is_open or case.kind == ReviewCase.Kind.RE_REVIEW:
         return "-"
     left = targets.case_time_left(case.opened_at)
@@ -127,7 +127,7 @@ def due_in_words(case: ReviewCase) -> str:
 
 @admin.register(ReviewCase)
 class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
-    """Cases, without those of deleted projects."""
+    """Admin of cases, without those of deleted projects."""
 
     list_display = ("subject", "project_name", "kind_now", "age", "due", "assignee", "state")
     search_help_text = "A whole client id, or a whole project id"
@@ -192,7 +192,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """GET: the page of one case. Each step has a confirmation page of its own, so there is no POST."""
+        """GET: the page of one case. Each step has a separate confirmation page, so there is no POST."""
         case: Any = self.get_object(request, object_id)
         if case is None:
             raise Http404
@@ -218,7 +218,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         return [path("<int:pk>/logo/", logo, name="review_reviewcase_logo"), *super().get_urls()]
 
     def logo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """GET: the logo that the app of a case has now, for reviewers only (docs/review.md#logos)."""
+        """GET: the current logo of the app of a case, for reviewers only (docs/review.md#logos)."""
         case = self.get_object(request, str(pk))
         if case is None:
             raise Http404
@@ -231,16 +231,16 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
 
 def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
-    """Return what the page of a case shows beside the case itself, in a fixed number of SQL statements.
+    """Return the template context of the page of a case, in a fixed number of SQL statements.
 
-    `with_inside`: with what is for the reviewers alone who may decide on the project. Whoever has a conflict of
-    interest would read who reported their app, and what colleagues think of it.
+    `with_inside` adds what only reviewers who may decide on the project read. Reviewers with a conflict of interest
+    must not learn who reported their app, or what colleagues think of it.
     """
     client = case.client
     reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
     reporters = reporters_of(reports, client) if with_inside else {}
     entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
-    # What the first of two reviewers decided is on the page of the review (docs/review.md#two-approvals).
+    # The page of the review shows what the first of two reviewers decided (docs/review.md#two-approvals).
     entries = entries.exclude(kind__in=REVIEWERS_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None

@@ -33,7 +33,7 @@ REPLY = "reply"
 
 
 class ReplyForm(ActionForm):
-    """A form with a field `text`. A chosen reply becomes part of it, whichever button sends the form."""
+    """A form with a field `text`. A chosen reply is added to the text, whichever button sends the form."""
 
     begin_with = forms.ModelChoiceField(
         queryset=CannedReply.objects.all(),
@@ -45,7 +45,7 @@ class ReplyForm(ActionForm):
 
     def __init__(self, data: Any = None, *, request: HttpRequest, row: Any) -> None:
         data = _with_reply(data, row)
-        # Asked for the reply alone, the form comes back as it was typed: nothing in it is judged yet.
+        # The button only inserts the reply, so the rest of the form is not validated yet.
         self._typed = data if data is not None and data.get("edit") == REPLY else None
         super().__init__(None if self._typed is not None else data, request=request, row=row)
         if not CannedReply.objects.exists():
@@ -57,14 +57,14 @@ class ReplyForm(ActionForm):
         return super().get_initial_for_field(field, field_name)
 
     def clean(self) -> dict[str, Any]:
-        """Return the answers without the choice: by now the reply is in the note."""
+        """Return the cleaned data without the choice, because the note already contains the reply."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         cleaned.pop("begin_with", None)
         return cleaned
 
 
 def _with_reply(data: Any, row: Any) -> Any:
-    """Return what was sent, with the chosen reply in front of the note and chosen no more."""
+    """Return the submitted data with the chosen reply in front of the note, and nothing chosen."""
     key = data.get("begin_with") if data is not None else None
     reply = CannedReply.objects.filter(pk=key).first() if key and is_key(key) else None
     if reply is None:
@@ -86,7 +86,7 @@ def _note(label: str, *, required: bool = False) -> forms.CharField:
 
 
 class InternalNoteForm(ActionForm):
-    """A note for other reviewers, which developers never read."""
+    """A note for other reviewers. Developers never read it."""
 
     note = _note("Internal note", required=True)
 
@@ -108,7 +108,7 @@ class OptionalNoteForm(NoteForm):
 
 
 class RevisionForm(OptionalNoteForm):
-    """Base form of decisions; its hidden field holds the revision that the reviewer saw."""
+    """Base form of decisions. Its hidden field holds the revision that the reviewer saw."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -117,7 +117,7 @@ class RevisionForm(OptionalNoteForm):
         self.initial["revision"] = self.row.revision
 
     def clean_revision(self) -> int:
-        """Refuse a decision on what was not seen here already: with the form, what was written is still there."""
+        """Reject a decision on an older revision here, so that the form is shown again with what the reviewer wrote."""
         seen: int = self.cleaned_data["revision"]
         try:
             require_revision(self.row, seen)
@@ -145,7 +145,7 @@ class _NeedsReasons(OptionalNoteForm):
 
 
 class RefusalForm(_NeedsReasons, RevisionForm):
-    """Why changes are requested, or an app is rejected."""
+    """The reasons for requesting changes or rejecting an app."""
 
     table = REASONS
     reasons = _reasons(REASONS)
@@ -153,7 +153,7 @@ class RefusalForm(_NeedsReasons, RevisionForm):
 
 
 class SuspensionForm(_NeedsReasons):
-    """Why a project is suspended."""
+    """The reasons for suspending a project."""
 
     table = SUSPENSION_REASONS
     reasons = _reasons(SUSPENSION_REASONS)
@@ -161,7 +161,7 @@ class SuspensionForm(_NeedsReasons):
 
 
 class WithdrawalForm(SuspensionForm):
-    """Which approval is taken back, and why."""
+    """The approvals to withdraw, and the reasons."""
 
     what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="Approvals to withdraw")
     field_order = ("what", "reasons", "begin_with", "text")
@@ -169,7 +169,7 @@ class WithdrawalForm(SuspensionForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         held = [(scope, f"{scope} alone: {scope_title(scope)}") for scope in self.row.client.approved_scopes.split()]
-        everything = (EVERYTHING, "Everything: the app becomes one that has not been reviewed")
+        everything = (EVERYTHING, "Everything: the app is shown as not reviewed")
         choices = [*([everything] if self.row.client.is_verified else []), *held]
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
 
@@ -181,14 +181,14 @@ class WithdrawalForm(SuspensionForm):
 
 
 class ApprovalForm(RevisionForm):
-    """A decision on each requested scope, and the desk's checklist; nothing is preselected."""
+    """A decision on each requested scope, and the reviewers' checklist. Nothing is preselected."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
             self.fields[f"scope_{scope}"] = forms.ChoiceField(
                 label=f"{scope}: {scope_title(scope)}",
-                # The theme takes help texts for HTML; this one is the developers'.
+                # The theme marks help texts as safe HTML, but developers wrote this one.
                 help_text=format_html("“{}”", reveal(justification)) if justification else "",
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
                 widget=UnfoldAdminRadioSelectWidget,
@@ -226,21 +226,21 @@ class AssigneeForm(ActionForm):
 
 
 def scope_title(scope: str) -> str:
-    """Return the title of a scope; its id if the scope does not exist any more."""
+    """Return the title of a scope, or its id if the scope no longer exists."""
     return SCOPES[scope].title if scope in SCOPES else scope
 
 
 Outcome = ReviewCase.Outcome
-# What the outcomes are called where the case is an appeal.
-OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was fixed")]
+# Labels of the outcomes of an appeal.
+OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was changed")]
 
 
 class CloseForm(NoteForm):
-    """How a case ended, and what was found or done."""
+    """The outcome of a case, and what the reviewer found or did."""
 
-    outcome = forms.ChoiceField(choices=Outcome.choices, widget=UnfoldAdminRadioSelectWidget, label="How it ended")
+    outcome = forms.ChoiceField(choices=Outcome.choices, widget=UnfoldAdminRadioSelectWidget, label="Outcome")
     text = forms.CharField(
-        label="What was found and done",
+        label="What you found and did",
         max_length=MAX_TEXT_LENGTH,
         required=False,
         widget=UnfoldAdminTextareaWidget({"rows": 5}),

@@ -36,9 +36,9 @@ def decision_preview(kind: str) -> Previews:
 
 
 def approval_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
-    """Preview the mail of an approval; the first of two sends none (docs/review.md#two-approvals).
+    """Return the preview of an approval's mail. The first of two approvals sends none (docs/review.md#two-approvals).
 
-    The preview of a second approval does not depend on the first one, so that nobody learns from it what was decided.
+    The preview of a second approval does not depend on the first one, so that it does not reveal what was decided.
     """
     if needs_second_approval(review) and first_approval(review) is None:
         return []
@@ -46,7 +46,7 @@ def approval_preview(request: HttpRequest, review: AppReview, form: Any) -> list
 
 
 def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
-    """Preview the mail of an approval that is withdrawn."""
+    """Return the preview of the mail about a withdrawn approval."""
     client = review.client
     held = client.approved_scopes.split()
     gone = held if form.scopes is None else form.scopes
@@ -62,7 +62,7 @@ def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> li
 
 
 def project_preview(kind: str) -> Previews:
-    """Return the preview of the mail of a step that concerns a whole project."""
+    """Return a function that previews the mail of a step that concerns a whole project."""
 
     def preview(request: HttpRequest, row: Any, form: Any) -> list[Preview]:
         said, project = form.cleaned_data, project_of(row)

@@ -23,7 +23,7 @@ from devportal.review.workflow import may_decide
 
 
 class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
-    """The two pages, for the admin of reviews."""
+    """Views of the review admin that open a URL of a submission and check its pages again."""
 
     def get_urls(self) -> list[URLPattern]:
         leave, again = map(self.admin_site.admin_view, (self.leave_view, self.check_again_view))
@@ -42,7 +42,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         return review
 
     def leave_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """GET ?to=…: an address of the submission, whole, with a link to it; 404 for any other address."""
+        """GET ?to=…: show a URL of the submission in full, with a link to it. Any other URL gets 404."""
         review = self._review(request, pk)
         try:
             destination = find_destination(review, request.GET.get("to", ""))
@@ -58,12 +58,12 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         return TemplateResponse(request, "admin/review/leave.html", context)
 
     def check_again_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """POST: have the pages of the submission looked at anew."""
+        """POST: check the pages of the submission again."""
         review = self._review(request, pk)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not may_decide(account_of(request), review.client.project, review):
-            messages.error(request, "Others decide on this app, and look at its pages.")
+            messages.error(request, "Other reviewers decide on this app and check its pages.")
         else:
             self._look_again(request, review)
         return redirect(reverse("admin:review_appreview_change", args=[review.pk]))
@@ -80,12 +80,12 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
             messages.error(request, "The submission is no longer stored, so there is nothing to check.")
 
 
-NOT_YOURS = "The test account is shown to the assignee alone, while the app is with the reviewers."
-UNREADABLE = "The test account can't be read any more. Ask the developers to type it again."
+NOT_YOURS = "Only the assignee can see the test account, while the app is with the reviewers."
+UNREADABLE = "The test account can no longer be read. Ask the developers to enter it again."
 
 
 def test_account_view(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
-    """GET: whether one is stored. POST: show it, to the assignee."""
+    """GET: whether a test account is stored. POST: show it to the assignee."""
     review = model_admin.get_object(request, str(pk))
     if review is None:
         raise Http404
@@ -117,26 +117,26 @@ def test_account_view(model_admin: Any, request: HttpRequest, pk: int) -> HttpRe
 class MyMailsForm(forms.Form):
     mails_new = forms.BooleanField(
         label="New submissions",
-        help_text="What was sent or sent again, in one mail every ten minutes at most.",
+        help_text="Apps that were submitted or resubmitted, in at most one mail every ten minutes.",
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
     mails_late = forms.BooleanField(
         label="Late submissions",
-        help_text="What has begun to wait for longer than it should, in one mail an hour at most.",
+        help_text="Apps that have waited longer than the target, in at most one mail an hour.",
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
     mails_cases = forms.BooleanField(
         label="Cases",
-        help_text="Reports, lost domains and other cases: when they are opened, and when they are late.",
+        help_text="Reports, lost domains and other cases, when they are opened and when they are late.",
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
 
 
 def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
-    """…/my-mails/: GET shows what the reviewer chose, POST stores it. `page` is the ModelAdmin of reviews."""
+    """…/my-mails/: GET shows the reviewer's choice, POST stores it. `page` is the ModelAdmin of reviews."""
     if request.method not in ("GET", "HEAD", "POST"):
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
     if not page.has_view_permission(request):
@@ -146,7 +146,7 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
         form = MyMailsForm(request.POST)
         if form.is_valid():
             recipients.save_settings(account, **form.cleaned_data)
-            messages.success(request, "Your choice is stored. It holds from the next mail on.")
+            messages.success(request, "Your choice is saved. It applies from the next mail on.")
             return redirect(queue)
     chosen = recipients.settings_of(account)
     form = MyMailsForm(initial={name: getattr(chosen, name) for name in MyMailsForm.base_fields})

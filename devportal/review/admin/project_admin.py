@@ -1,4 +1,4 @@
-"""Admin page of projects. It is on this layer because suspending one sends review mails."""
+"""Admin page of projects. It is part of app review because suspending a project sends review mails."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ RENAME = RowAction(
 
 @admin.register(Project)
 class ProjectAdmin(ReadOnlyModelAdmin[Project]):
-    """Projects: name, members, suspension."""
+    """Admin of projects: name, members and suspension."""
 
     list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
     search_help_text = "Beginning of the name, or a whole public id"
@@ -72,7 +72,7 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
         return row.public_id
 
     def get_fields(self, request: HttpRequest, obj: Project | None = None) -> list[Any]:
-        """Leave out the members for reviewers with a conflict of interest, as the pages of cases do."""
+        """Omit the members for reviewers with a conflict of interest, as the pages of cases do."""
         account = account_of(request)
         if obj is None or is_operator(account) or not conflict_of(account, obj):
             return list(self.fields)

@@ -27,11 +27,11 @@ from oidc.clients.lookup import find_client
 from oidc.models import Client
 from oidc.names import skeleton
 
-# Most apps that a search by name considers.
+# The maximum number of apps that a search by name considers.
 MAX_SIMILAR = 500
-# What public ids of projects begin with.
+# The prefix of the public ids of projects.
 PROJECT_PREFIX = "prj_"
-# The theme's colour for each label and status.
+# The theme's color for each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary", "appeal": "danger"}
 TARGET_COLOURS = {"late": "danger", "soon": "warning", "due": ""}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
@@ -39,7 +39,7 @@ STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "da
 
 @admin.register(AppReview)
 class AppReviewAdmin(EvidenceViews):
-    """Reviews without drafts, which only their developers see."""
+    """Admin of reviews, without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")
     search_help_text = "Beginning of an app's name, or a whole client or project id"
@@ -96,7 +96,7 @@ class AppReviewAdmin(EvidenceViews):
 
     @display(description="target", label=TARGET_COLOURS)  # type: ignore[untyped-decorator]
     def target(self, review: AppReview) -> Any:
-        """How much of REVIEW_TARGET_DAYS is left, as a code for its colour and a text."""
+        """How much of REVIEW_TARGET_DAYS is left, as a code for its color and a text."""
         if review.submitted_at is None or not review.is_frozen:
             return None
         left = targets.time_left(review.submitted_at)
@@ -124,7 +124,7 @@ class AppReviewAdmin(EvidenceViews):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """GET: the page of one review. Each step has a confirmation page of its own, so there is no POST."""
+        """GET: the page of one review. Each step has a separate confirmation page, so there is no POST."""
         review: Any = self.get_object(request, object_id)
         if review is None:
             raise Http404

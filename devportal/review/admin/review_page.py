@@ -32,8 +32,8 @@ def live_context(
 ) -> dict[str, Any]:
     """Return the context of the partials `live_app.html` and `live_project.html`.
 
-    `logo_url` shows the app's logo to reviewers, whether or not it has one. `with_people`: with owners and events, for
-    reviewers without a conflict of interest; the others get no links either. `domains`: the project's, where known.
+    `logo_url` is the URL at which reviewers find the app's logo, even if it has none. `with_people` adds owners, events
+    and links, for reviewers without a conflict of interest. `domains` are those of the project, if already read.
     """
     context: dict[str, Any] = {
         "live": None,
@@ -48,7 +48,7 @@ def live_context(
 
 
 def _links(request: HttpRequest, project: Project, client: Client | None) -> list[tuple[str, str]]:
-    """Return links to the pages and lists of an app and its project that this person may view."""
+    """Return links to the admin pages about an app and its project that this person may view."""
     found = [("oidc_client", "Client", _change("oidc_client", client.pk))] if client is not None else []
     found += [
         ("oidc_project", "Project", _change("oidc_project", project.pk)),
@@ -68,24 +68,24 @@ def _list(model: str, **query: Any) -> str:
 
 
 _ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url", "redirect_urls", "sign_out_urls")
-_OF_SCOPES = ("scopes", PLACES)  # they have a section of their own
-# What a submission can be compared with: value of `against`, title, heading of the earlier side.
+_OF_SCOPES = ("scopes", PLACES)  # they have a separate section
+# What a submission can be compared with: value of `against`, title, and heading of the earlier side.
 APPROVED, REVISION = "approved", "revision"
 _CHOICES = {
     APPROVED: ("Against what was approved", "What changed since the last approval", "Approved"),
     REVISION: ("Against the last revision", "What changed since the last revision", "Sent before"),
 }
-# The logo view's names for a logo: of the submission, of what it is compared with, and of the app as people see it.
+# The logo view's names for the logos of the submission, of what it is compared with, and of the app as people see it.
 ASKED, BEFORE, PREVIOUS, CURRENT = "asked", "before", "previous", "current"
 LOGOS = (ASKED, BEFORE, PREVIOUS, CURRENT)
 
 
 def review_context(review: AppReview, account: Account, against: str = "", *, with_notes: bool) -> dict[str, Any]:
-    """Return the context of the template `admin/review/review.html`, as `account` may read it.
+    """Return the context of the template `admin/review/review.html` that `account` may read.
 
-    `against` is "approved" or "revision"; where that makes no sense, or for any other value, the choice is made here.
-    `with_notes`: whether this person may read what reviewers note for each other, first approvals and people's reports
-    among it (`reviews.may_read_notes`).
+    `against` is "approved" or "revision". Any other value, or one that does not apply, is replaced by a default.
+    `with_notes`: whether this person may read internal notes, first approvals and people's reports
+    (`notes.may_read_notes`).
     """
     client = review.client
     kept = differences.kept_revisions(review)
@@ -116,14 +116,14 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
 
 
 def _entries(client: Client, account: Account, with_notes: bool) -> list[ReviewEntry]:
-    """Return the timeline, as this reviewer may read it."""
+    """Return the timeline entries that this reviewer may read."""
     return second_approval.without_undecided(timeline.timeline(client, for_reviewers=with_notes), account)
 
 
 def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
-    """Return what the partial `second_approval.html` shows: only a review that can be decided on waits for approvals.
+    """Return the context of the partial `second_approval.html`; {} if the review can't be decided on.
 
-    `first` is what the first reviewer decided, for people who have decided themselves.
+    `first` is the first reviewer's decision, shown only to reviewers who have decided themselves.
     """
     is_needed = review.status == AppReview.Status.IN_REVIEW and second_approval.needs_second_approval(review)
     first = second_approval.first_approval(review) if is_needed else None
@@ -136,7 +136,7 @@ def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
 
 
 def logo_name(review: AppReview, which: str) -> str:
-    """Return the stored name of one of LOGOS; "" for none."""
+    """Return the stored name of one of LOGOS, or "" if there is none."""
     if which == CURRENT:
         return str(review.client.logo.name or "")
     if which == BEFORE:
@@ -160,7 +160,7 @@ def _logo_url(review: AppReview, which: str) -> str:
 
 
 def _difference(review: AppReview, sent: Snapshot, kept: Mapping[int, ReviewRevision], against: str) -> dict[str, Any]:
-    """Return the one difference that the page shows, and the links to the other ones that make sense."""
+    """Return the difference that the page shows, and links to the other possible ones."""
     previous = kept.get(review.revision - 1)
     bases: dict[str, Snapshot] = {APPROVED: review.baseline} if review.baseline else {}
     bases |= {REVISION: previous.snapshot} if previous else {}
@@ -190,7 +190,7 @@ def _row(
 
 
 def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
-    """Return what reviewers had asked for, and the developers' answers to it."""
+    """Return the reviewers' requests, and the developers' answers to them."""
     return [(title, reveal(text)) for title, text in titled_answers(sent.answers if sent else {})]
 
 
@@ -224,7 +224,7 @@ def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
 
 
 def _previews(review: AppReview, sent: Snapshot, account: Account) -> list[dict[str, Any]]:
-    """Return the consent page now and once this is approved, with logos at addresses of the desk."""
+    """Return previews of the consent page now and after an approval, with logo URLs of the admin."""
     previews = consent_previews(review.client, sent, account)
     for page, which in zip(previews, (CURRENT, ASKED), strict=True):
         if page["client"]["logo_url"]:
@@ -233,7 +233,7 @@ def _previews(review: AppReview, sent: Snapshot, account: Account) -> list[dict[
 
 
 def _checked(review: AppReview) -> dict[str, Any] | None:
-    """Return what the reviewer ticked for an approval; None for a review without one."""
+    """Return the checklist items that the reviewer ticked for an approval, or None if there was no approval."""
     kept = review.checked
     if not kept or review.status != AppReview.Status.APPROVED:
         return None
@@ -250,7 +250,7 @@ def _reason_title(code: str) -> str:
 
 
 def _titled(rows: Iterable[Any]) -> list[Any]:
-    """Add the titles of its reasons to each row, and its text with what can't be seen in it."""
+    """Add the titles of the reasons to each row, and its text with invisible characters made visible."""
     listed = list(rows)
     for row in listed:
         row.reason_titles = [_reason_title(code) for code in row.reasons]
@@ -259,6 +259,6 @@ def _titled(rows: Iterable[Any]) -> list[Any]:
 
 
 def _with_answers(entry: Any) -> Any:
-    """Add what an entry of the timeline answers, point by point."""
+    """Add the answers of a timeline entry, point by point."""
     entry.answered = [(title, reveal(text)) for title, text in timeline.answered_points(entry)]
     return entry

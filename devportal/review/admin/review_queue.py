@@ -23,14 +23,14 @@ Place = tuple[datetime, int]
 
 
 class AgePaginator(BoundedPaginator):
-    """Paginator of the lists by age."""
+    """Paginator of the lists that are sorted by age."""
 
     template_name = "admin/review/queue_pages.html"
 
 
 @dataclass(frozen=True)
 class AgePage:
-    """Rows, oldest first, and the places that the pages beside this one begin at ("" where there is none)."""
+    """Rows, oldest first, and the positions of the previous and next pages ("" if there is no such page)."""
 
     rows: list[Any]
     after: str
@@ -38,12 +38,12 @@ class AgePage:
 
 
 def format_place(row: Any) -> str:
-    """Return where a row stands: its time in microseconds, and its key."""
+    """Return the position of a row as text: its time in microseconds, and its primary key."""
     return f"{(row.submitted_at - FIRST_MOMENT) // _MICROSECOND}.{row.pk}"
 
 
 def parse_place(text: str | None) -> Place | None:
-    """Return the place that a query parameter names; None, and so the first page, if it names none."""
+    """Return the position in a query parameter, or None (the first page) if it is missing or invalid."""
     moment, _, key = (text or "").partition(".")
     if not (is_key(moment) and is_key(key)):
         return None
@@ -53,7 +53,7 @@ def parse_place(text: str | None) -> Place | None:
 
 def _beyond(place: Place, comparison: str) -> Q:
     moment, key = place
-    # The first condition is implied by the second; it is what an index by time can begin at.
+    # The second condition implies the first one, which lets the database start from an index by time.
     near = Q(**{f"submitted_at__{comparison}e": moment})
     return near & (Q(**{f"submitted_at__{comparison}": moment}) | Q(**{f"pk__{comparison}": key}))
 
@@ -61,17 +61,17 @@ def _beyond(place: Place, comparison: str) -> Q:
 def read_page(
     rows: "QuerySet[Any]", parts: Iterable[Mapping[str, Any]], after: Place | None, before: Place | None, size: int
 ) -> AgePage:
-    """Return the `size` rows behind a place, or in front of one, or the oldest.
+    """Return the `size` rows after a position, or before one, or the oldest rows.
 
-    `parts` are conditions that divide the rows, such that an index has each part in the order of time: the keys of each
-    are read in that order and put together, which reads no more rows than a few pages, however many wait.
+    `parts` are conditions that split the rows so that an index holds each part in time order. The keys of each part are
+    read in that order and merged, which reads only a few pages of rows, however many wait.
     """
     parts = list(parts)
     if before is not None:
         found = _keys(rows.filter(_beyond(before, "lt")), parts, size + 1, backwards=True)
         if len(found) > size:
             return _page(rows, found[:size][::-1], is_more=True, is_first=False)
-        after = None  # not more than a page: all of them are on the first one
+        after = None  # at most one page: all rows are on the first one
     wanted = rows if after is None else rows.filter(_beyond(after, "gt"))
     found = _keys(wanted, parts, size + 1)
     return _page(rows, found[:size], is_more=len(found) > size, is_first=after is None)
@@ -85,7 +85,7 @@ def _keys(rows: "QuerySet[Any]", parts: list[Mapping[str, Any]], size: int, *, b
 
 def _page(rows: "QuerySet[Any]", keys: list[Place], *, is_more: bool, is_first: bool) -> AgePage:
     by_key = rows.in_bulk([key for _, key in keys])
-    # A row that was decided in between is on no page by age any more.
+    # A row that was decided in between is no longer on any page.
     page = [by_key[key] for _, key in keys if key in by_key]
     after = format_place(page[-1]) if page and is_more else ""
     return AgePage(page, after, format_place(page[0]) if page and not is_first else "")
@@ -100,13 +100,13 @@ LISTS = (
     ("all", "All"),
 )
 _BY_AGE = ("waiting", "mine", "nobodys")
-# Lists whose own condition is about the assignee; there is nothing left to choose in them.
+# These lists already depend on the assignee, so the filter by assignee does not apply to them.
 _BY_ASSIGNEE = ("mine", "nobodys")
 AFTER, BEFORE = "after", "before"
 PLACES = (AFTER, BEFORE)
-# Reviewers that the filter offers.
+# The maximum number of reviewers that the filter offers.
 MAX_REVIEWERS = 20
-# The head counts so far: a desk that has more waiting needs no exact number.
+# The figures above the list stop here: nobody needs the exact number beyond.
 MAX_COUNTED = 500
 
 _FIRST = Q(revision__lte=1, appealed_at=None)
@@ -117,14 +117,14 @@ KINDS: dict[str, tuple[str, Q]] = {
     "appeal": ("Appeal", Q(appealed_at__isnull=False)),
 }
 ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
-# A first approval is noted, and another reviewer has to decide (docs/review.md#two-approvals).
+# A first approval is noted, and a second reviewer has to decide (docs/review.md#two-approvals).
 APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_approval_by__isnull=False))}
 FILTERS = ("kind", "late", "asks", "approval", "assignee")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A choice among lists or filters."""
+    """A link to a list or a filter value."""
 
     title: str
     url: str
@@ -133,7 +133,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Count:
-    """A number of the head, counted up to MAX_COUNTED."""
+    """A figure above the list, counted up to MAX_COUNTED."""
 
     title: str
     number: int
@@ -145,15 +145,15 @@ class Count:
 
 
 def is_late() -> Q:
-    """Return the condition for reviews that wait for longer than REVIEW_TARGET_DAYS."""
+    """Return the condition for reviews that have waited longer than REVIEW_TARGET_DAYS."""
     return Q(status__in=AppReview.FROZEN, submitted_at__lt=late_before())
 
 
 class QueueChangeList(KeysetChangeList):
-    """One of the desk's lists, chosen by `which`, narrowed by FILTERS; a search looks through all reviews."""
+    """One of the lists of reviews, chosen by `which` and narrowed by FILTERS. A search covers all reviews."""
 
     which: str | None = None
-    # Names and values of the filters; Django builds links before it asks for rows.
+    # Names and values of the filters. They are read first, because Django builds links before it asks for rows.
     chosen: Mapping[str, str] = MappingProxyType({})
     place: Mapping[str, Place | None] = MappingProxyType({})
     _age_page: AgePage | None = None
@@ -176,7 +176,7 @@ class QueueChangeList(KeysetChangeList):
         return rows
 
     def _read_choices(self) -> None:
-        """Take what is ours out of the parameters: Django would look for columns of these names."""
+        """Remove our parameters, because Django would look for columns with these names."""
         taken = {name: self.params.pop(name, None) for name in ("which", *FILTERS, *PLACES)}
         for name in taken:
             self.filter_params.pop(name, None)
@@ -217,13 +217,13 @@ class QueueChangeList(KeysetChangeList):
 
     @property
     def later_url(self) -> str:
-        """The URL of the page with what was sent later; "" if there is nothing."""
+        """The URL of the page with later submissions, or "" if there are none."""
         place = self._age_page.after if self._age_page else None
         return self.get_query_string({AFTER: place}) if place else ""
 
     @property
     def earlier_url(self) -> str:
-        """The URL of the page with what was sent earlier; "" on the first page."""
+        """The URL of the page with earlier submissions, or "" on the first page."""
         place = self._age_page.before if self._age_page else None
         return self.get_query_string({BEFORE: place}) if place else ""
 
@@ -232,19 +232,19 @@ class QueueChangeList(KeysetChangeList):
         return self.get_query_string() if self.earlier_url else ""
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the chosen list and filters in every link of the page."""
+        """Return the query string with the chosen list and filters added."""
         return str(super().get_query_string({"which": self.which} | dict(self.chosen) | (new_params or {}), remove))
 
     # --- What can be chosen ---
 
     @property
     def lists(self) -> list[Link]:
-        """The lists, each with the filters that are chosen."""
+        """Links to the lists, with the chosen filters kept."""
         return [Link(title, self.get_query_string({"which": name}), name == self.which) for name, title in LISTS]
 
     @cached_property
     def filters(self) -> list[tuple[str, list[Link]]]:
-        """The filters, by title: a choice is added to the others, and taken back by its link."""
+        """The filters by title. A link adds its value to the chosen ones, or removes it if it is already chosen."""
         kinds = [self._chip("kind", code, title) for code, (title, _) in KINDS.items()]
         more = [self._chip("late", "1", "Late")]
         more += [self._chip("asks", code, title) for code, (title, _) in ASKS.items()]
@@ -266,7 +266,7 @@ class QueueChangeList(KeysetChangeList):
 
     @cached_property
     def head(self) -> list[Count]:
-        """How much waits for reviewers, whatever is chosen on the page."""
+        """How many reviews wait for reviewers, independent of the list and filters."""
         rows = AppReview.objects.waiting().order_by()
         counted = (
             ("waiting", rows, "?which=waiting"),

@@ -1,4 +1,4 @@
-"""The evidence of a review, and how the page of a review shows it."""
+"""The evidence of a review, and the context of its page."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,47 +16,47 @@ from devportal.review.models import AppReview
 
 @dataclass(frozen=True)
 class Evidence:
-    """The facts about a submission, and what they were judged from."""
+    """The facts about a submission, and the data that the rules checked."""
 
     gathered: Gathered
     facts: tuple[Fact, ...]
 
     @cached_property
     def by_gravity(self) -> list[Fact]:
-        """The facts that fail first, then those that warn; otherwise in the order of the judges."""
+        """The facts in the order of the rules, with failures first, then warnings."""
         order = list(Result)
         return sorted(self.facts, key=lambda fact: order.index(fact.result))
 
     @property
     def summary(self) -> str:
-        """How many there are of each result: "2 fail, 3 warn, 11 pass"."""
+        """The number of each result: "2 fail, 3 warn, 11 pass"."""
         results = [fact.result for fact in self.facts]
         counts = [(results.count(result), result.value) for result in Result]
         return ", ".join(f"{count} {result}" for count, result in counts if count)
 
 
 def collect_evidence(review: AppReview) -> Evidence:
-    """Return the evidence on what a review asks for, in a bounded number of SQL statements."""
+    """Return the evidence about a review's submission, in a bounded number of SQL statements."""
     found = gather(review)
     return Evidence(found, tuple(find_facts(found)))
 
 
 def find_facts(found: Gathered) -> list[Fact]:
-    """Return a fact of each judge; nothing but what was gathered counts."""
+    """Return a fact from each rule. The rules use only the gathered data."""
     return [Fact(rule.code, rule.title, rule.find(found)) for rule in RULES]
 
 
-# Facts about people and their other projects, which a reviewer with a conflict of interest does not read.
+# Facts about people and their other projects, which are hidden from reviewers with a conflict of interest.
 _ABOUT_PEOPLE = frozenset({"account_age", "other_apps", "reports"})
-# Marks that tell the results apart without their colours, beside the word.
+# Marks that distinguish the results without color, in addition to the word.
 _MARKS = {Result.FAIL: "✕", Result.WARN: "!", Result.PASS: "✓"}
 
 
 def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
     """Return what the template `admin/review/partials/evidence.html` shows as `evidence`.
 
-    `may_decide`: whether this person may decide on the app. Others read no facts about people, and can't have the app's
-    pages fetched again.
+    `may_decide`: whether this person may decide on the app. Others see no facts about people, and can't request another
+    check of the app's pages.
     """
     found = collect_evidence(review)
     if not may_decide:
@@ -71,7 +71,7 @@ def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
 
 
 def leaving_link(review: AppReview, address: str, text: str) -> dict[str, str]:
-    """Return a line, with the page that leads to a developer's address if it has one: no page links there itself."""
+    """Return a line that links to the page that opens a developer's URL; no page links to such URLs directly."""
     if not is_web(address):
         return {"text": text, "url": ""}
     page = reverse("admin:review_appreview_leave", args=[review.pk])

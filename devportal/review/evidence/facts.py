@@ -1,4 +1,4 @@
-"""What the evidence of a review consists of: facts, each with a result and its reason (docs/review.md#evidence)."""
+"""The facts of a review's evidence, each with a result and its reason (docs/review.md#evidence)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from devportal.review.evidence.texts import TEXTS, Code
 
 
 class Result(StrEnum):
-    """What a fact means for the decision, the gravest first."""
+    """The meaning of a fact for the decision, most serious first."""
 
     FAIL = "fail"
     WARN = "warn"
@@ -19,7 +19,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Detail:
-    """One line below a fact. `link` is a URL of the submission; `client` the key of another app."""
+    """One line below a fact. `link` is a URL of the submission, `client` the primary key of another app."""
 
     code: Code
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found: the result, the code of the reason, and the lines below it."""
+    """The finding of a rule: the result, the code of the reason, and the lines below it."""
 
     result: Result
     code: Code
@@ -43,13 +43,13 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The sentence that says why the result is what it is."""
+        """The sentence that explains the result."""
         return fill_in(TEXTS[self.code], self.parameters)
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact about a submission: the rule's code and title, and what it found."""
+    """One fact about a submission: the rule's code and title, and its finding."""
 
     code: str
     title: str
@@ -66,12 +66,12 @@ def detail(code: Code, *, link: str = "", client: int | None = None, **parameter
 
 
 def passed(code: Code, *details: Detail, **parameters: Any) -> Finding:
-    """Return a finding that nothing speaks against."""
+    """Return a finding that needs no attention."""
     return Finding(Result.PASS, code, parameters, details)
 
 
 def warned(code: Code, *details: Detail, **parameters: Any) -> Finding:
-    """Return a finding that a reviewer has to look at."""
+    """Return a finding that a reviewer has to check."""
     return Finding(Result.WARN, code, parameters, details)
 
 

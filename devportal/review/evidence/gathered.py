@@ -1,4 +1,4 @@
-"""What is known about a submission before the rules check it: plain values."""
+"""The data that the rules check, as plain values."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,27 +18,27 @@ _LISTS = ("redirect_urls", "sign_out_urls")
 
 
 class UnknownAddress(LookupError):
-    """The address is none of the submission's."""
+    """The URL is not part of the submission."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """An address with its host apart: `before`, `host` and `after` put together are the whole of it."""
+    """A URL split around its host: `before`, `host` and `after` together are the whole URL."""
 
     before: str
     host: str
     after: str
     is_proven: bool
-    is_loopback: bool  # it leads to the machine of whoever opens it
+    is_loopback: bool  # it leads to the computer of the person who opens it
 
     @property
     def address(self) -> str:
-        """The whole address."""
+        """The whole URL."""
         return f"{self.before}{self.host}{self.after}"
 
 
 def addresses_of(review: AppReview) -> list[str]:
-    """Return every web address of what was sent last that can be opened."""
+    """Return every web URL of the last submission that can be opened."""
     asked = sent_snapshot(review, latest_revision(review))
     pages = [asked.get(field) or "" for field in (*PAGE_FIELDS, "demo_url")]
     lists = [address for name in _LISTS for address in asked.get(name, ())]
@@ -46,17 +46,17 @@ def addresses_of(review: AppReview) -> list[str]:
 
 
 def is_web(address: str) -> bool:
-    """Return whether an address leads to the web; others are shown and not linked."""
+    """Return whether a URL leads to the web. Others are shown without a link."""
     return address.startswith(("https://", "http://")) and split_web_address(address) is not None
 
 
 def find_destination(review: AppReview, address: str) -> Destination:
-    """Return an address of a submission, character for character. Raises UnknownAddress for any other."""
+    """Return a URL of a submission. Raises UnknownAddress unless it matches one character for character."""
     parts = split_web_address(address) if address in addresses_of(review) else None
     if parts is None:
         raise UnknownAddress
     host = parts.hostname or ""
-    # The host begins where the scheme ends: an address with a user name is none of the web here. In any letter case.
+    # The host begins after the scheme, because URLs with a user name are not accepted. The letter case does not matter.
     start = address.lower().index(host, address.index("://") + 3)
     end = start + len(host)
     proven = is_covered(host, domains_of(review.client.project))
@@ -65,7 +65,7 @@ def find_destination(review: AppReview, address: str) -> Destination:
 
 @dataclass(frozen=True)
 class SimilarApp:
-    """Another app, and the similarity of the names: 1 is the same."""
+    """Another app, and the similarity of its name: 1 means that it reads the same."""
 
     client: Client
     similarity: float
@@ -73,14 +73,14 @@ class SimilarApp:
 
 @dataclass(frozen=True)
 class SimilarLogo:
-    """A reviewed app, and in how many of 64 bits its logo's hash differs."""
+    """A reviewed app, and the number of bits, of 64, by which its logo's hash differs."""
 
     client: Client
     distance: int
 
 
 class Part(StrEnum):
-    """What somebody did in a project, or was in it."""
+    """A person's part in a project."""
 
     SUBMITTER = "submitter"  # of this submission
     OWNER = "owner"
@@ -90,7 +90,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who submitted, or owns or owned the project. `created_at` is None where the account is gone."""
+    """A person who submitted the app, or owns or owned the project. `created_at` is None if the account is deleted."""
 
     email: str
     created_at: datetime | None
@@ -100,7 +100,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Setback:
-    """A rejection, a withdrawn approval or a suspension; `app` is "" where it was the whole project's."""
+    """A rejection, a withdrawn approval or a suspension. `app` is "" if it concerned the whole project."""
 
     kind: str  # of ReviewEntry.Kind
     at: datetime
@@ -111,7 +111,7 @@ class Setback:
 
 @dataclass(frozen=True)
 class OtherApps:
-    """Other apps of the project and of the other projects of the people behind it, as far as they were read."""
+    """Other apps of the project and of the people's other projects, up to a limit."""
 
     apps: Sequence[Client] = ()
     is_more: bool = False
@@ -121,43 +121,43 @@ class OtherApps:
 
 @dataclass(frozen=True)
 class KnownCase:
-    """A case of the desk about the app or its project."""
+    """A case about the app or its project."""
 
     kind: str  # of ReviewCase.Kind
     opened_at: datetime
     is_open: bool
-    had_effect: bool  # closed, and something was done
+    had_effect: bool  # closed after something was done
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How the app is used. What is counted is counted up to a bound; `…_is_more` says that there are more."""
+    """How the app is used. Counts stop at a limit; `…_is_more` tells that there are more."""
 
     people: int = 0
     people_is_more: bool = False
-    granted: Mapping[str, int] = field(default_factory=dict)  # scope that needs approval -> how many of these people
+    granted: Mapping[str, int] = field(default_factory=dict)  # scope that needs approval -> number of these people
     sign_ins: int = 0
     cancelled: int = 0
-    refusals: Mapping[str, int] = field(default_factory=Counter)  # error -> how many
+    refusals: Mapping[str, int] = field(default_factory=Counter)  # error -> count
     sign_ins_is_more: bool = False
     calls: int = 0
     errors: int = 0
-    calls_by_endpoint: Mapping[str, int] = field(default_factory=dict)  # successful ones, of the longer period
+    calls_by_endpoint: Mapping[str, int] = field(default_factory=dict)  # successful calls, over the longer period
 
     @property
     def error_rate(self) -> float | None:
-        """The share of calls that were refused or failed, None without calls."""
+        """The share of calls that were refused or failed, or None without calls."""
         return self.errors / self.calls if self.calls else None
 
     @property
     def refused(self) -> int:
-        """How many of the steps in the sign-in log were refused."""
+        """The number of refused steps in the sign-in log."""
         return sum(self.refusals.values())
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everything that the judges look at. `page_checks` is None while nobody has looked at the pages."""
+    """Everything that the rules check. `page_checks` is None until the pages have been checked."""
 
     client: Client
     asked: Snapshot
@@ -173,4 +173,4 @@ class Gathered:
     others: OtherApps = OtherApps()
     usage: Usage = Usage()
     cases: Sequence[KnownCase] = ()
-    reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> how many people, lately
+    reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> number of people in the last year

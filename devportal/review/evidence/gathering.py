@@ -1,4 +1,4 @@
-"""Everything that the judges need to know about a submission, read in a fixed number of SQL statements."""
+"""Gathering of the data that the rules check, in a fixed number of SQL statements."""
 
 from core import clock
 from devportal.review.evidence import similarity, usage
@@ -14,7 +14,7 @@ MAX_ELSEWHERE = 20
 
 
 def gather(review: AppReview) -> Gathered:
-    """Return what is known of what a review asks for, and of those who ask."""
+    """Return the data about a submission and the people behind it."""
     client = review.client
     revision = latest_revision(review)
     asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
@@ -42,7 +42,7 @@ def gather(review: AppReview) -> Gathered:
 
 
 def _proven_elsewhere(client: Client, names: list[str]) -> list[ProjectDomain]:
-    """Return the proofs of these domains that other projects have."""
+    """Return the proofs of these domains in other projects."""
     rows = ProjectDomain.objects.filter(name__in=names, proven_at__isnull=False, lost_at=None)
     others = rows.exclude(project=client.project_id).select_related("project")
     return list(others.order_by("name", "pk")[:MAX_ELSEWHERE])

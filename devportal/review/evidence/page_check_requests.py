@@ -1,4 +1,4 @@
-"""Having the pages of a submission looked at, after it was sent and again on demand, without waiting for it."""
+"""Requests to check the pages of a submission, after it is sent and again on demand. Nothing waits for the result."""
 
 import logging
 import threading
@@ -15,15 +15,16 @@ from devportal.review.snapshots import latest_revision
 
 log = logging.getLogger(__name__)
 
-CHECKS_PER_MINUTE = 2  # at the pages of one submission, by reviewers
+CHECKS_PER_MINUTE = 2  # of one submission, by reviewers
 
 _one_at_a_time = threading.Lock()
 
 
 def request_check(pk: int) -> None:
-    """Have a revision's pages looked at soon, without waiting for it: call it when the transaction is committed.
+    """Have a revision's pages checked in the background. Call it when the transaction is committed.
 
-    A worker does it; in the embedded environment a thread of this process, one at a time, and the timer what is left.
+    A worker checks them. In the embedded environment a thread of this process does, one revision at a time, and the
+    timer checks the rest.
     """
     if not settings.CELERY_TASK_ALWAYS_EAGER:
         queue_task(check_pages, pk)
@@ -35,14 +36,14 @@ def _check_here(pk: int) -> None:
     try:
         check_revision(pk)
     except Exception:
-        log.exception("The pages of a submission could not be looked at; the timer tries again.")
+        log.exception("The pages of a submission could not be checked; the timer tries again.")
     finally:
-        connections.close_all()  # this thread's own
+        connections.close_all()  # the connection of this thread
         _one_at_a_time.release()
 
 
 def check_again(review: AppReview) -> bool:
-    """Have the pages of a review's latest submission looked at anew; return False if nothing was sent.
+    """Have the pages of a review's latest submission checked again; return False if nothing was submitted.
 
     Raises Throttled beyond CHECKS_PER_MINUTE.
     """

@@ -17,14 +17,14 @@ from devportal.review.requirements import PAGE_FIELDS
 from oidc.clients.branding import MAX_URL_LENGTH
 
 MAX_TITLE_LENGTH = 200  # characters
-MAX_READ = 65_536  # bytes; a title stands near the beginning
-_PIECE = 1024  # characters that are parsed at once: what comes after the title is not looked at
+MAX_READ = 65_536  # bytes; a title is near the beginning
+_PIECE = 1024  # characters per parsing step: parsing stops after the title
 _PRESCAN = 1024  # bytes in which a page may name its encoding (HTML Standard, "prescan a byte stream")
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# The Encoding Standard's encodings, by Python's names. Python knows more, some of which are no encodings of text, or
-# take very long for a long input.
+# The Encoding Standard's encodings, by Python's names. Python has others that are not text encodings, or that are very
+# slow on long input.
 _ENCODINGS = frozenset(
     {
         "utf-8", "utf-16", "utf-16-le", "utf-16-be", "big5", "big5hkscs", "euc_jp", "euc_kr", "gb18030", "gb2312",
@@ -40,14 +40,14 @@ class _TitleFound(Exception):
 
 
 class _TitleParser(HTMLParser):
-    """Collects the text of the first `title` of a page."""
+    """Collect the text of the first `title` of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self.length = 0
         self.is_inside = False
-        self.hidden_by = ""  # an `svg` has titles of its own
+        self.hidden_by = ""  # an `svg` can contain other titles
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "svg":
@@ -70,23 +70,23 @@ class _TitleParser(HTMLParser):
 
 
 def read_title(body: bytes, content_type: str) -> str:
-    """Return the title of an HTML page as plain text of at most 200 characters, "" if it has none.
+    """Return the title of an HTML page as plain text of at most 200 characters, or "" if it has none.
 
     The encoding is that of a byte order mark, of `content_type`, or of a `meta` element, and UTF-8 otherwise.
     """
     text = _decoded(body[:MAX_READ], content_type)
-    # Never closed: with what has not ended the parser would begin anew at each letter, and take its length squared.
+    # close() is never called: for an unfinished tag the parser would restart at each letter, in quadratic time.
     parser = _TitleParser()
     try:
         for start in range(0, len(text), _PIECE):
             parser.feed(text[start : start + _PIECE])
     except (_TitleFound, AssertionError, ValueError):
-        pass  # what was found until here counts; the last two are the parser's own for some malformed declarations
+        pass  # keep what was found so far; the parser raises the last two for some malformed declarations
     return clean_line("".join(parser.pieces))
 
 
 def clean_line(text: str, most: int = MAX_TITLE_LENGTH) -> str:
-    """Return a text of somebody outside as one line of `most` characters, none that control, turn or hide others."""
+    """Return a foreign text as one line of at most `most` characters, without control and direction characters."""
     kept = (" " if unicodedata.category(letter) == "Cc" else letter for letter in text)
     shown = "".join(letter for letter in kept if unicodedata.category(letter) not in ("Cf", "Cs", "Co", "Cn"))
     return " ".join(shown.split())[:most].strip()
@@ -115,17 +115,17 @@ def _known(named: str) -> str:
 
 log = logging.getLogger(__name__)
 
-MAX_CAUGHT_UP = 5  # submissions whose task was lost that one run of the periodic task looks at
-# The periodic task leaves young ones to their own tasks, and gives up what could not be looked at for a day.
+MAX_CAUGHT_UP = 5  # submissions with a lost task that one run of the periodic task checks
+# The periodic task leaves recent submissions to their own tasks, and gives up after a day.
 CATCH_UP_AFTER, GIVE_UP_AFTER = timedelta(minutes=2), timedelta(days=1)
 
 PageCheck = dict[str, Any]
 
 
 def check_page(field: str, address: str) -> PageCheck:
-    """Fetch one address and return what it answered: `status`, `final` address and `title`.
+    """Fetch one URL and return the response's `status`, `final` URL and `title`.
 
-    If it did not answer, return `code` and `parameters` of the OutboundRefused, or UNAVAILABLE for `code`.
+    If there was no response, return the `code` and `parameters` of the OutboundRefused, or the `code` UNAVAILABLE.
     """
     found: PageCheck = {"field": field, "address": address, "at": clock.now().isoformat()}
     try:
@@ -133,15 +133,15 @@ def check_page(field: str, address: str) -> PageCheck:
     except outbound.OutboundRefused as refusal:
         return found | {"code": refusal.code, "parameters": refusal.parameters}
     except Exception:
-        # Whatever the page is, the others are looked at, and reviewers are told.
-        log.exception("A page of a submission could not be looked at.")
+        # Whatever happens, the other pages are checked, and the reviewers see the failure.
+        log.exception("A page of a submission could not be checked.")
         return found | {"code": UNAVAILABLE}
     title = read_title(answer.body, answer.content_type)
     return found | {"status": answer.status, "final": clean_line(answer.url, MAX_URL_LENGTH), "title": title}
 
 
 def check_revision(pk: int) -> bool:
-    """Look at the pages of one revision and store what they answered; return False if it is gone."""
+    """Check the pages of one revision and store the results; return False if it no longer exists."""
     row = ReviewRevision.objects.filter(pk=pk).first()
     if row is None:
         return False
@@ -150,7 +150,7 @@ def check_revision(pk: int) -> bool:
 
 
 def check_lost() -> int:
-    """Look at the pages of submissions whose own task was lost, 5 at most; return how many were looked at."""
+    """Check the pages of at most 5 submissions whose task was lost; return how many were checked."""
     now = clock.now()
     lost = ReviewRevision.objects.filter(
         review__status__in=AppReview.FROZEN,

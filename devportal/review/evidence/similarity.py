@@ -15,13 +15,13 @@ from oidc.clients.branding import MAX_PIXELS
 from oidc.models import Client
 from oidc.names import skeleton
 
-# In place of a hash: the logo is of one colour, or its file is missing or can't be read.
+# Replaces a hash if the logo has a single color, or its file is missing or can't be read.
 NOTHING_TO_SEE = "-"
 MAX_FILLED = 50  # logos that one run of the periodic task reads
 
 
 def is_telling(logo_hash: str) -> bool:
-    """Return whether this is a hash that can be compared with others."""
+    """Return whether this hash can be compared with others."""
     return logo_hash not in ("", NOTHING_TO_SEE)
 
 
@@ -38,9 +38,9 @@ def hash_logo(name: str) -> str:
 
 
 def hash_of_new_logo(client: Client, name: str) -> str:
-    """Return the hash that `client` has with the logo `name`: the one it has, or "" until the transaction is over.
+    """Return the hash to store with the logo `name`: the present one if the logo is unchanged, otherwise "".
 
-    A new logo is read once it is committed, so that no row is locked while the store answers.
+    A new logo is hashed after the commit, so that no row is locked while the object store is read.
     """
     if name == (client.logo.name or "") and (client.logo_hash or not name):
         return client.logo_hash
@@ -50,7 +50,7 @@ def hash_of_new_logo(client: Client, name: str) -> str:
 
 
 def hash_asked(client: Client, name: str) -> str:
-    """Return the hash of a logo that is asked for; "" without one, and while the store does not answer."""
+    """Return the hash of a requested logo; "" without a logo, or if the store is not available."""
     if name and name == client.logo.name and client.logo_hash:
         return client.logo_hash
     try:
@@ -60,7 +60,7 @@ def hash_asked(client: Client, name: str) -> str:
 
 
 def _fill(pk: int) -> bool:
-    """Compute the hash of an app's logo; return False if there is none, or the store does not answer."""
+    """Compute the hash of an app's logo; return False if there is none, or the store is not available."""
     client = Client.objects.filter(pk=pk).only("logo", "logo_hash").first()
     if client is None or not client.logo.name:
         return False
@@ -68,26 +68,27 @@ def _fill(pk: int) -> bool:
         found = hash_logo(client.logo.name)
     except StoreUnavailable:
         return False
-    # Only for the logo that was read: another one may have come meanwhile.
+    # Only if the logo is still the one that was read.
     return bool(Client.objects.filter(pk=pk, logo=client.logo.name).update(logo_hash=found))
 
 
 def fill_missing() -> int:
-    """Compute the hashes that verified apps' logos lack, of at most 50 apps; return how many were computed."""
+    """Compute the missing logo hashes of at most 50 verified apps; return how many were computed."""
     rows = Client.objects.filter(verified_at__isnull=False, logo_hash="").exclude(logo="")
     keys = list(rows.order_by("-verified_at").values_list("pk", flat=True)[:MAX_FILLED])
     return sum(_fill(pk) for pk in keys)
 
 
-# Bounds of the search for names that are alike. Equal readings and equal beginnings are found by an index among all
-# apps; only the newest verified ones, which are worth imitating, are compared letter by letter.
+# Bounds of the search for similar names. An index finds names that read the same or begin the same among all apps. Only
+# the newest verified apps, which are worth imitating, are compared letter by letter.
 MOST_EQUAL = 20
 MOST_BEGINNINGS = 200
 MOST_VERIFIED = 2000
 BEGINNING = 4  # letters
 ALIKE = 0.8
-# Logos are alike up to this many of 64 bits. The same picture recoloured, resized, encoded anew or with another margin
-# differs in at most 4 (tests/devportal/review/evidence/test_logos.py); pictures that share nothing, in ten and more.
+# Logos are similar if at most this many of 64 bits differ. The same picture recolored, resized, re-encoded or with
+# another margin differs in at most 4 bits (tests/devportal/review/evidence/test_logos.py), unrelated pictures in 10 or
+# more.
 ALIKE_BITS = 5
 MOST_LOGOS = 5
 
@@ -111,7 +112,7 @@ def similar_apps(client: Client, name: str) -> list[SimilarApp]:
 
 
 def _similarity(one: str, other: str) -> float:
-    """Return the similarity of two skeletons, 0 to 1; one that contains the other counts as nearly the same."""
+    """Return the similarity of two skeletons, 0 to 1. If one contains the other, they count as nearly the same."""
     if one == other:
         return 1.0
     shorter, longer = sorted((one, other), key=len)
@@ -122,7 +123,7 @@ def _similarity(one: str, other: str) -> float:
 
 
 def similar_logos(client: Client, logo_hash: str) -> list[SimilarLogo]:
-    """Return reviewed apps of other projects whose logos look like the one with this hash, the nearest first.
+    """Return reviewed apps of other projects with logos similar to this hash, the most similar first.
 
     The newest 2,000 verified apps are compared, as with names.
     """

@@ -1,4 +1,4 @@
-"""What the evidence may say: a code for each sentence, and the table of the texts (docs/review.md#evidence)."""
+"""The codes of the evidence, and the table of their texts (docs/review.md#evidence)."""
 
 from collections.abc import Mapping
 from enum import StrEnum, auto
@@ -7,7 +7,7 @@ from core.messages import Text
 
 
 class Code(StrEnum):
-    """What a rule found, or one line below it. The parameters of each are the placeholders of its text."""
+    """A rule's finding, or one line below it. The placeholders of its text are its parameters."""
 
     # --- Domains ---
     NOTHING_TO_PROVE = auto()
@@ -136,7 +136,7 @@ TEXTS: Mapping[str, Text] = {
     Code.HOSTS_NOT_PROVEN: "The project has not proven {hosts}.",
     Code.HOSTS_LOST: "The project has not proven {hosts}. The proof of {lost} was lost.",
     Code.PROVEN_ELSEWHERE: "Another project has proven {domains} too.",
-    Code.PROOF_MISSING: "The proof of {domains} was there and is no longer found.",
+    Code.PROOF_MISSING: "The proof of {domains} is no longer found.",
     Code.PROOF_NOT_FOUND: "The last check of {domains} found no proof.",
     Code.PROOF_NOT_CHECKED: "The proof of {domains} was not checked for more than two weeks.",
     Code.HOST_PROVEN: "{host}: {proof} of {domain}, since {since:day}",
@@ -176,7 +176,7 @@ TEXTS: Mapping[str, Text] = {
     Code.PAGE_FINAL_ADDRESS: "Leads to {url}",
     Code.SUPPORT_NOT_GIVEN: "No support email address is given.",
     Code.SUPPORT_PROVEN: "{address} is on a domain that the project has proven.",
-    Code.SUPPORT_FREE_MAIL: "{address} is a mailbox that anybody can have.",
+    Code.SUPPORT_FREE_MAIL: "{address} is at a free mail provider.",
     Code.SUPPORT_NOT_PROVEN: "{address} is on a domain that the project has not proven.",
     Code.NAME_TAKEN: "A reviewed app of another project has a name that reads the same.",
     Code.NAMES_SIMILAR: ("{count} app of another project has a similar name.",
@@ -241,12 +241,12 @@ TEXTS: Mapping[str, Text] = {
     Code.CALLS: ("{count} call in {days} days. Errors: {errors} ({percent:.1f} %).",
                  "{count} calls in {days} days. Errors: {errors} ({percent:.1f} %)."),
     Code.MOST_CALLS_FAIL: "Most calls fail. {count} calls in {days} days, {errors} errors ({percent:.1f} %).",
-    Code.NO_SCOPES: "The app asks for nothing that needs approval.",
-    Code.SCOPES_UNUSED: "Held, and not used for {days} days: {scopes}.",
-    Code.SCOPES_NEVER_TRIED: "Asked for, although nobody has ever signed in: {scopes}.",
-    Code.SCOPES_DROPPED: "Held and no longer asked for, so an approval takes it away: {scopes}.",
+    Code.NO_SCOPES: "The app requests no scope that needs approval.",
+    Code.SCOPES_UNUSED: "Held, but not used for {days} days: {scopes}.",
+    Code.SCOPES_NEVER_TRIED: "Requested, although nobody has ever signed in: {scopes}.",
+    Code.SCOPES_DROPPED: "Held but no longer requested, so an approval removes it: {scopes}.",
     Code.SCOPES_USED: "The scopes that the app holds are used.",
-    Code.SCOPES_ASKED_FOR: "People sign in to the app that asks for the scopes.",
+    Code.SCOPES_ASKED_FOR: "People sign in to the app that requests the scopes.",
     Code.SCOPE_HELD: "{scope}: held. Granted by: {granted}. Calls in {days} days: {calls} (to {endpoints})",
     Code.SCOPE_NOT_HELD: "{scope}: not held. Granted by: {granted}. Calls in {days} days: {calls} (to {endpoints})",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who owns an app, what happened to their apps before, and how the app is used."""
+"""Gathering of an app's owners, their history, and how the app is used."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ MAX_APPS = 200
 MAX_SETBACKS = 50
 MAX_CASES = 50
 MAX_REPORTS = 500
-REPORT_DAYS = 365  # reports that are older say nothing of what is sent now
+REPORT_DAYS = 365  # older reports say nothing about the present submission
 
 
 @dataclass(frozen=True)
 class Behind:
-    """Somebody who stands behind an app, and by what part in its project."""
+    """A person behind an app, and their part in its project."""
 
     account: Account
     part: Part
@@ -37,9 +37,9 @@ class Behind:
 
 
 def people_behind(review: AppReview) -> list[Behind]:
-    """Return who submitted the review, and who owns the project, owned it or submitted anything in it before.
+    """Return the submitter of the review, and everyone who owns or owned the project or ever submitted anything in it.
 
-    So nobody disappears from the evidence by leaving the project. Each person is listed once.
+    Nobody disappears from the evidence by leaving the project. Each person is listed once.
     """
     project = review.client.project_id
     found = [Behind(review.submitted_by, Part.SUBMITTER)] if review.submitted_by else []
@@ -86,7 +86,7 @@ def setbacks_in(projects: Iterable[int]) -> list[Setback]:
 
 
 def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
-    """Return the project's other apps, and those of other projects that these people own, owned, or submitted apps of.
+    """Return the project's other apps, and those of other projects that these people own or owned or submitted to.
 
     Suspended projects come first, so that many others can't hide them.
     """
@@ -111,7 +111,7 @@ def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
 
 
 def gather_cases(client: Client) -> tuple[list[KnownCase], Counter[str]]:
-    """Return the newest cases about the app or its project, and how many people reported what in the last year."""
+    """Return the newest cases about the app or its project, and the number of reports by reason in the last year."""
     about = ReviewCase.objects.filter(project=client.project_id).filter(Q(client=client) | Q(client=None))
     cases = [
         KnownCase(
@@ -127,8 +127,8 @@ def gather_cases(client: Client) -> tuple[list[KnownCase], Counter[str]]:
     return cases, Counter(reasons.values_list("reason", flat=True)[:MAX_REPORTS])
 
 
-DAYS = 30  # of calls and errors, in UTC, today among them
-UNUSED_DAYS = 90  # without a call that needs it, a scope counts as unused
+DAYS = 30  # of calls and errors, in UTC, including today
+UNUSED_DAYS = 90  # a scope without a call that needs it counts as unused
 MAX_PEOPLE = 10_000  # people are counted up to this number
 MAX_SIGN_INS = 1000  # the newest steps of the sign-in log that are read
 
@@ -137,7 +137,7 @@ def gather_usage(client: Client) -> Usage:
     """Return how the app is used, in four SQL statements that read a bounded number of rows."""
     counted = _people(client)
     outcomes, refusals = _sign_ins(client)
-    # Whole days are read from a table of their own, a few rows a day however much was called.
+    # Whole days have a separate table with a few rows per day, however many calls there were.
     tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     month, quarter = tomorrow - timedelta(days=DAYS), tomorrow - timedelta(days=UNUSED_DAYS)
     by_status = usage_counts.series(client.project, month, tomorrow, "status", client=client.client_id)
@@ -162,15 +162,15 @@ def _name(scope: str) -> str:
 
 
 def _people(client: Client) -> dict[str, int]:
-    """Count who ever authorized the app, and who granted a scope that needs approval and has not taken it back."""
+    """Count the people who ever authorized the app, and by scope those who still grant one that needs approval."""
     rows = client.connections.order_by()[: MAX_PEOPLE + 1]
-    # A scope whose name is the beginning of another's would be counted with it; there is none such.
+    # A scope whose name is a prefix of another one would be counted with it, but there is no such scope.
     granted = {_name(scope): Count("pk", filter=Q(scopes__contains=scope)) for scope in REVIEWED_SCOPES}
     return dict(rows.aggregate(people=Count("pk"), **granted))
 
 
 def _sign_ins(client: Client) -> tuple[Counter[str], Counter[str]]:
-    """Return the outcomes of the newest steps of the sign-in log, and the errors of those that were refused."""
+    """Return the outcomes of the newest steps in the sign-in log, and the errors of the refused ones."""
     newest = SignInEvent.objects.filter(client=client).order_by("-pk")
     outcomes, refusals = Counter[str](), Counter[str]()
     for outcome, error in newest.values_list("outcome", "error")[:MAX_SIGN_INS]:

@@ -361,7 +361,7 @@ class TestPages:
     ) -> None:
         mine = browser_of(_relative(developer))
         text = mine.get(page(case)).content.decode()
-        assert "You share a family with somebody who takes part in this project" in text
+        assert "You share a family with someone who takes part in this project" in text
         assert "(not yours to decide)" in mine.get(CASES).content.decode()
         assert "You share a family" in press(mine, case, "take")
 

@@ -1,4 +1,4 @@
-"""The table of judges: one function for each fact, which looks at what was gathered and at nothing else."""
+"""The table of rules: one function for each fact. It uses only the gathered data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from devportal.review.evidence.rules import identity, pages, past
 
 @dataclass(frozen=True)
 class Rule:
-    """One fact: its code, its title, and the function that finds the result."""
+    """A rule: the fact's code and title, and the function that finds the result."""
 
     code: str
     title: str
@@ -35,5 +35,5 @@ RULES: tuple[Rule, ...] = (
     Rule("people", "People", past.check_people),
     Rule("sign_ins", "Sign-ins and refusals", past.check_sign_ins),
     Rule("api_calls", "API calls", past.check_calls),
-    Rule("scopes", "Scopes asked and used", past.check_scopes),
+    Rule("scopes", "Scopes requested and used", past.check_scopes),
 )

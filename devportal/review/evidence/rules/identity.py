@@ -14,13 +14,13 @@ from oidc.domains.proofs import problems_of
 from oidc.models import Client, ProjectDomain
 
 Method = ProjectDomain.Method
-# A proof is checked every week (docs/domains.md); two weeks later something prevents the checks.
+# A proof is checked every week (docs/domains.md). After two weeks without a check, something prevents it.
 STALE_AFTER = timedelta(days=15)
 MAX_HOSTS_SHOWN = 20
 
 
 def check_domains(found: Gathered) -> Finding:
-    """Each host of pages, redirects and sign-outs: by what it is proven, since when, and when that was checked."""
+    """Check how and since when each host of pages, redirect and sign-out URLs is proven, and when that was checked."""
     hosts = [host for host in hosts_of(addresses_to_prove(found.asked)) if not is_loopback(host)]
     details = [line for host in hosts[:MAX_HOSTS_SHOWN] for line in _proof_of(host, found)]
     unproven = [host for host in hosts if not is_covered(host, found.domains)]
@@ -78,7 +78,7 @@ def _proof_of(host: str, found: Gathered) -> Iterator[Detail]:
 
 
 def check_redirect_hosts(found: Gathered) -> Finding:
-    """Each redirect and sign-out URL against the proven domains; loopback is marked, and a native app's own."""
+    """Check each redirect and sign-out URL against the proven domains, and mark loopback and native-app URLs."""
     addresses = [*found.asked["redirect_urls"], *found.asked["sign_out_urls"]]
     if not found.asked["redirect_urls"]:
         return failed(Code.NO_REDIRECT_URL)
@@ -106,7 +106,7 @@ def _place_of(address: str, found: Gathered) -> Code:
 
 
 def check_localhost(found: Gathered) -> Finding:
-    """Whether the app can be used from anywhere but its developer's computer."""
+    """Check whether the app can be used anywhere but on its developer's computer."""
     hosts: Sequence[str] = hosts_of(found.asked["redirect_urls"])
     if found.client.type == Client.Type.NATIVE:
         return passed(Code.INSTALLED_APP)
@@ -115,11 +115,11 @@ def check_localhost(found: Gathered) -> Finding:
     return passed(Code.REACHABLE)
 
 
-SAME_PICTURE = 2  # bits of 64 by which a hash differs after the picture was encoded again
+SAME_PICTURE = 2  # bits of 64 by which a hash may differ after re-encoding the picture
 
 
 def check_support_address(found: Gathered) -> Finding:
-    """Whether the support address is at a domain of the project's, or where anybody may have one."""
+    """Check whether the support email address is on a domain of the project, or at a free mail provider."""
     address = found.asked["support_address"]
     domain = address.rpartition("@")[2].lower()
     if not domain:
@@ -132,7 +132,7 @@ def check_support_address(found: Gathered) -> Finding:
 
 
 def check_names(found: Gathered) -> Finding:
-    """Whether the name reads like that of another project's app."""
+    """Check whether the name reads like that of another project's app."""
     details = [
         detail(
             Code.NAME_SIMILAR_TO_REVIEWED if other.client.is_verified else Code.NAME_SIMILAR_TO,
@@ -151,7 +151,7 @@ def check_names(found: Gathered) -> Finding:
 
 
 def check_logos(found: Gathered) -> Finding:
-    """Whether the logo looks like that of a reviewed app."""
+    """Check whether the logo is similar to that of a reviewed app."""
     if not found.asked["logo"]:
         return passed(Code.LOGO_NOT_GIVEN)
     if not found.logo_hash:
@@ -175,7 +175,7 @@ def check_logos(found: Gathered) -> Finding:
     return passed(Code.LOGO_UNIQUE)
 
 
-# The widely used ones of the world; those with a domain for each country are in _NAMES.
+# Widely used free mail providers. Those with a domain for each country are in _NAMES.
 _DOMAINS = frozenset(
     {
         "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "passport.com",
@@ -203,12 +203,12 @@ _BELOW_COUNTRIES = frozenset({"co", "com"})
 
 
 def is_free_mail(domain: str) -> bool:
-    """Return whether anybody can have an address at this domain, in any letter case."""
+    """Return whether anyone can get an email address at this domain, in any letter case."""
     name = domain.lower().rstrip(".")
     labels = name.split(".")
     return name in _DOMAINS or (labels[0] in _NAMES and _is_of_a_country(labels[1:]))
 
 
 def _is_of_a_country(labels: list[str]) -> bool:
-    """Return whether this is what a country's domains end in: "fr", "com", "co.jp"."""
+    """Return whether these labels are a public suffix such as "fr", "com" or "co.jp"."""
     return len(labels) == 1 or (len(labels) == 2 and labels[0] in _BELOW_COUNTRIES and len(labels[1]) == 2)

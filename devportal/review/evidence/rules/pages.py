@@ -1,4 +1,4 @@
-"""Judges of what the pages of an app answered when they were last looked at (reviews/evidence/page_checks.py)."""
+"""Rules about the latest checks of an app's pages (page_checks.py)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from devportal.review.evidence.texts import Code
 from oidc.clients.redirect_uris import split_web_address
 from oidc.names import skeleton
 
-# The address was reached, but its page could not be read: a person has to look.
+# The URL was reached, but the page could not be read, so a person has to check it.
 UNREAD = frozenset(
     {
         outbound.Code.TOO_LARGE,
@@ -25,25 +25,25 @@ UNREAD = frozenset(
         outbound.Code.PORT,
     }
 )
-# In place of an outbound code: the service itself failed.
+# Replaces an outbound code if the service itself failed.
 UNAVAILABLE = "unavailable"
-# Words of a name that many names have.
+# Words that many names contain.
 _COMMON = frozenset(map(skeleton, ("the", "and", "for", "app", "web", "my", "your", "home", "online")))
 _MIN_WORD = 3  # letters
 
 
 def check_home_page(found: Gathered) -> Finding:
-    """Whether the home page answers, and names the app."""
+    """Check whether the home page loads and names the app."""
     return _judge(found, "home_page_url")
 
 
 def check_privacy_policy(found: Gathered) -> Finding:
-    """Whether the privacy policy answers, names the app, and is a page of its own."""
+    """Check whether the privacy policy loads, names the app, and is a separate page."""
     return _judge(found, "privacy_policy_url")
 
 
 def check_terms(found: Gathered) -> Finding:
-    """The same of the terms, which an app may do without."""
+    """Check the terms in the same way, if the app has any."""
     if not found.asked["terms_url"]:
         return passed(Code.TERMS_NOT_GIVEN)
     return _judge(found, "terms_url")
@@ -82,7 +82,7 @@ def _unanswered(check: Mapping[str, Any], *lines: Detail) -> Finding:
 
 
 def _check_of(found: Gathered, field: str) -> Mapping[str, Any] | None:
-    """Return what was found at an address, None if that was not looked at: the submission may have changed since."""
+    """Return the check of a URL, or None if it was not checked, for example because the submission has changed."""
     checks = [check for check in found.page_checks or () if check["field"] == field]
     return next((check for check in checks if check["address"] == found.asked[field]), None)
 
@@ -95,7 +95,7 @@ def _answer(check: Mapping[str, Any], address: str) -> Iterator[Detail]:
 
 
 def _place(address: str, check: Mapping[str, Any] | None) -> str:
-    """Return where an address ended, as far as it tells pages apart."""
+    """Return the final URL of a check, reduced to the parts that identify a page."""
     parts = split_web_address(check["final"] if check and "final" in check else address)
     if parts is None:
         return address
@@ -104,7 +104,7 @@ def _place(address: str, check: Mapping[str, Any] | None) -> str:
 
 
 def names_the_app(title: str, name: str) -> bool:
-    """Return whether a title has the name of the app in it, or a word of that which is not everybody's."""
+    """Return whether a title contains the name of the app, or a distinctive word of it."""
     reading, whole = skeleton(title), skeleton(name)
     if not whole or whole in reading:
         return True

@@ -11,14 +11,14 @@ from devportal.review.models import AppReport, ReviewCase, ReviewEntry
 from devportal.review.snapshots import REVIEWED_SCOPES
 
 Kind = ReviewEntry.Kind
-YOUNG = timedelta(days=30)  # an account or a project that is younger says little
+YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
 RECENT = timedelta(days=365)
 MANY_REPORTS = 3  # people who reported the app in the last year
 MAX_SHOWN = 10
 
 
 def check_accounts(found: Gathered) -> Finding:
-    """How long the people behind the app have had their accounts: present and former owners, and submitters."""
+    """Check how old the accounts of the people behind the app are: present and former owners, and submitters."""
     details = [_behind(person) for person in found.people]
     if any(person.created_at is None for person in found.people):
         return failed(Code.SUBMITTER_DELETED, *details)
@@ -41,7 +41,7 @@ def _behind(person: Person) -> Detail:
 
 
 def check_project(found: Gathered) -> Finding:
-    """How old the project is."""
+    """Check how old the project is."""
     since = found.client.project.created_at
     if found.now - since < YOUNG:
         return warned(Code.PROJECT_YOUNG, since=since)
@@ -63,7 +63,7 @@ def _elsewhere(setback: Setback) -> Detail:
 
 
 def check_setbacks(found: Gathered) -> Finding:
-    """Rejections, withdrawn approvals and suspensions of this project and its apps."""
+    """Check for rejections, withdrawn approvals and suspensions of this project and its apps."""
     details = [_here(row) for row in found.setbacks[:MAX_SHOWN]]
     if found.client.project.is_suspended:
         return failed(Code.PROJECT_SUSPENDED, *details)
@@ -76,7 +76,7 @@ def check_setbacks(found: Gathered) -> Finding:
 
 
 def check_other_apps(found: Gathered) -> Finding:
-    """What became of the other projects of people who own or owned this one, or submitted apps of it."""
+    """Check the other projects of people who own or owned this one, or submitted apps of it."""
     others = found.others
     details = [
         _number_of_apps(found),
@@ -103,7 +103,7 @@ def _number_of_apps(found: Gathered) -> Detail:
 
 
 def check_reports(found: Gathered) -> Finding:
-    """What people reported about the app, and which cases about it are open."""
+    """Check for people's reports and open cases about the app."""
     kinds = (ReviewCase.Kind.REPORT, ReviewCase.Kind.DOMAIN_LOST)
     open_now = [case for case in found.cases if case.is_open and case.kind in kinds]
     acted = [
@@ -131,14 +131,14 @@ def check_reports(found: Gathered) -> Finding:
     return passed(Code.NO_REPORTS)
 
 
-FEW = 20  # steps or calls: of fewer, a share says nothing
+FEW = 20  # steps or calls: with fewer, a share says nothing
 MANY_REFUSED = 0.5
 SOME_ERRORS, MANY_ERRORS = 0.05, 0.5
 MAX_REFUSALS_SHOWN = 5
 
 
 def check_people(found: Gathered) -> Finding:
-    """How many people ever authorized the app."""
+    """Count the people who ever authorized the app."""
     usage = found.usage
     if not usage.people:
         return warned(Code.NO_PEOPLE)
@@ -146,7 +146,7 @@ def check_people(found: Gathered) -> Finding:
 
 
 def check_sign_ins(found: Gathered) -> Finding:
-    """How sign-ins to the app ended lately, as far as the log goes back."""
+    """Check the outcomes of sign-ins to the app, as far as the log goes back."""
     usage = found.usage
     steps = usage.sign_ins + usage.cancelled + usage.refused
     if not steps:
@@ -162,7 +162,7 @@ def check_sign_ins(found: Gathered) -> Finding:
 
 
 def check_calls(found: Gathered) -> Finding:
-    """How many calls of the API went well in the last 30 days."""
+    """Check the success of API calls in the last 30 days."""
     usage = found.usage
     if usage.error_rate is None:
         return passed(Code.NO_CALLS, days=DAYS)
@@ -175,7 +175,7 @@ def check_calls(found: Gathered) -> Finding:
 
 
 def check_scopes(found: Gathered) -> Finding:
-    """Whether what is asked for, or held, is of any use to the app."""
+    """Check whether the app uses the scopes that it requests or holds."""
     asked, held = found.asked["scopes"], found.client.approved_scopes.split()
     wanted = [scope for scope in REVIEWED_SCOPES if scope in asked or scope in held]
     if not wanted:
