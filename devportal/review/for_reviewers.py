@@ -1,4 +1,4 @@
-"""What developers give to reviewers only: uses of scopes, a demo, and a test account (docs/review.md)."""
+"""Information from developers for reviewers only: uses of scopes, a demo, and a test account (docs/review.md)."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ register(EncryptedColumn(AppReview, "test_account_encrypted"))
 
 @dataclass(frozen=True)
 class Credentials:
-    """How to sign in to an app; `note` says how to get to where it is interesting."""
+    """Credentials of an app's test account. `note` explains how to reach the parts to review."""
 
     login: str
     password: str = field(repr=False)
@@ -37,7 +37,7 @@ class Credentials:
 def validate_password_text(text: str) -> None:
     """Raise ValidationError for a password that nobody could type."""
     if not text.isprintable():
-        raise ValidationError("This holds characters that nobody can type.")
+        raise ValidationError("This contains characters that nobody can type.")
 
 
 def _cleaned(given: Credentials) -> Credentials:
@@ -55,9 +55,9 @@ def _cleaned(given: Credentials) -> Credentials:
 
 
 def keep_test_account(review: AppReview, actor: Account, given: Credentials | None) -> None:
-    """Store the test account of a draft in place of the one before; None removes it.
+    """Store the test account of a draft, replacing the previous one; None removes it.
 
-    In the caller's transaction, which holds the client's lock. Raises ValidationError by field.
+    Runs in the caller's transaction, which has locked the client. Raises ValidationError by field.
     """
     if given is None and not review.test_account_encrypted:
         return
@@ -67,16 +67,16 @@ def keep_test_account(review: AppReview, actor: Account, given: Credentials | No
 
 
 def may_see_test_account(review: AppReview, actor: Account) -> bool:
-    """Return whether the test account is shown to this person: the assignee, as long as it is theirs to decide."""
+    """Return whether this person may see the test account: only the assignee, while they may decide."""
     return review.is_frozen and review.assignee_id == actor.pk and may_decide(actor, review.client.project, review)
 
 
 @transaction.atomic
 def test_account_for(review: AppReview, actor: Account) -> dict[str, str] | None:
-    """Return `login`, `password` and `note` to the assigned reviewer while they may decide; None to anybody else.
+    """Return `login`, `password` and `note` if the actor is the assigned reviewer and may decide, otherwise None.
 
-    None too if none is stored. Each look is audited. Rights are read under the lock that decisions take. Raises
-    encryption.Unreadable.
+    Also returns None if no test account is stored. Each access is audited. Rights are read under the lock that
+    decisions take. Raises encryption.Unreadable.
     """
     try:
         actor = lock_rights(review.client.project_id, actor)
@@ -105,10 +105,10 @@ MAX_PLACE_LENGTH = 500  # characters
 
 @dataclass(frozen=True)
 class ForReviewers:
-    """What to write; None stays as it is.
+    """The texts to store. None leaves a text unchanged.
 
-    `places` says by scope where in the app it is used, `answers` by point what was done about it. `note` and `answers`
-    wait with the draft until it is sent.
+    `places` maps each scope to where in the app it is used, `answers` the code of each point to what was done about it.
+    `note` and `answers` are kept with the draft until it is submitted.
     """
 
     places: Mapping[str, str] | None = None
@@ -120,9 +120,9 @@ class ForReviewers:
 
 
 def write_for_reviewers(draft: Snapshot, given: ForReviewers) -> Snapshot:
-    """Return the values of a draft with what is written for the reviewers; its scopes are final already.
+    """Return the values of a draft with the texts for reviewers added. Its scopes must be final.
 
-    Raises ValidationError by field, IncompleteSubmission for a text that is too long.
+    Raises ValidationError by field, and IncompleteSubmission if a text is too long.
     """
     places = draft.get("places", {}) if given.places is None else given.places
     unsent = dict(draft.get(UNSENT, {}))

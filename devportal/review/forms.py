@@ -1,4 +1,4 @@
-"""Forms of the page Branding and review: branding, requested scopes with justifications, messages."""
+"""Forms of the page Branding and review: branding, requested scopes with justifications, and messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -45,12 +45,12 @@ def _long_text(label: str, help_text: str, rows: int = 3, longest: int = MAX_TEX
 
 
 class BrandingForm(forms.Form):
-    """All reviewed fields. Only the name is required to save; the checklist says what is required to submit."""
+    """All reviewed fields. Only the name is required to save. The checklist lists what is required to submit."""
 
     name = forms.CharField(
         label="Name",
         max_length=names.MAX_LENGTH,
-        error_messages={"required": "An app has a name."},
+        error_messages={"required": "Enter a name."},
         help_text="People see it when they sign in.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
@@ -61,19 +61,21 @@ class BrandingForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}),
     )
     remove_logo = forms.BooleanField(label="Remove the logo", required=False)
-    home_page_url = _page("Home page", "Says what the app is, to anybody, without signing in.")
-    privacy_policy_url = _page("Privacy policy", "What becomes of what the app reads here.")
+    home_page_url = _page("Home page", "It explains what the app is, and opens for anyone without signing in.")
+    privacy_policy_url = _page("Privacy policy", "It explains what the app does with the data that it reads here.")
     terms_url = _page("Terms", "")
     support_address = forms.CharField(
         label="Support address",
         required=False,
         max_length=254,
-        help_text="Where people and reviewers reach you.",
+        help_text="People and reviewers write to this email address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
-    demo_url = _page("Demo or video", "Where reviewers see the app at work: a page or a recording that opens for them.")
+    demo_url = _page(
+        "Demo or video", "A page or a recording that shows reviewers how the app works. It must open for them."
+    )
     note = _long_text(
-        "Note to the reviewers", "For example how to sign in and where to look. Goes along when you send."
+        "Note to the reviewers", "For example, how to sign in and what to try. It is sent with your submission."
     )
     test_login = forms.CharField(
         label="Login",
@@ -89,13 +91,13 @@ class BrandingForm(forms.Form):
         validators=[validate_password_text],
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
-    test_note = _long_text("How to get to the interesting place", "", 2, MAX_NOTE_LENGTH)
+    test_note = _long_text("How to reach the parts to review", "", 2, MAX_NOTE_LENGTH)
     remove_test_account = forms.BooleanField(label="Remove the test account", required=False)
 
     use_required_attribute = False
 
     def __init__(self, *args: Any, snapshot: Snapshot, points: Sequence[Point] = (), **kwargs: Any) -> None:
-        """`points` are what the reviewers want answered before this is sent again."""
+        """`points` are the reviewers' requests that need an answer before the next submission."""
         self._points = points
         super().__init__(*args, **({"initial": _initial(snapshot)} | kwargs))
         for field, check in FIELD_VALIDATORS.items():
@@ -105,7 +107,7 @@ class BrandingForm(forms.Form):
             self.fields[field_of("ask", scope)] = forms.BooleanField(label=f"Ask for {scope}", required=False)
             self.fields[field_of("why", scope)] = _long_text(
                 f"What {scope} is needed for",
-                "Name the feature, and what it shows or does with what it reads.",
+                "Name the feature, and what it shows or does with the data.",
             )
             self.fields[field_of("place", scope)] = _long_text(
                 f"Where in the app {scope} is used",
@@ -128,12 +130,12 @@ class BrandingForm(forms.Form):
         elif login or password or note:
             for field, value in (("test_login", login), ("test_password", password)):
                 if not value and field not in self.errors:
-                    self.add_error(field, "A test account has a login and a password.")
+                    self.add_error(field, "Enter a login and a password for the test account.")
         return given
 
     @property
     def scopes(self) -> list[tuple[str, str, BoundField, BoundField, BoundField]]:
-        """For the template: each scope with its title, its checkbox, its justification and its place."""
+        """Return each scope with its title, checkbox, justification and place, for the template."""
         return [
             (
                 scope,
@@ -147,12 +149,12 @@ class BrandingForm(forms.Form):
 
     @property
     def answers(self) -> list[tuple[Point, BoundField]]:
-        """For the template: each point that the reviewers made, with the field that answers it."""
+        """Return each of the reviewers' points with its answer field, for the template."""
         return [(point, self[f"answer_{point.code}"]) for point in self._points]
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The keyword arguments for `reviews.save`, from the valid form."""
+        """Return the keyword arguments for `save_submission`, from the valid form."""
         given = self.cleaned_data
         return {
             "values": {field: given[field] for field in FIELD_VALIDATORS},
@@ -170,7 +172,7 @@ class BrandingForm(forms.Form):
         }
 
     def _of_asked(self, kind: str) -> dict[str, str]:
-        """Return what was typed of each scope that is asked for; what is not valid counts as nothing."""
+        """Return the submitted text of each requested scope. Invalid texts count as empty."""
         given = self.cleaned_data
         asked = [scope for scope in REVIEWED_SCOPES if given.get(field_of("ask", scope))]
         return {scope: given.get(field_of(kind, scope), "") for scope in asked}
@@ -185,7 +187,7 @@ class BrandingForm(forms.Form):
         return Credentials(given["test_login"], given["test_password"], given["test_note"])
 
     def over(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot updated with the valid values of the form, for a preview; nothing is saved."""
+        """Return the snapshot updated with the valid values of the form, for a preview. Nothing is saved."""
         self.is_valid()
         given = self.cleaned_data
         typed = {field: given[field] for field in (*FIELD_VALIDATORS, "demo_url") if field in given}
@@ -193,21 +195,21 @@ class BrandingForm(forms.Form):
         return snapshot | typed | of_scopes | {UNSENT: {"answers": self._given_answers()}}
 
     def mark_missing(self, lacking: Iterable[Requirement]) -> None:
-        """Say beside each field what is missing there for sending, unless something else is wrong with it."""
+        """Add an error to each field that is missing for a submission, unless it already has another error."""
         marks = [mark for item in lacking for mark in item.errors.items()]
         for field, text in marks:
             if field in self.fields and field not in self.errors:
                 self.errors[field] = self.error_class([text], renderer=self.renderer)
 
     def ask_for_the_password_again(self) -> None:
-        """Say that the password of the test account was not kept; no page shows one that was typed."""
+        """Ask for the password of the test account again, because no page shows a submitted one."""
         if self.data.get("test_password") and "test_password" not in self.errors:
-            text = "Type it again: nothing is saved yet, and a page never shows a password."
+            text = "Enter the password again. Nothing is saved yet, and pages never show a password."
             self.errors["test_password"] = self.error_class([text], renderer=self.renderer)
 
 
 def _initial(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what the form shows of a draft."""
+    """Return the initial values of the form for a draft."""
     scopes, places, unsent = snapshot["scopes"], snapshot.get("places", {}), snapshot.get(UNSENT, {})
     shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
     shown |= {"demo_url": snapshot.get("demo_url", ""), "note": unsent.get("note", "")}
@@ -219,7 +221,7 @@ def _initial(snapshot: Snapshot) -> dict[str, Any]:
 
 
 class AnswerForm(forms.Form):
-    """A message in the review's thread."""
+    """A message in the review's timeline."""
 
     text = forms.CharField(
         label="Your answer",

@@ -1,4 +1,4 @@
-"""An app as it is now, and what changed since its last approval, for the pages of reviews and cases."""
+"""The present state of an app, and its changes since the last approval, for the pages of reviews and cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from oidc.models import Client, Project, ProjectDomain, ProjectMember
 MAX_OWNERS = 50
 MAX_EVENTS = 50
 MAX_APPS = 20
-# What can change the meaning of an approval, of the events of an app, and of those of its project.
+# The events of an app and of its project that can affect an approval.
 _APP_EVENTS = ("client.created", "client.changed", "client.type_changed", "client.turned_on", "client.turned_off")
 _PROJECT_EVENTS = ("project.", "member.", "domain.", "invitation.accepted")
-# What a snapshot holds that people see or are sent to; justifications and the demo are for reviewers alone.
+# The fields of a snapshot that people see or are sent to. Justifications and the demo are for reviewers only.
 _LIVE_FIELDS = tuple(field for field in LABELS if field not in ("scopes", "places", "demo_url"))
 
 
 @dataclass(frozen=True)
 class LiveURI:
-    """A redirect URL of today, and the proven domain of the project that it is on, "" for none.
+    """A current redirect URL, and the proven domain of the project that it is on, or "".
 
-    `standing` says whether it counts as reviewed; None where the question does not arise (host_standings.py).
+    `standing` tells whether it counts as reviewed; None if that does not apply (docs/review.md#hosts).
     """
 
     uri: str
@@ -40,14 +40,14 @@ class LiveURI:
 
 @dataclass(frozen=True)
 class LiveDomain:
-    """A domain of the project; `is_covered`: the last approval covers it."""
+    """A domain of the project. `is_covered` tells whether the last approval covers it."""
 
     row: ProjectDomain
     is_covered: bool
 
     @property
     def state(self) -> str:
-        """How the proof stands: not proven, proven, missing or lost."""
+        """The state of the proof: not proven, proven, missing or lost."""
         if self.row.lost_at is not None:
             return "lost"
         if self.row.proven_at is None:
@@ -57,7 +57,7 @@ class LiveDomain:
 
 @dataclass(frozen=True)
 class LiveApp:
-    """What the partial `admin/review/partials/live_app.html` shows."""
+    """The context of the partial `admin/review/partials/live_app.html`."""
 
     client: Client
     home_host: str
@@ -73,10 +73,10 @@ class LiveApp:
 
 
 def live_app(client: Client, *, with_people: bool, known: Sequence[ProjectDomain] | None = None) -> LiveApp:
-    """Return an app as it is now, in a fixed number of SQL statements.
+    """Return the present state of an app, in a fixed number of SQL statements.
 
-    `known` are the domains of its project, where they were read just now. `with_people`: with owners and events, which
-    name people. A reviewer with a conflict of interest reads neither.
+    `known` are the domains of its project, if already read. `with_people` adds owners and events, which name people.
+    Reviewers with a conflict of interest may see neither.
     """
     domains = domains_of(client.project) if known is None else known
     approval = last_approved(client) if client.is_verified else None
@@ -101,7 +101,7 @@ def live_app(client: Client, *, with_people: bool, known: Sequence[ProjectDomain
 
 @dataclass(frozen=True)
 class LiveProject:
-    """What the partial `admin/review/partials/live_project.html` shows."""
+    """The context of the partial `admin/review/partials/live_project.html`."""
 
     domains: list[LiveDomain]
     owners: list[ProjectMember]
@@ -112,7 +112,7 @@ class LiveProject:
 
 
 def live_project(project: Project, *, with_people: bool) -> LiveProject:
-    """Return a project as it is now, with what was done last, in a fixed number of SQL statements."""
+    """Return the present state of a project with its latest events, in a fixed number of SQL statements."""
     apps = list(Client.objects.filter(project=project).order_by("-pk")[: MAX_APPS + 1])
     for app in apps:
         app.project = project
@@ -140,9 +140,9 @@ def _live_uri(client: Client, uri: str, domains: Sequence[ProjectDomain]) -> Liv
 
 
 def _changes(client: Client, approval: AppReview, domains: Sequence[ProjectDomain]) -> list[FieldChange]:
-    """Return the fields in which the app of today differs from what was approved.
+    """Return the fields in which the present app differs from the approved one.
 
-    A field that a snapshot is too old to have is left out. So are domains that the project had proven before without
+    Fields that an old snapshot does not have are left out. So are domains that the project had already proven without
     using them in the app.
     """
     kept, now = approval.snapshot, client_values(client)
@@ -160,7 +160,7 @@ def _is_newer(domain: ProjectDomain, since: datetime | None) -> bool:
 
 
 def _events(client: Client, since: datetime) -> list[Any]:
-    """Return the events of the app and its project since a moment, the newest first, one more than the page shows."""
+    """Return the events of the app and its project since a time, newest first, and one more than the page shows."""
     wanted = _project_events() | Q(action__in=_APP_EVENTS, target=client.client_id)
     return list(activity.events_of(client.project).filter(wanted, at__gt=since)[: MAX_EVENTS + 1])
 

@@ -1,4 +1,4 @@
-"""Files of logos, of drafts and of approved values: stored once, deleted when no row refers to them."""
+"""Logo files of drafts and approved values: stored once, and deleted when no row refers to them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +23,9 @@ FOLDER = "logos/"
 
 @contextmanager
 def stored_logo(logo: ContentFile[bytes] | None) -> Iterator[str]:
-    """Store a logo for the block and yield its name ("" for none); if the block fails, it is deleted again.
+    """Store a logo and yield its name ("" for none). If the block fails, delete it again.
 
-    Raises ValidationError, for the field `logo`, when the store does not answer.
+    Raises ValidationError for the field `logo` if the store is not available.
     """
     with files.discarded_on_failure():
         try:
@@ -37,22 +37,22 @@ def stored_logo(logo: ContentFile[bytes] | None) -> Iterator[str]:
 
 
 def logo_path(client: Client, name: str) -> str:
-    """Return the path at which members and reviewers find a logo of an app, approved or not; "" without one."""
+    """Return the path at which members and reviewers find a logo of an app, approved or not; "" if there is none."""
     if not name:
         return ""
     return reverse("console:review_logo", args=[client.project.public_id, client.client_id, logo_version(name)])
 
 
 def find_logo(client: Client, wanted: str) -> str | None:
-    """Return the name of the logo with this version among those that the app or one of its reviews has."""
+    """Return the name of the logo with this version, if the app or one of its reviews uses it."""
     names = {client.logo.name, *AppReview.objects.filter(client=client).values_list("snapshot__logo", flat=True)}
     return next((name for name in names if name and logo_version(name) == wanted), None)
 
 
 def delete_if_unused(client: Client, name: str) -> None:
-    """Once the transaction is committed, delete a logo that neither the app nor any of its reviews names.
+    """After the commit, delete a logo that neither the app nor any of its reviews uses.
 
-    What was sent once is kept as long as its review: reviewers compare the next submission with it.
+    A submitted logo is kept as long as its review, because reviewers compare the next submission with it.
     """
     _forget(client.pk, name)
 
@@ -69,7 +69,7 @@ def review_deleted(sender: Any, instance: AppReview, **kwargs: Any) -> None:
 
 @receiver(post_delete, sender=ReviewRevision)
 def revision_deleted(sender: Any, instance: ReviewRevision, **kwargs: Any) -> None:
-    # Rows that refer to others go before these, so the review is still there.
+    # Rows that refer to others are deleted first, so the review still exists.
     client = AppReview.objects.filter(pk=instance.review_id).values_list("client", flat=True).first()
     if client is not None:
         _forget(client, instance.snapshot.get("logo"))

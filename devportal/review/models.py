@@ -11,18 +11,18 @@ from oidc.models import Client, Project
 
 class AppReviewQuerySet(models.QuerySet["AppReview"]):
     def waiting(self) -> "AppReviewQuerySet":
-        """Return the reviews that wait for a reviewer, oldest first, without those of deleted projects."""
+        """Return the reviews that wait for a reviewer, oldest first, except those of deleted projects."""
         rows = self.filter(status__in=AppReview.FROZEN, client__project__deleted_at=None)
         return rows.order_by("submitted_at", "pk")
 
 
 class AppReview(models.Model):
-    """One round of review of an app; its steps are in `devportal/review/`.
+    """One round of review of an app.
 
-    `snapshot` is what is asked for: `name`, `logo` (a stored file, or ""), `home_page_url`, `privacy_policy_url`,
-    `terms_url`, `support_address`, `redirect_urls`, `sign_out_urls`, `scopes` with a justification each, and, in those
-    sent since they were asked for, `places` (where each scope is used) and `demo_url`. `baseline` is what was in force
-    when it was sent, {} for an app that was never approved.
+    `snapshot` holds the submitted values: `name`, `logo` (a stored file, or ""), `home_page_url`, `privacy_policy_url`,
+    `terms_url`, `support_address`, `redirect_urls`, `sign_out_urls`, `scopes` with a justification each, and in newer
+    submissions `places` (where each scope is used) and `demo_url`. `baseline` holds the values in force at submission,
+    {} for an app that was never approved.
     """
 
     class Status(models.TextChoices):
@@ -34,14 +34,14 @@ class AppReview(models.Model):
         REJECTED = "rejected", "Rejected"
         WITHDRAWN = "withdrawn", "Withdrawn"
 
-    # Statuses in which the submission can't be edited, because reviewers have it.
+    # Statuses in which the submission is with the reviewers and can't be edited.
     FROZEN = (Status.SUBMITTED, Status.IN_REVIEW)
     OPEN = (Status.DRAFT, *FROZEN, Status.CHANGES_REQUESTED)
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="reviews")
-    number = models.PositiveIntegerField()  # 1, 2, … of its client
+    number = models.PositiveIntegerField()  # 1, 2, … for each client
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.DRAFT)
-    # The number of submissions. A decision names the revision that it is about.
+    # The number of submissions. A decision names its revision.
     revision = models.PositiveIntegerField(default=0)
     # Whether the app was verified at submission: then this is a change, not a first review.
     is_change = models.BooleanField(default=False)
@@ -57,12 +57,12 @@ class AppReview(models.Model):
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     # Requested scope -> whether it was approved.
     decisions: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
-    # Codes of reviews.REASONS, and the reviewer's note.
+    # Codes of reasons.REASONS, and the reviewer's note.
     reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     reason_text = models.TextField(blank=True)
-    # Encrypted: how the assigned reviewer signs in to the app. Deleted with the decision.
+    # The encrypted test account for the assigned reviewer. Deleted with the decision.
     test_account_encrypted = models.TextField(blank=True, default="")
-    # Codes of the desk's checklist that were ticked for the approval, and by whom; None before.
+    # The checklist items that were ticked for the approval, and by whom (checklist.py). None before.
     checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
     # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text`.
     first_approval_by = models.ForeignKey(
@@ -70,16 +70,16 @@ class AppReview(models.Model):
     )
     first_approval_at = models.DateTimeField(null=True, blank=True)
     first_approval: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
-    # When a second reviewer approved as well; None for an approval by one.
+    # When a second reviewer also approved. None for an approval by one reviewer.
     second_approval_at = models.DateTimeField(null=True, blank=True)
-    # When the developers objected to a rejection, and who had rejected it.
+    # When the developers appealed against a rejection, and who had rejected it.
     appealed_at = models.DateTimeField(null=True, blank=True)
     appealed_from = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
     )
-    # When the reviewers were told that it waits longer than REVIEW_TARGET_DAYS.
+    # When the reviewers were notified that it waits longer than REVIEW_TARGET_DAYS.
     late_told_at = models.DateTimeField(null=True, blank=True)
-    # When the reviewers were told that this revision was submitted.
+    # When the reviewers were notified that this revision was submitted.
     announced_at = models.DateTimeField(null=True, blank=True)
 
     objects = AppReviewQuerySet.as_manager()
@@ -118,7 +118,7 @@ class AppReview(models.Model):
 
 
 class ReviewEntry(models.Model):
-    """An entry in the timeline of an app, or of a project (`client` is null): a step or a message."""
+    """A step or message in the timeline of an app, or of a project (`client` is null)."""
 
     class Kind(models.TextChoices):
         SUBMITTED = "submitted", "Submitted"
@@ -132,7 +132,7 @@ class ReviewEntry(models.Model):
         REJECTED = "rejected", "Rejected"
         APPEALED = "appealed", "Appealed"
         FIRST_APPROVAL = "first_approval", "First of two approvals"
-        RENEWED = "renewed", "Looked at again"
+        RENEWED = "renewed", "Re-review passed"
         APPROVAL_WITHDRAWN = "approval_withdrawn", "Approval withdrawn"
         SUSPENDED = "suspended", "Project suspended"
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
@@ -163,14 +163,14 @@ class ReviewEntry(models.Model):
 
 
 class ReviewRevision(models.Model):
-    """What was sent with one submission of a review; the latest is the review's own snapshot."""
+    """The values of one submission of a review. The latest ones are the review's snapshot."""
 
     review = models.ForeignKey(AppReview, models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()  # AppReview.revision at that time
     snapshot: "models.JSONField[Any, Any]" = models.JSONField()
-    # The developers' answers to what the reviewers asked the last time: code of the reason -> text.
+    # The developers' answers to the last requests of the reviewers: code of the reason -> text.
     answers: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
-    # What the addresses in it answered when they were fetched (reviews/evidence/page_checks.py); None before.
+    # The results of the page checks (evidence/page_checks.py). None before.
     page_checks: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     sent_at = models.DateTimeField()
     sent_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -183,7 +183,7 @@ class ReviewRevision(models.Model):
 
 
 class ReviewCase(models.Model):
-    """Something about a reviewed app or its project that a reviewer has to look into (docs/review.md#cases)."""
+    """A matter about a reviewed app or its project that a reviewer has to check (docs/review.md#cases)."""
 
     class Kind(models.TextChoices):
         REPORT = "report", "Reported by people"
@@ -198,7 +198,7 @@ class ReviewCase(models.Model):
         ACTED = "acted", "Something was done"
 
     class Event(models.TextChoices):
-        """What the service notes in a case. The label is the text; its placeholders are the event's parameters."""
+        """An event that the service notes in a case. The label is its text; the placeholders are the parameters."""
 
         DOMAIN_LOST = "domain_lost", "{domain} is no longer proven: its proof was missing for too long."
         DOMAIN_NARROWED = "domain_narrowed", "{domain} is now proven by a file. Its subdomains are no longer proven."
@@ -217,7 +217,7 @@ class ReviewCase(models.Model):
     )
     kind = models.CharField(max_length=20, choices=Kind.choices)
     text = models.TextField(blank=True)  # what people wrote
-    # What the service noted: of each `code` (an Event) and `parameters`, the oldest first.
+    # The events noted by the service, oldest first, each with `code` (an Event) and `parameters`.
     events: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list)
     opened_at = models.DateTimeField()
     opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
@@ -226,13 +226,13 @@ class ReviewCase(models.Model):
     closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     outcome_text = models.TextField(blank=True)
-    # When the reviewers were mailed that it was opened, and that it waits longer than CASE_TARGET_DAYS.
+    # When the reviewers were notified that it was opened, and that it waits longer than CASE_TARGET_DAYS.
     announced_at = models.DateTimeField(null=True, blank=True)
     late_told_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
-            # Whatever is said of an app while a case is open belongs to that case.
+            # An app has one open case of each kind. Further reports and events are added to it.
             models.UniqueConstraint(
                 fields=["client", "kind"],
                 condition=models.Q(closed_at=None, client__isnull=False),
@@ -255,7 +255,7 @@ class ReviewCase(models.Model):
 
     @property
     def event_texts(self) -> list[str]:
-        """The sentences of the events."""
+        """The texts of the events."""
         return [_event_text(self.Event(stored["code"]), stored["parameters"]) for stored in self.events]
 
 
@@ -266,7 +266,7 @@ def _event_text(event: ReviewCase.Event, parameters: dict[str, Any]) -> str:
 
 
 class AppReport(models.Model):
-    """What one person reported about an app."""
+    """A person's report about an app."""
 
     class Reason(models.TextChoices):
         PRETENDS = "pretends", "It pretends to be another app or company"
@@ -286,7 +286,7 @@ class AppReport(models.Model):
 
 
 class InternalNote(models.Model):
-    """A note that reviewers write for each other, on a review or a case; developers never read it."""
+    """A note that reviewers write for each other on a review or a case. Developers never read it."""
 
     review = models.ForeignKey(AppReview, models.CASCADE, null=True, related_name="notes")
     case = models.ForeignKey(ReviewCase, models.CASCADE, null=True, related_name="notes")
@@ -299,7 +299,7 @@ class InternalNote(models.Model):
 
 
 class CannedReply(models.Model):
-    """A text that reviewers begin their notes with."""
+    """A text that reviewers can begin a note with."""
 
     title = models.CharField(max_length=80, unique=True)
     text = models.TextField()
@@ -313,7 +313,7 @@ class CannedReply(models.Model):
 
 
 class ReviewerSettings(models.Model):
-    """Which mails a reviewer wants; without a row, all of them."""
+    """The mails that a reviewer wants. Without a row they get all of them."""
 
     account = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     mails_new = models.BooleanField("a mail for each new submission", default=True)

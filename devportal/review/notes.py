@@ -1,4 +1,4 @@
-"""Internal notes on a review: reviewers write them for each other, and developers never read them."""
+"""Internal notes on a review, which reviewers write for each other. Developers never read them."""
 
 from typing import Any
 
@@ -27,24 +27,24 @@ MAX_SHOWN = 100
 def may_read_notes(account: Account, review: AppReview) -> bool:
     """Return whether this person may read and write the notes on a review: reviewers who may decide on it.
 
-    Whoever has a conflict of interest would read what colleagues think of an app of their own.
+    Reviewers with a conflict of interest must not read what colleagues think of their app.
     """
     return review.status != Status.DRAFT and may_decide(account, review.client.project, review)
 
 
 @transaction.atomic
 def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
-    """Add a note to a review, in whatever state it is.
+    """Add a note to a review in any state.
 
-    The audit event names no project: its members read the trail of the project. Raises ReviewNotAllowed,
+    The audit event names no project, because the project's members can read its audit trail. Raises ReviewNotAllowed,
     IncompleteSubmission, IllegalReviewStep.
     """
     actor = lock_rights(review.client.project_id, actor)
     client = lock_for_step(review.client_id)
-    # Read under the lock: a membership or a submission of a moment ago counts.
+    # Checked under the lock, so that memberships and submissions of a moment ago count.
     row = AppReview.objects.select_related("client__project").filter(pk=review.pk).first()
     if row is None or not may_read_notes(actor, row):
-        raise ReviewNotAllowed("Only reviewers who may decide on this app write notes on it.")
+        raise ReviewNotAllowed("Only reviewers who may decide on this app can write notes on it.")
     said = clean_text(text)
     if not said:
         raise IncompleteSubmission("Write something first.")
@@ -56,7 +56,7 @@ def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
 def notes_on(review: AppReview) -> list[InternalNote]:
     """Return the notes on a review with their authors, oldest first; at most the newest 100.
 
-    Show them to nobody for whom `may_read_notes` is false.
+    The caller has to check `may_read_notes`.
     """
     rows = InternalNote.objects.filter(review=review).select_related("author").order_by("-pk")
     return list(rows[:MAX_SHOWN])[::-1]
@@ -64,7 +64,7 @@ def notes_on(review: AppReview) -> list[InternalNote]:
 
 @receiver(exporting)
 def export_notes(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the notes that the person wrote at the desk, for the data export: on reviews and on cases."""
+    """Return the person's internal notes on reviews and cases, for the data export."""
     rows = InternalNote.objects.filter(author=account).select_related("review__client", "case__project", "case__client")
     return {
         "written_at_the_desk": ({"at": moment(row.at), "about": _about(row), "text": row.text} for row in rows_of(rows))

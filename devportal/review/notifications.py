@@ -19,16 +19,16 @@ Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 Role = ProjectMember.Role
 
-# Entries that only the desk reads; those that send mails to developers, and those that send one to the assignee.
+# Entries that only reviewers read, entries that are mailed to developers, and entries that are mailed to the assignee.
 REVIEWERS_ONLY = frozenset({Kind.FIRST_APPROVAL})
 TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - REVIEWERS_ONLY
 TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
 
 
 def notify(entry: ReviewEntry) -> None:
-    """Queue the mails of one timeline entry in the outbox, in the caller's transaction."""
+    """Queue the mails of a timeline entry in the outbox, in the caller's transaction."""
     context = mail_context(entry)
-    # A developer's message is mailed to the reviewer only; other members read it in the console.
+    # A developer's message is mailed only to the reviewer. Other members read it in the console.
     if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
         for address in developer_addresses(entry.project):
             outbox.queue_mail(address, f"review_{entry.kind}", context)
@@ -38,7 +38,7 @@ def notify(entry: ReviewEntry) -> None:
 
 
 def developer_addresses(project: Project) -> list[str]:
-    """Return the verified addresses of a project's owners and developers."""
+    """Return the verified email addresses of a project's owners and developers."""
     members = ProjectMember.objects.filter(
         project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
     )
@@ -97,7 +97,7 @@ def preview_decision(
     text: str = "",
     scopes: dict[str, bool] | None = None,
 ) -> Mail:
-    """Return the mail that a decision would send to the developers."""
+    """Return the mail to the developers that a decision would send."""
     details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
     return preview_mail(kind, review.client.project, review.client, reasons, text, details)
 
@@ -110,11 +110,11 @@ def preview_mail(
     text: str = "",
     details: dict[str, Any] | None = None,
 ) -> Mail:
-    """Return the mail that a step outside of a review would send to the developers."""
+    """Return the mail to the developers that a step outside of a review would send."""
     return render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
 
 
-# Reviewers who get a mail about one appeal.
+# The maximum number of reviewers who get a mail about one appeal.
 MOST_REVIEWERS = 50
 
 
@@ -131,20 +131,20 @@ def case_admin_url(case: ReviewCase) -> str:
 
 
 def tell_of_outcome(case: ReviewCase) -> None:
-    """Mail the developers how their appeal ended; in the caller's transaction, as all of these."""
+    """Mail the outcome of an appeal to the developers, in the caller's transaction."""
     context = _case_context(case.project, case.client, case.outcome_text)
     for address in developer_addresses(case.project):
         outbox.queue_mail(address, "appeal_answered", context)
 
 
 def tell_that_review_is_due(client: Client) -> None:
-    """Mail the developers that a reviewer will look at their app again, and at what."""
+    """Mail the developers that a re-review of their app is due, and what it will check."""
     for address in developer_addresses(client.project):
         outbox.queue_mail(address, "re_review_due", _case_context(client.project, client))
 
 
 def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
-    """Mail the reviewers who may answer it that somebody appeals; `without` is the key of who decided before."""
+    """Mail an appeal to the reviewers who may answer it. `without` is the key of the reviewer who decided before."""
     is_review = isinstance(case, AppReview)
     project = case.client.project if isinstance(case, AppReview) else case.project
     link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)

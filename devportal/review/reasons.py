@@ -1,4 +1,4 @@
-"""The catalogue of reasons for decisions: stored code, title for reviewers, text for developers."""
+"""The reasons for decisions: stored code, title for reviewers, and text for developers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class ReviewReason:
-    """One reason. `text` says what is wrong and what to do next; developers read it in the console and in mails."""
+    """One reason. `text` says what is wrong and what to do next. Developers read it in the console and in mails."""
 
     code: str
     title: str
@@ -21,24 +21,24 @@ def _table(*rows: tuple[str, str, str]) -> Mapping[str, ReviewReason]:
     return {code: ReviewReason(code, title, text) for code, title, text in rows}
 
 
-# Why changes are requested, or an app is rejected.
+# Reasons for requesting changes or rejecting an app.
 REASONS = _table(
     (
         "name_misleading",
         "The name misleads",
         "The name could make people think that the app is somebody else's, or does something that it doesn't. Choose "
-        "a name that people can only take for yours.",
+        "a name that can't be mistaken for another app.",
     ),
     (
         "logo_too_close",
-        "The logo is too close to another's",
-        "The logo looks too much like that of another app or company. Use one of your own, or show us in an answer "
-        "that it is yours to use.",
+        "The logo is too similar to another one",
+        "The logo looks too much like that of another app or company. Use a different one, or explain in an answer "
+        "why you may use it.",
     ),
     (
         "logo_unclear",
         "The logo is not recognizable",
-        "The logo can't be recognised at the size at which people see it. Upload a square picture with little text, "
+        "The logo can't be recognized at the size at which people see it. Upload a square picture with little text, "
         "at least 128 pixels wide.",
     ),
     (
@@ -54,7 +54,7 @@ REASONS = _table(
     (
         "privacy_policy_missing",
         "The privacy policy is missing",
-        "We could not find a privacy policy at the URL that you gave. Publish one there that anybody can read.",
+        "We could not find a privacy policy at the URL that you gave. Publish one there that anyone can read.",
     ),
     (
         "privacy_policy_about_something_else",
@@ -76,20 +76,21 @@ REASONS = _table(
     ),
     (
         "redirect_url_foreign",
-        "A redirect URL is not of the app's domain",
+        "A redirect URL is not on the app's domain",
         "A redirect URL leads to a domain that doesn't seem to be yours. Remove it, or explain in an answer how it "
         "belongs to the app.",
     ),
     (
         "support_address_missing",
         "The support email address does not work",
-        "Mail to the support email address does not arrive, or nobody answers. Give an email address that people can "
+        "Mail to the support email address does not arrive, or nobody replies. Give an email address that people can "
         "write to.",
     ),
     (
         "could_not_test",
         "We could not try the app",
-        "We could not sign in to the app and use it. Tell us in an answer how to, and turn it on while it is reviewed.",
+        "We could not sign in to the app and use it. Tell us in an answer how to do that, and keep the app turned on "
+        "during the review.",
     ),
     (
         "against_the_rules",
@@ -99,15 +100,15 @@ REASONS = _table(
     (OTHER, "Something else", "See the reviewer's note."),
 )
 
-# Why an approval is withdrawn or a project suspended.
+# Reasons for withdrawing an approval or suspending a project.
 SUSPENSION_REASONS = _table(
     ("changed_since_review", "Not what was reviewed", "The app is no longer what was reviewed."),
-    ("misuse_of_data", "Misuse of data", "The app used people's data for something that they were not told about."),
+    ("misuse_of_data", "Misuse of data", "The app used people's data for a purpose that they were not told about."),
     ("imitation", "Imitates another", "The app pretends to be somebody else's."),
     ("harmful", "Harmful", "The app harms people or their devices."),
-    ("unsafe", "Unsafe", "The app, or the secrets it holds, are not safe at the moment; people are at risk."),
-    ("unreachable", "Nobody answers", "Nobody answers at the contacts that you gave."),
-    ("at_your_request", "At the developer's request", "You asked us to."),
+    ("unsafe", "Unsafe", "The app or its secrets are not secure at the moment, which puts people at risk."),
+    ("unreachable", "Nobody answers", "Nobody replies at the contact addresses that you gave."),
+    ("at_your_request", "At the developer's request", "You asked us to do this."),
     (OTHER, "Something else", "See the reviewer's note."),
 )
 
@@ -115,7 +116,7 @@ SUSPENSION_REASONS = _table(
 def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, ReviewReason] = REASONS) -> list[str]:
     """Return the codes without duplicates, in order.
 
-    Raises IncompleteSubmission for none, an unknown one, or a missing note.
+    Raises IncompleteSubmission if no reason is given, one is unknown, or a required note is missing.
     """
     named = set(codes)
     if not named:
@@ -128,6 +129,6 @@ def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, Review
 
 
 def reason_texts(codes: Iterable[str]) -> list[str]:
-    """Return the texts for developers of these codes; codes that were removed from the catalogue are skipped."""
+    """Return the texts for developers of these codes. Codes that no longer exist are skipped."""
     known = {**SUSPENSION_REASONS, **REASONS}
     return [known[code].text for code in codes if code in known and code != OTHER]

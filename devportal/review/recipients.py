@@ -1,4 +1,4 @@
-"""Who the reviewers are, and which of the desk's mails each of them wants."""
+"""The reviewers, and the mails that each of them wants."""
 
 from django.db.models import Q, QuerySet
 
@@ -8,24 +8,24 @@ from devportal.review.models import ReviewerSettings
 
 
 def reviewers() -> "QuerySet[Account]":
-    """Return the accounts with the role, superusers included (`accounts.roles.is_reviewer`), by address."""
+    """Return the accounts with the role, including superusers (`accounts.roles.is_reviewer`), by email address."""
     with_role = Q(pk__in=Account.groups.through.objects.filter(group__name=REVIEWER).values("account"))
     staff = Account.objects.filter(is_active=True, is_staff=True)
     return staff.filter(with_role | Q(is_superuser=True)).order_by("email")
 
 
 def settings_of(account: Account) -> ReviewerSettings:
-    """Return which mails a reviewer wants; a row that is not stored for somebody who has chosen nothing yet."""
+    """Return a reviewer's mail settings, or an unsaved row with the defaults."""
     return ReviewerSettings.objects.filter(account=account).first() or ReviewerSettings(account=account)
 
 
 def save_settings(account: Account, *, mails_new: bool, mails_late: bool, mails_cases: bool) -> None:
-    """Store which mails a reviewer wants."""
+    """Store a reviewer's mail settings."""
     wanted = {"mails_new": mails_new, "mails_late": mails_late, "mails_cases": mails_cases}
     ReviewerSettings.objects.update_or_create(account=account, defaults=wanted)
 
 
 def who_wants(mail: str) -> "QuerySet[Account]":
-    """Return the reviewers who want some mails, named as in ReviewerSettings, and whose email address is verified."""
+    """Return the reviewers with a verified email address who want a kind of mail, named as in ReviewerSettings."""
     declined = ReviewerSettings.objects.filter(**{mail: False}).values("account")
     return reviewers().filter(email_verified=True).exclude(pk__in=declined)

@@ -1,4 +1,4 @@
-"""The checklist of a submission: what is missing, and which URLs need a proven domain."""
+"""The checklist of a submission, and the URLs that need a proven domain."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,47 +18,49 @@ PAGE_FIELDS = ("home_page_url", "privacy_policy_url", "terms_url")
 
 
 def addresses_to_prove(asked: Snapshot) -> list[str]:
-    """Return every address of a submission whose host the project has to have proven, unless it is a loopback one."""
+    """Return the URLs of a submission whose hosts must be on proven domains, without loopback URLs."""
     pages = [asked[field] for field in PAGE_FIELDS if asked[field]]
     return [*pages, *asked["redirect_urls"], *asked.get("sign_out_urls", [])]
 
 
 def cover_submission(client: Client, review: AppReview) -> None:
-    """Write down the hosts and domains that an approval covers, also with the review; the caller saves both."""
+    """Set the hosts and domains that an approval covers on client and review. The caller saves both."""
     sent = client_values(client) | review.snapshot
     set_approved_hosts(client, sent["redirect_urls"], addresses_to_prove(sent))
     review.snapshot = {**review.snapshot, "domains": client.approved_domains.split()}
 
 
 def hosts_to_prove(client: Client, asked: Snapshot) -> list[str]:
-    """Return the hosts of a submission that lie on no proven domain of the project."""
+    """Return the hosts of a submission that are not on a proven domain of the project."""
     return unproven_hosts(client.project, addresses_to_prove(asked))
 
 
 def why_not_approvable(client: Client, asked: Snapshot) -> str:
-    """Return what keeps a submission from being approved as it was sent, for the reviewer; "" for nothing."""
+    """Return a message for the reviewer about why the submission can't be approved, or ""."""
     if unproven := hosts_to_prove(client, asked):
         return f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved."
     if asked.get("type", client.type) != client.type:
-        return "The client's type changed after this was sent. Request changes, so that it is sent again as it is now."
+        return (
+            "The client's type changed after the submission. Request changes, so that the developers submit it again."
+        )
     return ""
 
 
 def pages_to_prove(asked: Snapshot, unproven: Collection[str]) -> dict[str, str]:
-    """Return the host of each page that lies on one of the `unproven` hosts, by field."""
+    """Return the hosts of pages that are on one of the `unproven` hosts, by field."""
     hosts = {field: next(iter(hosts_of([asked[field]])), "") for field in PAGE_FIELDS if asked[field]}
     return {field: host for field, host in hosts.items() if host in unproven}
 
 
-MIN_JUSTIFICATION_LENGTH = 20  # characters; less says nothing
+MIN_JUSTIFICATION_LENGTH = 20  # characters; shorter texts say too little
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """One item of the checklist. `blocks`: required to submit; otherwise it is advice.
+    """One item of the checklist. `blocks` means that it is required to submit; otherwise it is advice.
 
-    It is fixed at `field` of the form, or, if that is empty, on the page `url_name`. `marks` say what is missing
-    beside the fields that it concerns, if that is not its own alone.
+    It is fixed at `field` of the form or, if that is empty, on the page `url_name`. `marks` are the error texts by
+    field, if it concerns other fields as well.
     """
 
     code: str
@@ -72,14 +74,14 @@ class Requirement:
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """What is said beside each field while this is not done."""
+        """The error text of each field while this is not done."""
         if self.marks is not None:
             return self.marks
-        return {self.field: f"Needed for sending. {self.help}"} if self.field else {}
+        return {self.field: f"Required to submit. {self.help}"} if self.field else {}
 
 
 def field_of(kind: str, scope: str) -> str:
-    """Return the name of a form's field on a scope. No dots in ids: they mean a class in CSS selectors."""
+    """Return the name of a form field about a scope, without dots, which mean a class in CSS selectors."""
     return f"{kind}_{scope.replace('.', '_')}"
 
 
@@ -94,9 +96,9 @@ def _is_fine(field: str, value: str) -> bool:
 def submission_requirements(
     client: Client, snapshot: Snapshot | None = None, points: Sequence[Point] = ()
 ) -> list[Requirement]:
-    """Return the checklist of `snapshot`, by default of the developer's working values.
+    """Return the checklist of `snapshot`, by default of the developers' working values.
 
-    `points` are what the reviewers want answered.
+    `points` are the reviewers' requests that need an answer.
     """
     asked = working_snapshot(client) if snapshot is None else snapshot
     return [*_answers(points, asked), *_of_the_text(asked), *_of_the_scopes(asked), *_of_the_app(client, asked),
@@ -111,7 +113,7 @@ def _answers(points: Sequence[Point], asked: Snapshot) -> list[Requirement]:
             f"An answer to “{point.title}”",
             bool(answers.get(point.code, "").strip()),
             True,
-            "Say what you did about it, or why not.",
+            "Explain what you did about it, or why nothing was done.",
             field=f"answer_{point.code}",
         )
         for point in points
@@ -122,20 +124,20 @@ def _of_the_text(asked: Snapshot) -> list[Requirement]:
     return [
         Requirement(code, title, _is_fine(field, asked[field]), True, help_text, field=field)
         for code, field, title, help_text in (
-            ("name", "name", "A name of its own", "People read it on the consent page."),
+            ("name", "name", "A name", "People read it on the consent page."),
             (
                 "home_page",
                 "home_page_url",
                 "A home page over https",
-                "It says what the app is; its domain is shown once the app is reviewed.",
+                "It explains what the app is. Its domain is shown once the app is reviewed.",
             ),
             (
                 "privacy_policy",
                 "privacy_policy_url",
                 "A privacy policy",
-                "It names the app, and what happens with what it reads.",
+                "It names the app and explains what happens to the data that it reads.",
             ),
-            ("support_address", "support_address", "A support address", "People and reviewers write to it."),
+            ("support_address", "support_address", "A support email address", "People and reviewers write to it."),
         )
     ]
 
@@ -144,7 +146,7 @@ def _of_the_scopes(asked: Snapshot) -> list[Requirement]:
     rows = []
     for scope, text in asked["scopes"].items():
         is_said = len(text.strip()) >= MIN_JUSTIFICATION_LENGTH
-        more = "What needs it, and what is done with it." if is_said else _more(text)
+        more = "Which feature needs it, and what it does with the data." if is_said else _more(text)
         rows.append(
             Requirement(f"why_{scope}", f"A justification for {scope}", is_said, True, more,
                         field=field_of("why", scope))
@@ -170,7 +172,7 @@ def _more(text: str) -> str:
 
 def _demo(asked: Snapshot) -> Requirement:
     scopes = ", ".join(asked["scopes"])
-    more = f"Reviewers see there what {scopes} is used for." if scopes else "It spares the reviewers questions."
+    more = f"Reviewers see there what {scopes} is used for." if scopes else "It saves questions from reviewers."
     url = asked.get("demo_url", "")
     return Requirement("demo", "A demo or a video", _is_page(url), bool(scopes), more, field="demo_url")
 
@@ -194,13 +196,13 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
                 "Something to review",
                 has_changes(client, asked),
                 True,
-                "Other than what is approved.",
+                "Something differs from the approved version.",
             )
         ]
     )
     has_url = bool(asked["redirect_urls"])
     return [
-        Requirement("redirect_urls", "A redirect URL", has_url, True, "Without one nobody can sign in.", settings),
+        Requirement("redirect_urls", "A redirect URL", has_url, True, "Without one, nobody can sign in.", settings),
         domains_requirement(client, asked),
         Requirement("turned_on", "The app is turned on", client.is_on, True, "Reviewers sign in to it.", settings),
         *news,
@@ -208,9 +210,13 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
 
 
 def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
-    """Return the item on the domains: pages, redirect and sign-out URLs lie on domains that the project has proven."""
+    """Return the item about domains: pages, redirect and sign-out URLs must be on proven domains of the project."""
     unproven = hosts_to_prove(client, asked)
-    more = f"Prove {', '.join(unproven[:5])}." if unproven else "Every page and redirect URL is on a domain of yours."
+    more = (
+        f"Prove {', '.join(unproven[:5])}."
+        if unproven
+        else "Every page and redirect URL is on a domain that you have proven."
+    )
     pages = pages_to_prove(asked, unproven)
     marks = {page: f"The project has not proven {host} as its domain." for page, host in pages.items()}
     return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains", marks=marks)
@@ -219,11 +225,14 @@ def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
 def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
     settings = "console:client_settings"
     foreign = foreign_hosts(asked["home_page_url"], asked["redirect_urls"])
-    ask = f"Reviewers will ask about {', '.join(foreign[:5])}." if foreign else "Reviewers look at this first."
+    ask = f"Reviewers will ask about {', '.join(foreign[:5])}." if foreign else "Reviewers check this first."
     is_live = client.type == Client.Type.NATIVE or not _on_loopback(asked["redirect_urls"])
-    leave_out = "Take out those that you only developed with."
+    leave_out = "Remove the URLs that you only use for development."
     has_people = client.connections.exists()
-    letter, read = "Without one, people go on seeing the first letter.", "If the app has any, people want to read them."
+    letter, read = (
+        "Without one, people see the first letter of the name.",
+        "If the app has terms, people want to read them.",
+    )
     return [
         Requirement("logo", "A logo", bool(asked["logo"]), False, letter, field="logo"),
         Requirement("terms", "Terms", bool(asked["terms_url"]), False, read, field="terms_url"),
@@ -246,5 +255,5 @@ def _on_loopback(urls: list[str]) -> bool:
 
 
 def missing_among(items: Sequence[Requirement]) -> list[Requirement]:
-    """Return those items of a checklist without which nothing is sent."""
+    """Return the required items of a checklist that are not done."""
     return [item for item in items if item.blocks and not item.done]

@@ -1,4 +1,4 @@
-"""Reviewers' steps: assigning, starting, deciding, withdrawing an approval, suspending a project."""
+"""Reviewers' steps: assigning, starting, deciding, withdrawing an approval, and suspending a project."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -37,7 +37,7 @@ from oidc.scopes import format_scope
 
 Outcome = ReviewCase.Outcome
 
-# What approving an app, and taking that back, writes to its row.
+# The columns that an approval and its withdrawal write.
 VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", *reviewed_hosts.REVIEWED_COLUMNS)
 
 
@@ -59,14 +59,14 @@ def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppRe
         return review
     review.assignee = assignee
     review.save(update_fields=["assignee"])
-    # Who it was given to goes with their account; the trail keeps who gave it.
+    # The assignee's name is deleted with their account, so the audit trail holds only the actor.
     _record(Kind.ASSIGNED, actor, review)
     return review
 
 
 @transaction.atomic
 def start(review: AppReview, actor: Account) -> AppReview:
-    """Start the review of a submission; the actor becomes assignee if there is none.
+    """Start the review of a submission. The actor becomes the assignee if there is none.
 
     Raises ReviewNotAllowed, IllegalReviewStep.
     """
@@ -92,7 +92,7 @@ def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], 
 def request_changes(
     review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = ""
 ) -> AppReview:
-    """Send a submission back with reasons. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+    """Request changes, with reasons. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
     review, _ = begin_step(review, actor, "request_changes")
     require_revision(review, revision)
     codes, note = validate_reasons(reasons, text, REASONS), clean_text(text)
@@ -103,7 +103,7 @@ def request_changes(
 
 @transaction.atomic
 def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = "") -> AppReview:
-    """Reject a submission with reasons; earlier approvals stay.
+    """Reject a submission, with reasons. Earlier approvals stay.
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
@@ -129,11 +129,11 @@ def approve(
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
-    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. `lookups` are the domains
-    as they were just looked up, for the timeline. Logo, label, cap and scopes change with the commit. A scope that is
-    not asked for any more is approved no more. Where two approvals are needed, the first one is noted and the review
-    stays as it is (docs/review.md#two-approvals).
-    Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
+    `checked` holds the codes of all checklist items that apply (checklist.py). `lookups` are the latest lookups of the
+    domains, for the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer
+    requested loses its approval. If two approvals are needed, the first one is noted and the review stays open
+    (docs/review.md#two-approvals). Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name
+    that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
@@ -167,7 +167,7 @@ def approve(
 def _finish_approval(
     review: AppReview, actor: Account, note: str, before: dict[str, Any], details: dict[str, Any]
 ) -> None:
-    """Record an approval that took effect, and close the cases that it settles."""
+    """Record an approval that takes effect, and close the cases that it settles."""
     client = review.client
     was, now = changes(before, approved_snapshot(client))
     _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
@@ -186,10 +186,10 @@ def withdraw_approval(
     reasons: Iterable[str],
     text: str = "",
 ) -> Client:
-    """Withdraw the approval of `scopes`, or (None) the whole approval, which makes the app unverified again.
+    """Withdraw the approval of `scopes`, or with None the whole approval, which makes the app unverified again.
 
-    Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
-    beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    Refreshes and API calls lose the scopes immediately, because both read the client again. Existing users keep access,
+    also beyond the limit of people. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     actor = lock_rights(client.project_id, actor)
     client = lock_for_step(client.pk)
@@ -224,7 +224,7 @@ def withdraw_approval(
 
 
 def _settle_after_withdrawal(client: Client, actor: Account) -> None:
-    """Close the cases that asked whether what was just withdrawn should stay approved."""
+    """Close the cases that asked whether the withdrawn approval should stay."""
     settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
     if second_approval.SENSITIVE_SCOPE not in client.approved_scopes.split():
         settled.append(ReviewCase.Kind.SECOND_APPROVAL)
@@ -242,14 +242,14 @@ def _locked(project: Project, actor: Account) -> Project:
 
 @transaction.atomic
 def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str], text: str = "") -> Project:
-    """Suspend a project: its apps are unavailable and its API keys refused (docs/review.md#what-decisions-do).
+    """Suspend a project: its apps become unavailable and its API keys are refused (docs/review.md#what-decisions-do).
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     row = _locked(project, actor)
     codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
     if row.is_suspended:
-        raise IllegalReviewStep("This project is suspended already.")
+        raise IllegalReviewStep("This project is already suspended.")
     row.suspended_at = clock.now()
     row.save(update_fields=["suspended_at"])
     change: dict[str, Any] = {"before": {"suspended": False}, "after": {"suspended": True}}

@@ -1,4 +1,4 @@
-"""What was sent with each submission of a review: kept, so that the next one can be compared with it."""
+"""The stored values of each submission, so that the next one can be compared with it."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,10 +12,10 @@ from devportal.review.models import AppReview, ReviewRevision
 
 
 def note_revision(review: AppReview, actor: Account, answers: Mapping[str, str] | None = None) -> ReviewRevision:
-    """Keep what a review was just sent with, and have its pages looked at once the transaction is committed.
+    """Store the values of a submission, and have its pages checked after the commit.
 
-    Call it in the transaction of the submission, when `revision` and `snapshot` are what was sent. `answers` are the
-    developers' to what the reviewers asked the last time: code of the reason -> text.
+    Call it in the transaction of the submission, after `revision` and `snapshot` are set. `answers` are the developers'
+    answers to the last requests of the reviewers: code of the reason -> text.
     """
     row = ReviewRevision.objects.create(
         review=review,

@@ -1,4 +1,4 @@
-"""Second approvals of sensitive scopes in projects with many people, and apps whose project has grown."""
+"""Second approvals of sensitive scopes in projects with many people, also after a project has grown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ from oidc.clients.lookup import lock_client
 from oidc.models import Client, Connection, Project
 from oidc.projects.roles import Gone
 
-# It opens what somebody's account holds, so approving it for many people takes two reviewers.
+# The scope gives access to account data, so approving it for many people takes two reviewers.
 SENSITIVE_SCOPE = "account.read"
-# People are counted up to this number, as in the evidence; so a threshold of as many is never reached.
+# People are counted up to this number, as in the evidence, so a threshold this high is never exceeded.
 MOST_COUNTED = 10_000
 NO_FIRST_APPROVAL: dict[str, None] = {"first_approval_by": None, "first_approval_at": None, "first_approval": None}
 
 
 @dataclass(frozen=True)
 class FirstApproval:
-    """The approval of the first of two reviewers: `scopes` maps each scope to the decision, `text` is their note."""
+    """The approval of the first of two reviewers. `scopes` maps each scope to the decision, `text` is the note."""
 
     by: Account
     at: datetime
@@ -43,8 +43,8 @@ class FirstApproval:
 def has_many_people(project: Project) -> bool:
     """Return whether more than REVIEW_SECOND_KEY_PEOPLE people ever authorized an app of the project.
 
-    Reads at most one person more than that. With a threshold of 0 every project has many people; with one of
-    MOST_COUNTED none has.
+    Reads at most one person more than that. With a threshold of 0 every project has many people, with MOST_COUNTED
+    none.
     """
     threshold = settings.REVIEW_SECOND_KEY_PEOPLE
     if threshold == 0 or threshold >= MOST_COUNTED:
@@ -54,15 +54,15 @@ def has_many_people(project: Project) -> bool:
 
 
 def needs_second_approval(review: AppReview) -> bool:
-    """Return whether an approval takes two reviewers: what is asked for is sensitive, and the project has many people.
+    """Return whether an approval takes two reviewers: a sensitive scope is requested, and the project has many people.
 
-    A scope that is held and kept is among those that are asked for. It does not matter what is decided on it.
+    Requested scopes include those that the app already holds and keeps. The decision on the scope does not matter.
     """
     return SENSITIVE_SCOPE in review.snapshot.get("scopes", {}) and has_many_people(review.client.project)
 
 
 def first_approval(review: AppReview) -> FirstApproval | None:
-    """Return the first approval if it stands: for the present revision, by somebody who may still decide on it."""
+    """Return the first approval if it is valid: for the present revision, by someone who may still decide on it."""
     given = review.first_approval
     by = review.first_approval_by
     if not given or by is None or review.first_approval_at is None or review.status != AppReview.Status.IN_REVIEW:
@@ -77,14 +77,14 @@ def note_or_complete(
 ) -> FirstApproval | None:
     """Return the first approval that `actor` completes, or None after noting theirs as the first.
 
-    The client is locked: of two reviewers at once, the second to lock it gives the second approval. Another decision
-    than the first one takes its place, and its reviewer is told. `ticked` are the codes of the checklist, for the
-    timeline. Raises ReviewNotAllowed for the person who gave the first one.
+    The client is locked, so of two simultaneous reviewers the second to lock it gives the second approval. A decision
+    that differs from the first one replaces it, and the first reviewer is notified. `ticked` are the codes of the
+    checklist, for the timeline. Raises ReviewNotAllowed for the person who gave the first approval.
     """
     held = first_approval(review)
     if held is not None and held.by.pk == actor.pk:
         raise ReviewNotAllowed(
-            "You have approved this already. It takes effect once a second reviewer decides the same."
+            "You have already approved this. It takes effect once a second reviewer makes the same decision."
         )
     decided = {scope: bool(yes) for scope, yes in scopes.items()}
     if held is not None and held.scopes == decided:
@@ -102,15 +102,15 @@ def note_or_complete(
 
 
 def drop_first_approval(review: AppReview) -> None:
-    """Forget the first approval; the caller saves the review."""
+    """Clear the first approval. The caller saves the review."""
     review.first_approval_by = review.first_approval_at = review.first_approval = None
 
 
-# --- Who reads it ---
+# --- Visibility ---
 
 
 def has_decided(review: AppReview, account: Account) -> bool:
-    """Return whether this reviewer has given an approval of the present revision, first or replaced."""
+    """Return whether this reviewer has approved the present revision, also if another decision replaced it."""
     given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL, author=account)
     return any(details.get("revision") == review.revision for details in given.values_list("details", flat=True))
 
@@ -118,7 +118,7 @@ def has_decided(review: AppReview, account: Account) -> bool:
 def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[ReviewEntry]:
     """Return timeline entries without first approvals that this reviewer may not read yet.
 
-    Once the review has ended, every reviewer may.
+    After the review has ended, every reviewer may read them.
     """
     known: dict[int, bool] = {}
     shown = []
@@ -133,7 +133,7 @@ def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[
     return shown
 
 
-# --- What ends it ---
+# --- End of a first approval ---
 
 
 @receiver(access_ended)
@@ -145,7 +145,7 @@ def end_approvals_of_a_closed_account(sender: Any, account: Account, **kwargs: A
 
 @receiver(roles_changed)
 def end_approvals_of_a_former_reviewer(sender: Any, account: Account, **kwargs: Any) -> None:
-    """End the first approvals of a person who is no reviewer any more; they don't come back with the role."""
+    """End the first approvals of a person who is no longer a reviewer. They don't return with the role."""
     if not is_reviewer(account):
         end_approvals_of_a_closed_account(sender, account)
 
@@ -153,12 +153,12 @@ def end_approvals_of_a_former_reviewer(sender: Any, account: Account, **kwargs: 
 # See docs/review.md#two-approvals. The scope stays approved while it waits.
 
 SECOND_APPROVAL = ReviewCase.Kind.SECOND_APPROVAL
-# Cases that one run opens at most; the rest waits for the next run.
+# The maximum number of cases that one run opens. The rest waits for the next run.
 MOST_A_RUN = 500
 
 
 def open_due_second_approvals() -> int:
-    """Open a case for each app that needs a second approval by now; return how many were opened."""
+    """Open a case for each app that now needs a second approval; return how many were opened."""
     many: dict[int, bool] = {}
     opened = 0
     for client in approved_once().select_related("project").order_by("verified_at", "pk").iterator(500):
@@ -171,9 +171,9 @@ def open_due_second_approvals() -> int:
 
 
 def approved_once() -> "QuerySet[Client]":
-    """Return the reviewed apps that hold the sensitive scope by one approval, without an open case for a second one.
+    """Return the reviewed apps that hold the sensitive scope with one approval, and have no open case for a second one.
 
-    The service's own apps, and what `manage.py provision` approved without a review, are the operator's decision.
+    The service's own apps, and apps that `manage.py provision` approved without a review, are the operator's decision.
     """
     is_open = ReviewCase.objects.filter(client=OuterRef("pk"), kind=SECOND_APPROVAL, closed_at=None)
     approvals = AppReview.objects.filter(client=OuterRef("pk"), status=AppReview.Status.APPROVED).order_by("-number")
@@ -197,6 +197,6 @@ def _open(client_pk: int) -> bool:
     except Gone:
         return False
     if SENSITIVE_SCOPE not in client.approved_scopes.split() or not approved_once().filter(pk=client.pk).exists():
-        return False  # withdrawn, or approved again meanwhile
+        return False  # withdrawn or approved again in the meantime
     open_case(SECOND_APPROVAL, client.project, client)
     return True

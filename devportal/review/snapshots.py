@@ -1,4 +1,4 @@
-"""Snapshots of reviewed values: requested, in force, approved last, and their differences."""
+"""Snapshots of reviewed values: requested, in force and last approved, and their differences."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,32 +26,32 @@ LABELS = {
     "places": "Where scopes are used",
     "demo_url": "Demo",
 }
-# The key of a draft's values that holds what goes along with the next submission, and is no part of it: `note` and
-# `answers` (reviews/for_reviewers.py).
+# The key of a draft's values for texts that accompany the next submission without being part of it: `note` and
+# `answers` (for_reviewers.py).
 UNSENT = "unsent"
 # Scopes that need review, in the order of SCOPES.
 REVIEWED_SCOPES = [scope.name for scope in SCOPES.values() if scope.needs_approval]
 
 
 def open_review(client: Client) -> AppReview | None:
-    """Return the undecided review of a client, also a draft; None if there is none."""
+    """Return the undecided review of a client, which may be a draft, or None."""
     return AppReview.objects.filter(client=client, status__in=AppReview.OPEN).first()
 
 
 def last_approved(client: Client) -> AppReview | None:
-    """Return the latest approved review, None if there is none."""
+    """Return the latest approved review, or None."""
     return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
 
 
 def latest_revision(review: AppReview) -> ReviewRevision | None:
-    """Return what was sent last, None for a review that was never sent, or before revisions were kept."""
+    """Return the last submission, or None for a review that was never submitted."""
     return ReviewRevision.objects.filter(review=review).order_by("-number").first()
 
 
 def sent_snapshot(review: AppReview, revision: ReviewRevision | None) -> Snapshot:
-    """Return what was sent last. While changes are requested the review's own snapshot is its developers' draft.
+    """Return the values of the last submission. While changes are requested, the review's own snapshot is the draft.
 
-    `revision` is the latest one, if it is kept.
+    `revision` is the latest one, if it is stored.
     """
     sent = revision if review.status == Status.CHANGES_REQUESTED else None
     return dict(sent.snapshot if sent else review.snapshot)
@@ -67,7 +67,7 @@ def client_values(client: Client) -> Snapshot:
 
 
 def settings_in_force(client: Client) -> Snapshot:
-    """Return what the pages of the client's settings change, with immediate effect."""
+    """Return the values that the client's settings pages change with immediate effect."""
     return {
         "type": client.type,
         "redirect_urls": list(client.registered_redirect_uris),
@@ -81,7 +81,7 @@ def approved_snapshot(client: Client) -> Snapshot:
 
 
 def _approved_snapshot(client: Client, last: AppReview | None) -> Snapshot:
-    """The same as `approved_snapshot`, with the latest approved review given."""
+    """Return `approved_snapshot`, given the latest approved review."""
     explained = last.snapshot if last else {}
     held = approved_scopes(client)
     return client_values(client) | {
@@ -98,17 +98,17 @@ def approved_scopes(client: Client) -> list[str]:
 
 
 def working_snapshot(client: Client) -> Snapshot:
-    """Return the developer's working values: of the open review, or those of a new draft."""
+    """Return the developers' working values: those of the open review or of a new draft."""
     return working_snapshot_of(client, open_review(client))
 
 
 def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
-    """The same as `working_snapshot`, with the open review given."""
+    """Return `working_snapshot`, given the open review."""
     if review is None:
         return initial_snapshot(client)
     if review.is_frozen:
         return dict(review.snapshot)
-    # Values that are also changed on other pages, and hold there at once, are taken from the client.
+    # Values that other pages change with immediate effect are taken from the client.
     now = settings_in_force(client)
     return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
@@ -123,13 +123,13 @@ def initial_snapshot(client: Client) -> Snapshot:
     written = {field: value for field, value in last.snapshot.items() if field != UNSENT}
     if client.is_verified:
         return {**values, **written, **settings_in_force(client)}
-    # Before the first approval the client's values are the newest; what reviewers alone read is only in reviews.
+    # Before the first approval the client has the newest values. Texts for reviewers are stored only in reviews.
     only_there = ("scopes", "places", "demo_url")
     return values | {field: written[field] for field in only_there if field in written}
 
 
 def baseline_snapshot(client: Client) -> Snapshot:
-    """Return the snapshot that a submission is compared with: the last approved one, {} if there is none."""
+    """Return the snapshot that a submission is compared with: the last approved one, or {}."""
     approved = last_approved(client)
     if approved is None:
         return approved_snapshot(client) if client.is_verified else {}
@@ -144,7 +144,7 @@ def baseline_snapshot(client: Client) -> Snapshot:
 
 @dataclass(frozen=True)
 class Difference:
-    """One field that differs; `before` is None without an earlier approval."""
+    """One field that differs. `before` is None without an earlier approval."""
 
     field: str
     label: str
@@ -157,12 +157,12 @@ def differences(review: AppReview) -> list[Difference]:
     before = review.baseline if review.revision else baseline_snapshot(review.client)
     asked = review.snapshot
     pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
-    # A snapshot without a field, of a version that did not have it, says as much as an empty one.
+    # A field that an old snapshot does not have counts as empty.
     return [Difference(*pair) for pair in pairs if (pair[2] or None) != (pair[3] or None)]
 
 
 def has_changes(client: Client, snapshot: Snapshot) -> bool:
-    """Return whether there is something to review; always true for an unverified app."""
+    """Return whether there is something to review. This is always true for an unverified app."""
     if not client.is_verified:
         return True
     held_at_once = settings_in_force(client)

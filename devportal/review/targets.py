@@ -1,4 +1,4 @@
-"""How long reviews and cases may wait.
+"""Target times of reviews and cases.
 
 A review has REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue), a case CASE_TARGET_DAYS,
 counted from when it was opened (docs/review.md#cases).
@@ -14,12 +14,12 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 def late_before() -> datetime:
-    """Return the time before which whatever was submitted, and still waits, is late."""
+    """Return the time before which a waiting submission was submitted if it is late."""
     return clock.now() - settings.REVIEW_TARGET_DAYS * DAY
 
 
 def time_left(submitted_at: datetime) -> timedelta:
-    """Return how long reviewers have for a submission; negative once it is late."""
+    """Return the time that is left for a submission; negative if it is late."""
     return submitted_at - late_before()
 
 
@@ -29,7 +29,7 @@ def case_late_before() -> datetime:
 
 
 def case_time_left(opened_at: datetime) -> timedelta:
-    """Return how long reviewers have for a case; negative once it is late."""
+    """Return the time that is left for a case; negative if it is late."""
     return opened_at - case_late_before()
 
 

@@ -1,4 +1,4 @@
-"""The timeline of a review: each step adds an entry, an audit event and mails; and the points of requested changes."""
+"""The timeline of a review, and the points of requested changes. Each step adds an entry, an audit event and mails."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from oidc.projects.roles import report_project_event
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 
-# Audit actions on projects, which have the same names as elsewhere.
+# Audit actions on projects, which have the same names outside of reviews.
 ACTIONS: dict[str, str] = {Kind.SUSPENDED: "project.suspended", Kind.SUSPENSION_LIFTED: "project.suspension_lifted"}
 MAX_TEXT_LENGTH = 4000  # characters of a note, an answer or a justification
 MAX_SHOWN = 200
@@ -32,7 +32,7 @@ def clean_text(text: str) -> str:
     kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
     if len(kept) > MAX_TEXT_LENGTH:
         raise IncompleteSubmission(f"Write at most {MAX_TEXT_LENGTH} characters.")
-    return kept.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+    return kept.encode("utf-8", "replace").decode()  # a lone surrogate can't be encoded
 
 
 def record_entry(
@@ -49,7 +49,7 @@ def record_entry(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> ReviewEntry:
-    """Add a step to the timeline and the audit trail, and queue its mails: all in the caller's transaction."""
+    """Add a step to the timeline and the audit trail, and queue its mails, all in the caller's transaction."""
     entry = ReviewEntry.objects.create(
         project=project,
         client=client,
@@ -62,10 +62,10 @@ def record_entry(
         reasons=list(reasons),
         details=details or {},
     )
-    # What people wrote stands in the timeline, and not in the trail.
+    # Texts of people are stored in the timeline, not in the audit trail.
     hidden = {"answers"}
     if kind in notifications.REVIEWERS_ONLY:
-        hidden |= {"scopes", "checked"}  # the second reviewer reads the trail, too (docs/review.md#two-approvals)
+        hidden |= {"scopes", "checked"}  # the second reviewer can read the audit trail (docs/review.md#two-approvals)
     told = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
     if review is not None:
         told |= {"review": review.number, "revision": review.revision}
@@ -101,7 +101,7 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
 def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry]:
     """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
 
-    `for_reviewers`: with the entries that only reviewers read.
+    `for_reviewers` includes the entries that only reviewers read.
     """
     rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
         project=client.project_id, client=None
@@ -111,14 +111,14 @@ def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry
     return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]
 
 
-# The point that stands for the reviewer's note; the others go by the codes of REASONS.
+# The code of the point for the reviewer's note. The other points have the codes of REASONS.
 NOTE = "note"
 NOTE_TITLE = "The reviewer’s note"
 
 
 @dataclass(frozen=True)
 class Point:
-    """One thing that the reviewers want answered: a reason from the catalogue, or their note."""
+    """One request of the reviewers that needs an answer: a reason, or their note."""
 
     code: str
     title: str
@@ -126,9 +126,9 @@ class Point:
 
 
 def points_of(review: AppReview | None) -> list[Point]:
-    """Return what has to be answered before a review is sent again; nothing unless changes were requested.
+    """Return the points to answer before a review is resubmitted. There are none unless changes were requested.
 
-    The reason `other` is no point of its own: its note is. A reason that has left the catalogue asks for nothing.
+    The note stands for the reason `other`. Reasons that no longer exist are left out.
     """
     if review is None or review.status != AppReview.Status.CHANGES_REQUESTED:
         return []
@@ -138,7 +138,7 @@ def points_of(review: AppReview | None) -> list[Point]:
 
 
 def answers_to(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the answers to these points, by code and in their order; whatever else was given is left out."""
+    """Return the answers to these points by code, in their order, without any other answers."""
     return {point.code: given[point.code] for point in points if given.get(point.code, "").strip()}
 
 
@@ -148,6 +148,6 @@ def answered_points(entry: ReviewEntry) -> list[tuple[str, str]]:
 
 
 def titled_answers(answers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return answers by code as pairs of the point's title and the answer."""
+    """Return pairs of a point's title and its answer."""
     titles = {code: reason.title for code, reason in REASONS.items()} | {NOTE: NOTE_TITLE}
     return [(titles.get(code, code), text) for code, text in answers.items()]

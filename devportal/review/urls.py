@@ -1,4 +1,4 @@
-"""The addresses below /apps/."""
+"""URLs below /apps/."""
 
 from django.urls import path
 

@@ -32,16 +32,16 @@ from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, R
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 
-# Entries that a developer has to respond to.
+# Entries that developers have to respond to.
 UNWELCOME = (
     ReviewEntry.Kind.CHANGES_REQUESTED,
     ReviewEntry.Kind.REJECTED,
     ReviewEntry.Kind.APPROVAL_WITHDRAWN,
 )
-NOT_SENT = "It is saved as a draft, but not sent yet. This is missing:"
-NOTHING_SENT = "Nothing is saved or sent yet. Fix these first:"
+NOT_SENT = "It is saved as a draft, but not submitted yet. This is missing:"
+NOTHING_SENT = "Nothing is saved or submitted yet. Fix these first:"
 NOTHING_SAVED = "Nothing is saved yet. Fix these first:"
-MEANWHILE = "Something changed while you sent it. Look at the checklist, and send it again."
+MEANWHILE = "Something changed while you submitted it. Check the list of what is missing, and submit it again."
 
 
 @limited_mailing
@@ -49,7 +49,7 @@ MEANWHILE = "Something changed while you sent it. Look at the checklist, and sen
 @sensitive_post_parameters("test_login", "test_password", "test_note")
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/review: draft, checklist, preview and timeline of a review; each form names its step."""
+    """…/review: draft, checklist, preview and timeline of a review. Each form names its step."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -73,7 +73,7 @@ def _page(
     *,
     refused: str = "",
 ) -> HttpResponse:
-    """Render the page. `refused` says why what was sent is not; everything that is missing is marked then."""
+    """Render the page. If `refused` says why the submission failed, everything that is missing is marked."""
     under_way = snapshots.open_review(client)
     asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
     form = form or BrandingForm(snapshot=asked, points=points)
@@ -108,7 +108,7 @@ def _page(
 
 
 def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:
-    """Return the reviewers' latest entries with the texts of their reasons, while the developer has to respond."""
+    """Return the reviewers' latest entries with the texts of their reasons, while the developers have to respond."""
     if under_way is not None and under_way.is_frozen:
         return []
     aside = (ReviewEntry.Kind.COMMENT, ReviewEntry.Kind.ASSIGNED)
@@ -122,12 +122,12 @@ def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tu
 
 
 def _developing(membership: Membership) -> AbstractContextManager[ProjectMember]:
-    """Lock the project for a developer's step, before the review locks the client."""
+    """Lock the project for a developer's step, before the step locks the client."""
     return lock_for_change(membership.project, membership.account, Role.DEVELOPER)
 
 
 def _form(client: Client, *given: Any) -> BrandingForm:
-    """Return the form of the review under way, with what was `given`: data and files."""
+    """Return the form of the open review, bound to the `given` data and files."""
     under_way = snapshots.open_review(client)
     asked = snapshots.working_snapshot_of(client, under_way)
     return BrandingForm(*given, snapshot=asked, points=points_of(under_way))
@@ -148,7 +148,7 @@ def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpR
 
 
 def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
-    """Send what was just saved. If something is missing, the page shows what is saved, with marks."""
+    """Submit the saved draft. If something is missing, show the page with the saved values and marks."""
     try:
         with _developing(membership):
             developer_actions.send_submission(client, membership.account)
@@ -156,7 +156,7 @@ def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpR
         # Saving has changed the client's row.
         now = get_client(request, client.project.public_id, client.client_id, Role.DEVELOPER)
         return _page(request, *now, refused=NOT_SENT)
-    messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
+    messages.success(request, "Submitted for review. You will get a mail when the reviewers respond.")
     return redirect_to_client(client, "review")
 
 
@@ -182,7 +182,7 @@ def _start_over(request: HttpRequest, membership: Membership, client: Client) ->
 def _withdraw(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     with _developing(membership):
         developer_actions.withdraw(_under_way(client), membership.account)
-    messages.success(request, "Withdrawn. You can edit it now, and submit it again.")
+    messages.success(request, "Withdrawn. You can now edit it and submit it again.")
     return redirect_to_client(client, "review")
 
 
@@ -199,7 +199,7 @@ def _answer(request: HttpRequest, membership: Membership, client: Client) -> Htt
 def _under_way(client: Client) -> AppReview:
     found = snapshots.open_review(client)
     if found is None:
-        raise workflow.IllegalReviewStep("There is no review under way any more.")
+        raise workflow.IllegalReviewStep("There is no longer an open review.")
     return found
 
 
@@ -217,9 +217,10 @@ STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] =
 
 
 def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
-    """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else.
+    """Return a client for a member of its project or a reviewer. Raises Http404 for anyone else.
 
-    Reviewers see more than others here, so they need what opens the admin: a second factor (docs/accounts.md#staff).
+    Reviewers need two-step verification here, as for the admin, because they see unapproved values
+    (docs/accounts.md#staff).
     """
     if not workflow.may_review(account_of(request)) or lacks_second_factor(request):
         return get_client(request, project_id, client_id)[1]
@@ -232,7 +233,7 @@ def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id:
 
 @console_page()
 def review_preview(request: HttpRequest, project_id: str, client_id: str, number: int) -> HttpResponse:
-    """…/review/preview/<number>: the consent page before and after one submission."""
+    """…/review/preview/<number>: the consent page before and after a submission."""
     try:
         client = _for_members_and_reviewers(request, project_id, client_id)
     except Http404:
@@ -250,7 +251,7 @@ def review_preview(request: HttpRequest, project_id: str, client_id: str, number
 
 @console_page()
 def review_logo(request: HttpRequest, project_id: str, client_id: str, version: str) -> HttpResponse:
-    """…/review/logo/<version>.webp: a logo, also an unapproved one, for members and reviewers with a second factor."""
+    """…/review/logo/<version>.webp: any logo, for members and for reviewers with two-step verification."""
     client = _for_members_and_reviewers(request, project_id, client_id)
     name = logos.find_logo(client, version)
     if name is None:
@@ -258,11 +259,11 @@ def review_logo(request: HttpRequest, project_id: str, client_id: str, version: 
     return image_response(partial(read_file, name), "private, no-cache")
 
 
-SENT = "Your appeal is sent. You get a mail when it is answered."
+SENT = "Your appeal is sent. You will get a mail when it is answered."
 
 
 class AppealForm(forms.Form):
-    """Why a decision should be another one."""
+    """The reasons of an appeal."""
 
     text = forms.CharField(
         label="What the reviewers should see differently, and why",
@@ -314,7 +315,7 @@ def _appeal(
 
 
 def _send_appeal(membership: Membership, client: Client | None, offer: AppealOffer | None, text: str) -> None:
-    """Appeal against what was offered; each step looks again whether that still stands."""
+    """Send the appeal that was offered. Each step checks again that it is still possible."""
     actor = membership.account
     with lock_for_change(membership.project, actor, Role.DEVELOPER):
         if client is None:

@@ -1,4 +1,4 @@
-"""The state machine of app review: steps, their states, and who may take them (docs/review.md#for-reviewers)."""
+"""The state machine of app review: steps, statuses and permissions (docs/review.md#for-reviewers)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,20 +17,21 @@ Side = ReviewEntry.Side
 _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 
 FROZEN_MESSAGE = (
-    "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+    "The reviewers have this submission, so it can't be changed now. Withdraw it first. Your entries stay for next "
+    "time."
 )
 
 
 class IllegalReviewStep(Exception):
-    """The step is not possible in the review's status; the argument is a message for the person."""
+    """The step is not possible in the review's status. The argument is a message for the person."""
 
 
 class IncompleteSubmission(IllegalReviewStep):
-    """Something required for the step is missing; the argument says what."""
+    """Something required for the step is missing. The argument says what."""
 
 
 class ReviewNotAllowed(Exception):
-    """The person may not take the step, whatever the status; the argument is a message for the person."""
+    """The person may not take the step in any status. The argument is a message for the person."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ def is_member(account: Account, project: Project) -> bool:
 
 
 def has_conflict_of_interest(account: Account, project: Project, review: AppReview | None = None) -> bool:
-    """Return whether this person has a conflict of interest, so that somebody else has to decide.
+    """Return whether this person has a conflict of interest, so that someone else has to decide.
 
-    In a review, or (None) in what concerns a whole app or project; `conflicts` holds the rule.
+    Without a review, the question is about the whole app or project. The rule is in conflicts.py.
     """
     return conflict_of(account, project, review) != ""
 
@@ -82,8 +83,8 @@ def has_conflict_of_interest(account: Account, project: Project, review: AppRevi
 def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
     """Return this person's side in a project's reviews, or in one of them; None for neither.
 
-    Members stand on the developers' side and never on the other, whatever else they are; a viewer among them only
-    reads. Who has left stands on no side where they are still involved.
+    Members are always on the developers' side, even if they are reviewers. Viewers only read. Former members who are
+    still involved are on neither side.
     """
     if not account.is_active:
         return None
@@ -99,7 +100,7 @@ def may_decide(account: Account, project: Project, review: AppReview | None = No
 
 
 def may_be_given(assignee: Account, project: Project, review: AppReview | None = None) -> bool:
-    """Return whether a review or a case may be given to this person, with their roles read again."""
+    """Return whether a review or a case may be assigned to this person. Their roles are read again."""
     account = Account.objects.filter(pk=assignee.pk).first()
     return account is not None and may_decide(account, project, review)
 
@@ -107,14 +108,14 @@ def may_be_given(assignee: Account, project: Project, review: AppReview | None =
 def require_reviewer(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may decide on this project."""
     if not may_review(account):
-        raise ReviewNotAllowed("Only reviewers who have no part in this project do this.")
+        raise ReviewNotAllowed("Only reviewers who have no part in this project can do this.")
     _require_no_conflict(account, project)
 
 
 def require_suspender(account: Account, project: Project) -> None:
-    """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
+    """Raise ReviewNotAllowed unless this person is a reviewer or operator who is not involved in the project."""
     if not (is_reviewer(account) or is_operator(account)):
-        raise ReviewNotAllowed("Only reviewers and operators who have no part in this project do this.")
+        raise ReviewNotAllowed("Only reviewers and operators who have no part in this project can do this.")
     _require_no_conflict(account, project)
 
 
@@ -126,14 +127,14 @@ def _require_no_conflict(account: Account, project: Project) -> None:
 def require_developer(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may edit this project's apps."""
     if side_of(account, project) != Side.DEVELOPER:
-        raise ReviewNotAllowed("Only owners and developers of the project do this.")
+        raise ReviewNotAllowed("Only owners and developers of the project can do this.")
 
 
 # --- Steps ---
 
 
 def lock_rights(project_pk: int, actor: Account) -> Account:
-    """Lock a project and the actor's account, and return the account as it is now, with its present roles.
+    """Lock a project and the actor's account, and return the account with its present roles.
 
     Every step of a reviewer starts with this, before it locks a client, so that memberships and roles can't change
     until the step ends (docs/review.md#for-reviewers). Raises IllegalReviewStep, ReviewNotAllowed.
@@ -149,7 +150,7 @@ def lock_rights(project_pk: int, actor: Account) -> Account:
 
 
 def lock_for_step(client_pk: int) -> Client:
-    """Lock a client's row: every step of its reviews waits here for the one before it. Raises IllegalReviewStep."""
+    """Lock a client's row, so that the steps of its reviews run one after the other. Raises IllegalReviewStep."""
     try:
         client: Client | None = lock_client(client_pk)
     except Gone:
@@ -160,17 +161,17 @@ def lock_for_step(client_pk: int) -> Client:
 
 
 def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
-    """Lock everything that the step depends on, read it again, and check the step; return review and actor's side.
+    """Lock and read again everything that the step depends on, check the step, and return the review and actor's side.
 
-    The locks are those of the project, the actor's account and the client, in this order. Call it inside a transaction.
-    Of two people at once, the second sees what the first did. Raises ReviewNotAllowed, IllegalReviewStep.
+    It locks the project, the actor's account and the client, in this order. Call it inside a transaction. Of two
+    simultaneous steps, the second sees the result of the first. Raises ReviewNotAllowed, IllegalReviewStep.
     """
     step = REVIEW_STEPS[name]
     actor = lock_rights(review.client.project_id, actor)
     client = lock_for_step(review.client_id)
     row = AppReview.objects.filter(pk=review.pk).first()
     if row is None:
-        raise IllegalReviewStep("This review is no longer there.")
+        raise IllegalReviewStep("This review no longer exists.")
     row.client = client
     side = side_of(actor, client.project, row)
     if side is None or side not in step.sides:
@@ -182,9 +183,9 @@ def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview,
 
 def _who_may(review: AppReview, actor: Account, step: ReviewStep) -> str:
     if step.sides == (Side.DEVELOPER,):
-        return "Only the project's owners and developers do this."
+        return "Only the project's owners and developers can do this."
     conflict = conflict_of(actor, review.client.project, review) if may_review(actor) else ""
-    return message_of(conflict) or "Only reviewers who have no part in this project do this."
+    return message_of(conflict) or "Only reviewers who have no part in this project can do this."
 
 
 def _why_not(review: AppReview, name: str) -> str:
@@ -192,10 +193,10 @@ def _why_not(review: AppReview, name: str) -> str:
         return FROZEN_MESSAGE
     if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
         return "Start the review first."
-    return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."
+    return f"This is no longer possible: the review is now “{Status(review.status).label.lower()}”."
 
 
 def require_revision(review: AppReview, seen: int) -> None:
     """Raise IllegalReviewStep if the developer has submitted another revision than the reviewer saw."""
     if review.revision != seen:
-        raise IllegalReviewStep("The developer sent a new version after you opened this page; look at it first.")
+        raise IllegalReviewStep("The developers submitted a new version after you opened this page. Read it first.")

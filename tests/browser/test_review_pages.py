@@ -103,7 +103,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             expect(checklist).to_be_in_viewport()
 
             write(page, "Helix & Sons", logo)
-            expect(checklist.get_by_role("listitem").filter(has_text="A support address: done")).to_be_visible()
+            expect(checklist.get_by_role("listitem").filter(has_text="A support email address: done")).to_be_visible()
             page.get_by_role("button", name="Save", exact=True).click()
             expect(page.get_by_role("status")).to_contain_text("Saved")
             expect(preview.locator("img")).to_have_count(1)

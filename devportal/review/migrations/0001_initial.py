@@ -322,7 +322,7 @@ class Migration(migrations.Migration):
                             ("rejected", "Rejected"),
                             ("appealed", "Appealed"),
                             ("first_approval", "First of two approvals"),
-                            ("renewed", "Looked at again"),
+                            ("renewed", "Re-review passed"),
                             ("approval_withdrawn", "Approval withdrawn"),
                             ("suspended", "Project suspended"),
                             ("suspension_lifted", "Suspension lifted"),

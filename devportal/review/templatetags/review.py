@@ -1,4 +1,4 @@
-"""Filters of the pages of reviewers."""
+"""Template filters for the reviewers' pages."""
 
 from typing import Any
 

@@ -150,7 +150,7 @@ def test_an_appeal_against_a_withdrawn_approval_is_a_case(app: Client, developer
     reviewer_actions.withdraw_approval(app, judge, reasons=["imitation"])
     case = appeals.appeal_withdrawal(app, developer, WHY)
     assert (case.kind, case.client, case.text, case.opened_by) == ("appeal", app, WHY, developer)
-    with pytest.raises(IllegalReviewStep, match="with the reviewers already"):
+    with pytest.raises(IllegalReviewStep, match="already with the reviewers"):
         appeals.appeal_withdrawal(app, developer, WHY)
     assert ReviewCase.objects.count() == 1
     with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
@@ -230,7 +230,7 @@ def test_members_read_why_and_developers_appeal_on_the_projects_page(
     text = as_developer.get(address).content.decode()
     assert "The reviewers have your appeal" in text
     said = as_developer.post(f"{address}appeal", {"text": WHY}, follow=True).content.decode()
-    assert "with the reviewers already" in said
+    assert "already with the reviewers" in said
     assert ReviewCase.objects.count() == 1
 
 

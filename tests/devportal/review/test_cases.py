@@ -136,7 +136,7 @@ class TestWorking:
         for name, step in self.STEPS.items():
             if name == "note":
                 continue  # what is found afterwards belongs to it too
-            with pytest.raises(IllegalReviewStep, match="closed already"):
+            with pytest.raises(IllegalReviewStep, match="already closed"):
                 step(case, reviewer)
 
     def test_it_says_how_it_ended(self, case: ReviewCase, reviewer: Account) -> None:

@@ -226,8 +226,8 @@ def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Clien
 # --- What is typed ---
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("name", "", "An app has a name"),
-    ("name", " \t", "An app has a name"),
+    ("name", "", "Enter a name"),
+    ("name", " \t", "Enter a name"),
     ("name", "x" * 101, "at most 100"),
     ("name", "0penp\u0430rt 0penport", "anything that looks like it"),
     ("name", "Orbit\x00", "Null characters"),

@@ -142,8 +142,8 @@ def test_what_can_not_be_saved_is_said_together_with_what_is_missing(as_develope
     page = post(as_developer, app, **form)
     assert "Use https" in marks_of(page)["home_page_url"]
     assert "Needed" not in marks_of(page)["home_page_url"], "one mark a field"
-    assert "Needed for sending" in marks_of(page)["demo_url"]
-    assert "Nothing is saved or sent yet" in page.content.decode()
+    assert "Required to submit" in marks_of(page)["demo_url"]
+    assert "Nothing is saved or submitted yet" in page.content.decode()
     assert not AppReview.objects.exists()
     text = unescape(page.content.decode())
     for value in form.values():

@@ -274,13 +274,13 @@ def test_a_password_is_never_shown_and_asked_for_again_when_nothing_was_saved(
 ) -> None:
     for step in ("save", "send", "preview"):
         page = post(as_developer, app, step, **FORM | {"home_page_url": "http://example.com/"})
-        assert "Type it again" in " ".join(page.context["form"].errors["test_password"])
+        assert "Enter the password again" in " ".join(page.context["form"].errors["test_password"])
         text = page.content.decode()
         assert "staple" not in text
         assert LOGIN in text
         assert "Zanzibar" in text
     page = post(as_developer, app, "send", **FORM | {"home_page_url": ""})
-    assert "Type it again" not in page.content.decode(), "it is saved"
+    assert "Enter the password again" not in page.content.decode(), "it is saved"
     assert stored()
 
 
