@@ -1,7 +1,7 @@
-"""Access control of the console: every object is looked up through the person's own memberships.
+"""Access control of the console: every object is looked up through the person's memberships.
 
-An outsider gets 404, whether the object exists or not (docs/security.md#the-console); a member whose role is too low
-gets 403. A change checks the role again, with the project locked: `oidc.projects.roles.lock_for_change`.
+Outsiders get 404, whether or not the object exists (docs/security.md#the-console). Members whose role is too low get
+403. A change checks the role again with the project locked: `oidc.projects.roles.lock_for_change`.
 """
 
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ class Membership:
 
 @dataclass(frozen=True)
 class Switcher:
-    """What the header's list of projects shows; `has_more` tells that there are others besides."""
+    """The list of projects in the header. `has_more` tells that there are others."""
 
     projects: list[Project]
     has_more: bool
 
 
 def switcher_for(account: Account) -> Switcher:
-    """Return the person's projects by name, MOST_IN_SWITCHER at most. Takes one statement."""
+    """Return at most MOST_IN_SWITCHER of the person's projects, by name. Takes one statement."""
     own = Project.objects.filter(members__account=account, deleted_at=None).order_by("name", "pk")
     found = list(own[: MOST_IN_SWITCHER + 1])
     return Switcher(found[:MOST_IN_SWITCHER], len(found) > MOST_IN_SWITCHER)
@@ -59,7 +59,7 @@ def get_membership(
 ) -> Membership:
     """Return the person's membership in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
 
-    A deleted project is there for nobody but those who may restore it: `deleted` asks for it.
+    Pass `deleted` to get a deleted project, which only people who may restore it can see.
     """
     account = account_of(request)
     member = (
@@ -76,7 +76,7 @@ def get_membership(
 def get_client(
     request: HttpRequest, project_id: str, client_id: str, at_least: str = Role.VIEWER
 ) -> tuple[Membership, Client]:
-    """Return the membership, and a client of that project. Raises Http404, PermissionDenied."""
+    """Return the membership and a client of the project. Raises Http404, PermissionDenied."""
     membership = get_membership(request, project_id, at_least)
     client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:

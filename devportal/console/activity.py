@@ -18,8 +18,8 @@ from devportal.console.shortcuts import console_page, render_page
 from devportal.operations.models import AuditEvent
 from oidc.models import Client, Project, ProjectMember
 
-# What the people who use its apps do is not part of the trail. Reviewers and operators appear without names. The IP
-# address of an action is shown to owners only (docs/console.md#activity).
+# The trail does not include actions of the people who use the project's apps. Reviewers and operators appear without
+# names. Only owners see the IP address of an action (docs/console.md#activity).
 
 # The sentence of each action: {who} did it, and {target} is what it was about. Any other action is shown by its name.
 SENTENCES: Mapping[str, str] = {
@@ -78,10 +78,10 @@ SENTENCES: Mapping[str, str] = {
     "review.approval_withdrawn": "{who} withdrew the approval of {target}",
 }
 
-# What only reviewers and operators read.
+# Events that only reviewers and operators may read.
 REVIEWERS_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
 
-# Filters of the page: query parameter, label, and prefixes of the actions.
+# Filters of the page: query parameter, label and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("project", "The project", ("project.",)),
     ("members", "Members and invitations", ("member.", "invitation.")),
@@ -122,12 +122,12 @@ class ActivityEntry:
 
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
-    """Return the audit events of a project, newest first, without those that only the desk reads."""
+    """Return the audit events of a project, newest first, without those that only reviewers may read."""
     return AuditEvent.objects.filter(~REVIEWERS_ONLY, project=project.public_id).order_by("-pk")
 
 
 def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":
-    """Filter by one of CATEGORIES; any other value is ignored."""
+    """Filter by one of CATEGORIES. Any other value is ignored."""
     for name, _, prefixes in CATEGORIES:
         if name == kind:
             wanted = Q()
@@ -140,7 +140,7 @@ def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[Aud
 def filter_by_person(
     rows: "QuerySet[AuditEvent]", who: str, members: Iterable[ProjectMember]
 ) -> "QuerySet[AuditEvent]":
-    """Filter by one member's key, or by "others"; any other value is ignored."""
+    """Filter by a member's primary key, or by "others". Any other value is ignored."""
     accounts = {str(member.pk): member.account_id for member in members}
     if who == "others":
         return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None))
@@ -148,14 +148,14 @@ def filter_by_person(
 
 
 def activity_entries(membership: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
-    """Return audit events as this member may read them; two SQL statements, for people and names."""
+    """Return audit events as this member may read them. Takes two SQL statements, for people and names."""
     rows = list(events)
     names, insiders = _names(membership.project, rows), _insiders(membership.project, rows)
     return [_line(membership, row, names, insiders) for row in rows]
 
 
 def entries_for_reviewers(events: Iterable[AuditEvent], names: dict[str, str]) -> list[ActivityEntry]:
-    """Return audit events as reviewers read them: who acted, without IP addresses. `names` are by client id."""
+    """Return audit events as reviewers read them, with actors but without IP addresses. `names` are by client id."""
     return [ActivityEntry(row.at, _sentence(row, names, by_service=False), _changes(row), "", "") for row in events]
 
 
@@ -171,7 +171,7 @@ def _line(membership: Membership, row: AuditEvent, names: dict[str, str], inside
 
 
 def _insiders(project: Project, rows: Iterable[AuditEvent]) -> set[int]:
-    """Return the keys of acting accounts that are or were members; all others are reviewers or operators."""
+    """Return the primary keys of actors who are or were members. All other actors are reviewers or operators."""
     actors = {row.actor_id for row in rows if row.actor_id}
     if not actors:
         return set()
@@ -194,7 +194,7 @@ def _who(row: AuditEvent, by_service: bool) -> str:
         return f"A reviewer of {settings.SERVICE_NAME}" if row.action.startswith("review.") else settings.SERVICE_NAME
     if row.actor_email:
         return row.actor_email
-    # `actor_email` is emptied when the account is deleted; without an actor the service itself acted.
+    # `actor_email` is emptied when the account is deleted. Without an actor the service itself acted.
     return "Somebody whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
 
 
@@ -213,7 +213,7 @@ def _former_name(row: AuditEvent) -> str:
 
 
 def _names(project: Project, rows: Iterable[AuditEvent]) -> dict[str, str]:
-    """Return the names of clients and keys that are targets, by public id; those of deleted ones from the events."""
+    """Return the names of target clients and API keys by public id. The events hold the names of deleted ones."""
     names: dict[str, str] = {}
     clients, keys = set(), set()
     for row in rows:

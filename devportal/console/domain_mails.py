@@ -16,7 +16,7 @@ from oidc.domains.results import Change, lost_from
 from oidc.models import Project, ProjectDomain
 from oidc.signals import domain_changed
 
-# A first proof is on the page of who asked for it, and a removal in the activity.
+# A first proof is shown on the page, and a removal in the activity, so they need no mail.
 MAILS = {
     Change.MISSING: "domain_missing",
     Change.LOST: "domain_lost",
@@ -28,7 +28,7 @@ MAILS = {
 
 @receiver(domain_changed)
 def mail_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
-    """Queue the mails of a change of proof, in its transaction."""
+    """Queue the mails about a change of a proof, in its transaction."""
     template = MAILS.get(change)
     if template is None:
         return
@@ -58,12 +58,14 @@ _CONTEXT: dict[str, Any] = {
 register(
     {
         "domain_missing": Sample(
-            "Domain: proof missing", "The proof of a domain is not found any more", TEAM, {"": _CONTEXT}
+            "Domain: proof missing", "The proof of a domain is no longer found", TEAM, {"": _CONTEXT}
         ),
-        "domain_lost": Sample("Domain: lost", "A proof is still missing when the grace is over", TEAM, {"": _CONTEXT}),
+        "domain_lost": Sample(
+            "Domain: lost", "A proof is still missing at the end of the grace period", TEAM, {"": _CONTEXT}
+        ),
         "domain_found": Sample(
             "Domain: found again",
-            "A proof that was missing or lost is there again",
+            "A missing or lost proof is found again",
             TEAM,
             {"that was missing": _CONTEXT, "that was lost": _CONTEXT | {"was_lost": True}},
         ),

@@ -1,4 +1,4 @@
-"""Pages of a project's domains: the list, adding one, checking one and removing one."""
+"""Pages to list, add, check and remove a project's domains."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,12 +25,12 @@ from oidc.projects.roles import Role
 
 
 class AddDomainForm(forms.Form):
-    """A domain, or an address on it; oidc/domains/names.py says what is accepted."""
+    """A domain, or a URL on it. oidc/domains/names.py decides what is accepted."""
 
     name = forms.CharField(
         label="Domain",
         max_length=LONGEST_TYPED,
-        help_text="Such as example.com. One that is proven by DNS speaks for its subdomains too.",
+        help_text="For example, example.com. A proof by DNS also covers the subdomains.",
         error_messages={"required": "Enter a domain.", "max_length": "This is too long for a domain."},
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
@@ -42,13 +42,13 @@ _PROVEN_BY = {Method.DNS: "DNS record", Method.FILE: "file on its web server", M
 
 @dataclass(frozen=True)
 class DomainRow:
-    """A domain as the page shows it."""
+    """A domain on the page."""
 
     domain: ProjectDomain
     state: str  # new, proven, missing or lost
     proven_by: str
     is_checking: bool
-    counts_until: datetime | None  # for one that is missing
+    counts_until: datetime | None  # if the proof is missing
     problems: list[Problem]
     record_name: str
     file_url: str
@@ -64,12 +64,12 @@ class DomainRow:
 
     @property
     def shows_what_to_publish(self) -> bool:
-        """Whether what to publish stands open: for whoever has to do something about it."""
+        """Whether to show what to publish, because the domain is not proven."""
         return self.state != "proven"
 
 
 def state_of(domain: ProjectDomain) -> str:
-    """Return the state of a domain's proof: new, proven, missing (it still counts) or lost."""
+    """Return the state of a domain's proof: new, proven, missing (but still valid) or lost."""
     if domain.lost_at is not None:
         return "lost"
     if domain.proven_at is None:
@@ -78,12 +78,12 @@ def state_of(domain: ProjectDomain) -> str:
 
 
 def is_checking(domain: ProjectDomain) -> bool:
-    """Return whether a look at the domain was asked for, or is due, and is not over."""
+    """Return whether a check of the domain was requested or is due, and has not finished."""
     return domain.check_at is not None and domain.check_at <= clock.now()
 
 
 def domain_row(domain: ProjectDomain) -> DomainRow:
-    """Return what the page shows of one domain."""
+    """Return the row of a domain."""
     state = state_of(domain)
     return DomainRow(
         domain=domain,
@@ -99,7 +99,7 @@ def domain_row(domain: ProjectDomain) -> DomainRow:
 
 
 def domain_rows(project: Project) -> list[DomainRow]:
-    """Return what the page shows of a project's domains, by name; one statement."""
+    """Return the rows of a project's domains by name, in one statement."""
     return [domain_row(domain) for domain in domains_of(project)]
 
 
@@ -120,7 +120,7 @@ def _domain(membership: Membership, domain_id: int) -> ProjectDomain:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def domains(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/domains: every domain with its state and what to publish; for developers, a form to add one."""
+    """…/domains: all domains with their state and what to publish, and for developers a form to add one."""
     membership = get_membership(request, project_id, Role.DEVELOPER if request.method == "POST" else Role.VIEWER)
     form = AddDomainForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and _add(request, membership, form):
@@ -135,18 +135,18 @@ def _add(request: HttpRequest, membership: Membership, form: AddDomainForm) -> b
     except ValidationError as wrong:
         form.add_error("name", wrong)
     except AlreadyListed as listed:
-        form.add_error("name", f"{listed} is in the list already.")
+        form.add_error("name", f"{listed} is already in the list.")
     except QuotaExceeded as too_many:
         form.add_error(None, str(too_many))
     else:
-        messages.success(request, f"{domain.name} is added. Publish what is written below, then have it checked.")
+        messages.success(request, f"{domain.name} is added. Publish the record or file shown below, then check it.")
         return True
     return False
 
 
 @console_page("POST")
 def domain_check(request: HttpRequest, project_id: str, domain_id: int) -> HttpResponse:
-    """POST …/domains/<id>/check: have the proof looked for now."""
+    """POST …/domains/<id>/check: check the proof now."""
     membership = get_membership(request, project_id, Role.DEVELOPER)
     domain = _domain(membership, domain_id)
     hit(Rate("domain checks", settings.DOMAIN_CHECKS_PER_HOUR, HOUR), "person", membership.account.pk)
@@ -156,7 +156,7 @@ def domain_check(request: HttpRequest, project_id: str, domain_id: int) -> HttpR
 
 
 def _tell_result(request: HttpRequest, domain: ProjectDomain) -> None:
-    """Add a message of what the look saw, if it is over: in the embedded environment it is."""
+    """Add a message with the result of the check, if it has finished, as in the embedded environment."""
     row = ProjectDomain.objects.filter(pk=domain.pk).first()
     if row is None:  # removed at this moment
         return
@@ -165,14 +165,14 @@ def _tell_result(request: HttpRequest, domain: ProjectDomain) -> None:
     elif not row.problems:
         messages.success(request, f"{row.name} is proven.")
     elif state_of(row) == "proven":
-        messages.warning(request, f"{row.name} could not be asked. It still counts as proven.")
+        messages.warning(request, f"{row.name} could not be reached. It still counts as proven.")
     else:
-        messages.error(request, f"No proof of {row.name} was found. What was seen stands below.")
+        messages.error(request, f"No proof of {row.name} was found. The result is shown below.")
 
 
 @console_page("GET", "HEAD", "POST")
 def domain_remove(request: HttpRequest, project_id: str, domain_id: int) -> HttpResponse:
-    """…/domains/<id>/remove: says which reviewed apps depend on it, then removes it."""
+    """…/domains/<id>/remove: list the reviewed apps that depend on the domain, then remove it."""
     membership = get_membership(request, project_id, Role.DEVELOPER)
     domain = _domain(membership, domain_id)
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""What to do about something that failed, and where: pages of the console and anchors of the docs."""
+"""Fixes for failures, with links to pages of the console and anchors of the docs."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from oidc.projects.roles import Role
 
 @dataclass(frozen=True)
 class Fix:
-    """What to do about what failed: a sentence, and the label and address of the place where it is done.
+    """A fix: a sentence, and the label and URL of the page where it is done.
 
-    `at_least` is the role that may do it there; reading the docs is for everybody.
+    `at_least` is the lowest role that may do it. Everyone may read the docs.
     """
 
     text: str
@@ -22,23 +22,23 @@ class Fix:
 
 
 def docs(page: str, anchor: str = "") -> str:
-    """Return the address of a page of the docs, by its name (devportal/docs/pages.py)."""
+    """Return the URL of a page of the docs, by its name (devportal/docs/pages.py)."""
     return reverse(f"docs_{page}") + (f"#{anchor}" if anchor else "")
 
 
 def client_page(client: Client, name: str, anchor: str = "") -> str:
-    """Return the address of one of a client's pages, by the name of its route."""
+    """Return the URL of one of a client's pages, by its URL name."""
     path = reverse(f"console:{name}", args=[client.project.public_id, client.client_id])
     return path + (f"#{anchor}" if anchor else "")
 
 
 def project_page(project: Project, name: str, anchor: str = "") -> str:
-    """Return the address of one of a project's pages, by the name of its route."""
+    """Return the URL of one of a project's pages, by its URL name."""
     return reverse(f"console:{name}", args=[project.public_id]) + (f"#{anchor}" if anchor else "")
 
 
 def switched_off(client: Client) -> Fix:
-    """Return the fix for a client that is off now, or was when the entry was written."""
+    """Return the fix for a client that is off, or was off when the entry was written."""
     if client.project.is_suspended:
         text = "The project is suspended. Its page says why, and how to appeal."
         return Fix(text, "Read why", project_page(client.project, "project", "appeal"))

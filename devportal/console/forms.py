@@ -1,4 +1,4 @@
-"""Form fields that several pages of the console share: names, and the typed confirmation of a deletion."""
+"""Form fields for several pages of the console: names, and the typed confirmation of a deletion."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from oidc import names
 
 
 class ConfirmNameForm(forms.Form):
-    """Confirmation of a deletion by typing the name of what is deleted."""
+    """Confirmation of a deletion by typing the name of the object."""
 
     typed = forms.CharField(
         label="Type its name to confirm",
@@ -24,17 +24,17 @@ class ConfirmNameForm(forms.Form):
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
         if typed.split() != self.name.split():  # HTML collapses white space
-            raise forms.ValidationError("This is not the name: type it as it is written above.")
+            raise forms.ValidationError("This is not the name. Type it as shown above.")
         return typed
 
 
 def confirm_by_name(request: HttpRequest, name: str) -> ConfirmNameForm:
-    """Return the form that asks for the name. It is valid once the name was typed and sent."""
+    """Return the form that asks for the name. It is valid when the typed name is correct."""
     return ConfirmNameForm(request.POST if request.method == "POST" else None, name=name)
 
 
 class NameField(forms.CharField):
-    """A name; `saved` is the one that may stay although it is older than a rule, "" for none."""
+    """A name. `saved` is the current name, which may stay even if a newer rule would reject it."""
 
     saved = ""
 
@@ -45,13 +45,13 @@ class NameField(forms.CharField):
 
 
 def accept_saved_name(field: forms.Field, saved: str) -> None:
-    """Let a form keep the saved name, which may be older than a rule that would refuse it now."""
+    """Let a form keep the saved name, even if a newer rule would reject it."""
     assert isinstance(field, NameField)
     field.saved = saved
 
 
 def name_field(help_text: str) -> NameField:
-    """Return a form field for a name; `help_text` says who reads it."""
+    """Return a form field for a name. `help_text` says who sees it."""
     return NameField(
         label="Name",
         error_messages={"required": f"A name has 1 to {names.MAX_LENGTH} characters."},

@@ -1,4 +1,4 @@
-"""Pages of the service as a whole."""
+"""The service's home page, security.txt and robots.txt."""
 
 from datetime import timedelta
 
@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from core import clock
 from core.http import split_hosts
 
-# RFC 9116 §2.5.5 asks for less than a year; whoever reads it later reads it anew.
+# RFC 9116 §2.5.5 recommends less than a year. Readers fetch the file again later.
 GOOD_FOR = timedelta(days=90)
-# Paths begin with them: pages of persons, and what programs call.
+# Path prefixes of personal pages, and of endpoints for programs.
 NOT_FOR_CRAWLERS = (
     "/account/",
     "/admin",
@@ -29,14 +29,14 @@ NOT_FOR_CRAWLERS = (
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """GET /: what this is, and where to sign in."""
+    """GET /: explains the service, with a link to sign in."""
     return render(request, "home.html")
 
 
 @never_cache
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """GET /.well-known/security.txt: whom to tell of a vulnerability (RFC 9116); 404 without SECURITY_CONTACT."""
+    """GET /.well-known/security.txt: contact for vulnerability reports (RFC 9116); 404 without SECURITY_CONTACT."""
     contacts = settings.SECURITY_CONTACT
     if not contacts:
         return _plain_text(["No contact is set."], status=404)
@@ -53,10 +53,10 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 
 
 def _own_addresses(request: HttpRequest) -> list[str]:
-    """Return the address of the sign-in service, and that of the request's host if it is another one.
+    """Return the URL of the file on the sign-in service and, if different, on the request's host.
 
-    RFC 9116 §2.5.2: who reads the file elsewhere than at a Canonical should not believe it. The hosts that were not
-    asked for stay unnamed: nothing tells strangers where the admin is.
+    Readers should not trust a file that they found at any other URL (RFC 9116 §2.5.2). Other hosts are not named, so
+    that strangers don't learn where the admin is.
     """
     hosts = split_hosts.current()
     parts = split_hosts.parts_of(split_hosts.name_of(request))
@@ -66,7 +66,7 @@ def _own_addresses(request: HttpRequest) -> list[str]:
 
 @require_safe
 def robots_txt(request: HttpRequest) -> HttpResponse:
-    """GET /robots.txt: what crawlers may read (RFC 9309): the docs and public pages, and nothing on other hosts."""
+    """GET /robots.txt: crawlers may read the docs and public pages, and nothing on other hosts (RFC 9309)."""
     if split_hosts.PEOPLE not in split_hosts.parts_of(split_hosts.name_of(request)):
         lines = ["User-agent: *", "Disallow: /"]
     else:

@@ -1,7 +1,7 @@
-"""Idempotency of forms that create something: a double click, a reload or the back button creates nothing twice.
+"""Idempotency of forms: a double click, a reload or the back button never creates an object twice.
 
 The form has an idempotency token (`new_token`) in its hidden field `once`. The view spends the token in the transaction
-that creates the object, so that of two concurrent requests the second waits, and learns what the first has created.
+that creates the object, so that the second of two concurrent requests waits, and finds what the first has created.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOKEN = re.compile(rf"[A-Za-z0-9]{{{TOKEN_LENGTH}}}")
 
 
 class AlreadyProcessed(Exception):
-    """The token was spent before; `made` is the public id of the created object, or ""."""
+    """The token was already used. `made` is the public id of the created object, or ""."""
 
     def __init__(self, made: str = "") -> None:
         super().__init__("sent before")
@@ -28,7 +28,7 @@ class AlreadyProcessed(Exception):
 
 
 class MissingToken(Exception):
-    """The form has no valid token: show it again with a new one."""
+    """The form has no valid token. Show it again with a new one."""
 
 
 def new_token() -> str:
@@ -37,7 +37,7 @@ def new_token() -> str:
 
 
 def consume_token(request: HttpRequest) -> IdempotencyToken:
-    """Spend the submitted form's token. Raises AlreadyProcessed if it was spent before, MissingToken without one.
+    """Spend the submitted form's token. Raises AlreadyProcessed if it was already used, MissingToken without one.
 
     Call it inside the transaction that creates the object, then call `record_result`: a rollback leaves the token
     unspent.

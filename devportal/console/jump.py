@@ -1,4 +1,4 @@
-"""The console's jump box: results among a person's own projects, clients, keys, pages and the docs."""
+"""The console's jump box, which searches a person's projects, clients, keys and pages, and the docs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,20 +21,20 @@ from devportal.docs.search.sections import docs_index
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import is_at_least
 
-# At most this many of each are read: first those whose names hold most of the query, then the newest.
+# The maximum number of rows of each kind: first those whose names match most of the query, then the newest.
 MOST_PROJECTS = 50
 MOST_CLIENTS = 100
 MOST_RESULTS = 12
 MOST_ENTRIES = 3  # of each log, for one request id
-# Of so few projects and clients all pages are listed, though the query names none.
+# With this few projects and clients, all their pages are searched even if the query names none of them.
 FEW = 2
-# What ids look like, request ids that a proxy chose included.
+# The format of ids, including request ids chosen by a proxy.
 _ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the jump box leads: a page, and whose it is."""
+    """A result of the jump box: a page, and the project or client that it belongs to."""
 
     title: str
     of: str
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class _Thing:
-    """A project or client of the person's: its pages, the main one first, and the person's role there."""
+    """A project or client: its pages, the main one first, and the person's role."""
 
     name: str
     of: str
@@ -53,12 +53,12 @@ class _Thing:
     role: str
 
     def score(self, word: str) -> float:
-        """Return how well a word fits its name, half as much its project's, or the beginning of its id."""
+        """Return how well a word matches the name, the beginning of the id, or (half as much) the project's name."""
         return max(_score(word, self.name), _score(word, self.of) / 2, 2 * self.identifier.casefold().startswith(word))
 
 
 def find_targets(account: Account, query: str) -> list[Target]:
-    """Return pages of the person's projects and clients that hold every word of a query, best first.
+    """Return pages of the person's projects and clients that match every word of a query, best first.
 
     Takes two statements, however many projects there are. Without a query: the newest projects and clients.
     """
@@ -73,7 +73,7 @@ def find_targets(account: Account, query: str) -> list[Target]:
         for score, page in _fitting(words, thing, with_all=named <= FEW)
         if is_at_least(thing.role, page.role)
     ]
-    scored.sort(key=lambda one: -one[0])  # stable: what is newer stays first
+    scored.sort(key=lambda one: -one[0])  # stable sort: newer ones stay first
     return [target for _, target in scored[:MOST_RESULTS]]
 
 
@@ -102,9 +102,9 @@ def _clients(account: Account, words: Sequence[str]) -> list[_Thing]:
 
 
 def _named_first(words: Sequence[str], *columns: str, identifier: str) -> OrderBy:
-    """Return an order in which rows come first whose names hold most words, as whole words rather than within others.
+    """Return an ordering by the number of matching words in the names, where whole words count more than parts.
 
-    An id counts from its beginning alone: the letters of a short word are somewhere in most of them.
+    Ids match only from their beginning, because most ids contain the letters of a short word somewhere.
     """
     held: Combinable = Value(0)
     for word in words:
@@ -119,7 +119,7 @@ def _any_of(columns: Sequence[str], lookup: str, value: str) -> Q:
 
 
 def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator[tuple[float, Page]]:
-    """Yield the pages that the words fit, with their scores: each word is one of the page's or of its owner's."""
+    """Yield the matching pages with their scores. Each word must match the page, its client or its project."""
     of_thing = [2 * thing.score(word) for word in words]
     for place, page in enumerate(thing.pages):
         of_page = [max(2 * _score(word, page.label), _score(word, page.search_words)) for word in words]
@@ -130,7 +130,7 @@ def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator
 
 
 def _score(word: str, text: str) -> float:
-    """Return how well a word fits a text: as a whole word of it, as a beginning, anywhere, or not at all (0)."""
+    """Return how well a word matches a text: as a whole word, as a prefix, anywhere, or not at all (0)."""
     forms = words_of(text)
     if word in forms:
         return 3
@@ -148,13 +148,13 @@ def _target(thing: _Thing, page: Page) -> Target:
     )
 
 
-# --- Ids that somebody pastes ---
+# --- Pasted ids ---
 
 
 def entries(account: Account, query: str) -> list[Target]:
-    """Return what an id leads to, in the person's own projects alone: a client, a project, or entries of their logs.
+    """Return the results for an id within the person's projects: a client, a project, or log entries.
 
-    Takes four statements at most. Logs are searched for a request id, by their index.
+    Takes at most four statements. Request ids are found in the logs by an index.
     """
     if not _ID.fullmatch(query):
         return []
@@ -198,9 +198,9 @@ MOST_DOCS = 6
 
 @console_page()
 def jump_page(request: HttpRequest) -> HttpResponse:
-    """GET /console/jump?q=…: pages of one's own projects, and of the docs. An id that is found leads straight there.
+    """GET /console/jump?q=…: pages of the person's projects and of the docs. A known id redirects to its page.
 
-    With `list` the results alone come, as the options of a listbox.
+    With `list`, the response contains only the results, as options of a listbox.
     """
     query = clean(request.GET.get("q", ""))
     account = account_of(request)

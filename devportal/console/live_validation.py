@@ -12,7 +12,7 @@ from oidc.clients import redirect_uris
 @limited_by_person
 @console_page("POST")
 def check_name(request: HttpRequest) -> HttpResponse:
-    """POST `name`: its error, "" if it is valid."""
+    """POST `name`: its error, or "" if it is valid."""
     try:
         names.validate_name(request.POST.get("name", "").strip())
     except ValidationError as error:
@@ -23,6 +23,6 @@ def check_name(request: HttpRequest) -> HttpResponse:
 @limited_by_person
 @console_page("POST")
 def check_addresses(request: HttpRequest) -> HttpResponse:
-    """POST `address` (repeated): the error and notes for each."""
+    """POST `address` (repeated): the error and notes of each URL."""
     entries = redirect_uris.check_each(request.POST.getlist("address"))
     return JsonResponse({"entries": [{"error": entry.error, "notes": entry.notes} for entry in entries]})

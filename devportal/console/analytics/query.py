@@ -1,4 +1,4 @@
-"""Query parameters of the pages of sign-ins: the time range."""
+"""The time range of the sign-in analytics, from the query parameters."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,17 +24,17 @@ class AnalyticsQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> "AnalyticsQuery":
-        """Parse the query parameters; an unknown range is the default of 7 days."""
+        """Parse the query parameters. An unknown range counts as the default of 7 days."""
         return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["7d"]), clock.now())
 
     @property
     def bounds(self) -> tuple[datetime, datetime]:
-        """Start (inclusive) and end (exclusive)."""
+        """The start (inclusive) and end (exclusive)."""
         return self.span.bounds(self.now)
 
     @property
     def is_whole_days(self) -> bool:
-        """Whether the range begins and ends at midnight (UTC), so that counts by day answer it."""
+        """Whether the range begins and ends at midnight (UTC), so that counts by day are enough."""
         return self.span.whole > _DAY
 
     @property
@@ -45,7 +45,7 @@ class AnalyticsQuery:
 
     @property
     def days(self) -> list[datetime]:
-        """The days (UTC) of people: those of the range, seven at least."""
+        """The days (UTC) for the counts of people: those of the range, at least seven."""
         today = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
         number = max(self.span.whole // _DAY, LEAST_DAYS)
         return [today - (number - 1 - place) * _DAY for place in range(number)]

@@ -1,4 +1,4 @@
-"""The report on the pages of sign-ins: figures, funnel, charts and tables."""
+"""The report of the sign-in analytics: figures, funnel, charts and tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,14 @@ from oidc.sign_in_steps import Step
 
 Counts = Mapping[tuple[str, str], int]  # by step and error
 
-AT_CONSENT = "access_denied"  # what Cancel on the consent page tells the app; elsewhere it tells another error
+AT_CONSENT = (
+    "access_denied"  # the error sent to the app after Cancel on the consent page; other pages send other errors
+)
 
 
 @dataclass(frozen=True)
 class Loss:
-    """One reason why requests ended: in words, how many, and its step and error for a link to the log."""
+    """One reason why requests ended: its text, the count, and step and error for a link to the log."""
 
     text: str
     count: int
@@ -30,7 +32,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its name, what it means, how many reached it, of how many in all, and what was lost before it."""
+    """One stage of the funnel: its name, meaning, count, the total, and the losses before it."""
 
     name: str
     meaning: str
@@ -49,12 +51,12 @@ class Stage:
 
 
 def total(counts: Counts, *steps: Step) -> int:
-    """Return how often any of these steps was taken."""
+    """Return how often these steps were taken in total."""
     return sum(times for (step, _), times in counts.items() if step in steps)
 
 
 def losses_of(counts: Counts, text: str, *steps: Step, only: str = "", but: str = "") -> list[Loss]:
-    """Return what these steps lost, by error, the most frequent first; `only` and `but` narrow to errors."""
+    """Return the losses of these steps by error, most frequent first. `only` and `but` include or exclude an error."""
     found = [
         Loss(text, times, step, error)
         for (step, error), times in counts.items()
@@ -64,7 +66,7 @@ def losses_of(counts: Counts, text: str, *steps: Step, only: str = "", but: str 
 
 
 def build_funnel(counts: Counts) -> list[Stage]:
-    """Return the stages. What was lost without a word is the rest: people who closed the page, or are still there."""
+    """Return the stages. Requests without any result are counted as people who left or have not finished yet."""
     silent = total(counts, Step.SILENT)
     started = total(counts, Step.STARTED) + silent
     skipped = total(counts, Step.SKIPPED)
@@ -77,7 +79,7 @@ def build_funnel(counts: Counts) -> list[Stage]:
     hidden = f", {silent:,} of them without a page (prompt=none)" if silent else ""
     return [
         Stage("Started", f"Valid requests{hidden}.", started, started),
-        _stage("Consent", f"Saw the consent page, or had no need to ({skipped:,}).", asked, started, started, before),
+        _stage("Consent", f"Saw the consent page, or didn't need it ({skipped:,}).", asked, started, started, before),
         _stage("Allowed", "Pressed Allow, or had allowed before.", allowed, asked, started, at_consent),
         _stage("Code issued", "The app was sent a code.", issued, allowed, started, []),
         _stage(
@@ -95,7 +97,7 @@ def _stage(
     losses: list[Loss],
     text: str = "left, or not finished yet",
 ) -> Stage:
-    """Return a stage; `text` is for what was lost and has no reason."""
+    """Return a stage. `text` describes the losses that have no recorded reason."""
     lost = max(before - count, 0)
     rest = max(lost - sum(loss.count for loss in losses), 0)
     return Stage(name, meaning, count, started, lost, [*losses, *([Loss(text, rest)] if rest else [])])
@@ -106,7 +108,7 @@ CountsByTime = Mapping[tuple[datetime, str, str], int]  # by hour or day, step a
 
 _DAY = timedelta(days=1)
 _PEOPLE = (Step.NEW_PERSON, Step.RETURNING)
-# Layers of the time series, from the bottom of a bar to its top: label, look, steps.
+# Layers of the bars, from bottom to top: label, style and steps.
 _ENDS = (
     ("Signed in", "good", store.FIGURES["signed_in"]),
     ("Cancelled", "limited", store.FIGURES["cancelled"]),
@@ -133,7 +135,7 @@ class ClientRow:
 
 @dataclass(frozen=True)
 class SignInReport:
-    """All that a page shows."""
+    """The data of a page."""
 
     query: AnalyticsQuery
     stages: list[Stage]
@@ -160,9 +162,9 @@ class SignInReport:
 
 
 def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInReport:
-    """Return the report of these clients, given by primary key.
+    """Return the report about clients, given by primary key.
 
-    Takes a statement for the days and one for the hours, if those are shown; one more if there are several clients.
+    Takes one statement for the days, one for the hours if they are shown, and one more for several clients.
     """
     since, until = query.bounds
     days, span = query.days, query.span
@@ -217,14 +219,14 @@ def _people(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
 
 
 def _people_within(query: AnalyticsQuery, people: BarChart) -> tuple[int, int]:
-    """Return how many new and returning people the days of the chart have; for 24 hours those of its last day."""
+    """Return the numbers of new and returning people in the chart; for 24 hours those of its last day."""
     returning, new = (band.values if query.is_whole_days else band.values[-1:] for band in people.bands)
     return sum(new), sum(returning)
 
 
 def _by_client(figures: Sequence[dict[str, int]]) -> list[ClientRow]:
     clients = Client.objects.only("client_id", "name").in_bulk([row["client_id"] for row in figures])
-    # A client may be deleted meanwhile.
+    # A client may have been deleted in the meantime.
     return [
         ClientRow(clients[row["client_id"]], **{name: row[name] for name in store.FIGURES})
         for row in figures

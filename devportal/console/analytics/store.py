@@ -1,7 +1,7 @@
-"""The tables of sign-in counts: each count is added to its hour and its day, in the transaction of its batch.
+"""The tables of sign-in counts. Each count is added to its hour and its day, in the transaction of its batch.
 
-Batches are those of usage (api/usage_counts.py): each is written once, and what a crash can lose or repeat is the
-same. Counts of clients that are gone are dropped.
+The batches are those of usage (api/usage_counts.py): each is written once, and a crash has the same effects. Counts of
+deleted clients are dropped.
 """
 
 import logging
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 _ROWS_A_STATEMENT = 500
 _DAY = timedelta(days=1)
-# Client id, hour since 1970, step, error, as oidc/sign_in_steps.py writes them.
+# Client id, hour since 1970, step and error, as written by oidc/sign_in_steps.py.
 _FIELD = re.compile(r"([!-{}~]{1,255})\|(\d{1,7})\|([a-z_]{1,16})\|([a-z_]{0,40})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class SignInCount:
-    """How often a step was taken: `client` is a primary key, `start` a full hour."""
+    """How often a step was taken. `client` is a primary key, `start` a full hour."""
 
     client: int
     start: datetime
@@ -46,9 +46,9 @@ class SignInCount:
 
 
 def write_counts(counts: Mapping[str, int]) -> None:
-    """Store counts that waited. Call it inside a transaction."""
+    """Store waiting counts. Call it inside a transaction."""
     read = [(found.groups(), times) for text, times in counts.items() if (found := _read(text)) is not None]
-    # A client that is deleted at this moment makes the transaction fail, and the batch is tried again.
+    # If a client is deleted at this moment, the transaction fails and the batch is tried again.
     rows = Client.objects.filter(client_id__in={client_id for (client_id, *_), _ in read})
     known = dict(rows.values_list("client_id", "pk"))
     add_counts(
@@ -59,7 +59,7 @@ def write_counts(counts: Mapping[str, int]) -> None:
 
 
 def _read(text: str) -> "re.Match[str] | None":
-    """Parse a count; None for one of another version, so that it does not stop the others."""
+    """Parse a count; return None if another version wrote it, so that the other counts are still stored."""
     found = _FIELD.fullmatch(text)
     if found is None:
         log.warning("A count of sign-ins that can't be read is left out: %.200r", text)
@@ -77,9 +77,9 @@ def add_counts(counts: Iterable[SignInCount]) -> None:
 
 
 def _add_to(table: str, time: str, rows: Mapping[tuple[Any, ...], int]) -> None:
-    # Not the ORM's upsert: that sets, and two writers have to add. In one order, so that they never deadlock.
+    # The ORM's upsert sets values, but two writers have to add theirs. They use the same order to avoid deadlocks.
     columns = f"client_id, {time}, step, error"
-    head = f"INSERT INTO {table} ({columns}, count) VALUES "  # noqa: S608  (names are our own)
+    head = f"INSERT INTO {table} ({columns}, count) VALUES "  # noqa: S608  (names are constants)
     tail = f" ON CONFLICT ({columns}) DO UPDATE SET count = {table}.count + excluded.count"
     ordered = iter(sorted(rows.items()))
     with connection.cursor() as cursor:

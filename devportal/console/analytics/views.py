@@ -1,4 +1,4 @@
-"""The pages of sign-ins, of a client and of a project, and their CSV files."""
+"""The sign-in analytics of a client and of a project, with their CSV files."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from devportal.console.usage.views import Echo, escape_cell, iso_time
 from oidc.models import Client, Project
 from oidc.sign_in_steps import ENTRIES, Step
 
-# The first lines need not wait until those of a thousand clients are in order.
+# Sort client by client, so that the first lines don't wait for the rest.
 _CLIENTS_AT_ONCE = 20
 _HEADER = ("client_id", "client", "step", "error", "count")
 
 
 def csv_lines(query: AnalyticsQuery, clients: Sequence[Client]) -> Iterator[str]:
-    """Yield the lines of the file: one per client, hour or day, step and error, in this order."""
+    """Yield the lines of the CSV file: one for each client, hour or day, step and error, in this order."""
     since, until = query.bounds
     unit, by_key = query.span.unit, {client.pk: client for client in clients}
     keys = sorted(by_key)
@@ -66,7 +66,7 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
 
 @console_page()
 def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/sign-ins?range=…: the same of all clients of a project, added up, and by client."""
+    """GET …/sign-ins?range=…: the sums of all clients of a project, and the figures by client."""
     membership = get_membership(request, project_id)
     query = AnalyticsQuery.of(request)
     clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
@@ -115,7 +115,7 @@ def _clients(project: Project) -> list[Client]:
 
 
 def _linked(client: Client, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
-    """Return losses with the address of their entries in the client's sign-in log, "" for those that have none."""
+    """Return losses with the URL of their entries in the client's sign-in log, or "" if there are none."""
     since, until = query.bounds
     log = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
     found = []

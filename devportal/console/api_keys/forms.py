@@ -28,14 +28,17 @@ class NewKeyForm(forms.Form):
         required=False,
         choices=[(name, name) for name in PERMISSIONS],
         initial=list(PERMISSIONS),
-        error_messages={"invalid_choice": "This is not a permission of a key.", "invalid_list": "Tick what it may do."},
+        error_messages={
+            "invalid_choice": "This is not a permission of a key.",
+            "invalid_list": "Choose at least one permission.",
+        },
     )
     expires_on = forms.DateField(
         label="Expires",
         required=False,
         input_formats=["%Y-%m-%d"],
-        error_messages={"invalid": "Write the day as 2031-12-24, or leave this empty."},
-        help_text="The key works until the end of this day, UTC. Empty: until it is revoked.",
+        error_messages={"invalid": "Enter the day as 2031-12-24, or leave this empty."},
+        help_text="The key works until the end of this day in UTC. If empty, it works until it is revoked.",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
 
@@ -52,12 +55,12 @@ class NewKeyForm(forms.Form):
 
     @property
     def expires_at(self) -> datetime | None:
-        """The moment at which the key expires: the end of the chosen day in UTC; None for no expiry."""
+        """The time at which the key expires, the end of the chosen day in UTC; None for no expiry."""
         day: date | None = self.cleaned_data["expires_on"]
         return datetime.combine(day + timedelta(days=1), time.min, UTC) if day else None
 
     @property
     def permission_rows(self) -> list[dict[str, Any]]:
-        """The permissions to render: name, description, whether it is checked."""
+        """The permissions to render: name, description, and whether it is checked."""
         ticked = self["permissions"].value() or []
         return [{"name": name, "title": title, "on": name in ticked} for name, title in PERMISSION_TITLES.items()]

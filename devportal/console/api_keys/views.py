@@ -21,7 +21,7 @@ from oidc.projects.roles import Role, lock_for_change
 
 @console_page()
 def keys(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/keys: all keys, revoked and expired ones included, never their values."""
+    """GET …/keys: all keys, including revoked and expired ones, without their values."""
     membership = get_membership(request, project_id)
     page = paginate(ApiKey.objects.filter(project=membership.project).select_related("owner"), request)
     rows = [
@@ -32,7 +32,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
         }
         for key in page.rows
     ]
-    # Where there is none yet, the first one is created here, without a page in between.
+    # The first key is created on this page, without a separate form page.
     is_empty = not rows and not page.newer and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
     return render_page(request, "console/keys.html", membership, page=page, rows=rows, **first)
@@ -41,7 +41,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/keys/new: the form; the response shows the new key, once."""
+    """…/keys/new: the form. The response shows the new key once."""
     membership = get_membership(request, project_id, Role.DEVELOPER)
     form = NewKeyForm(request.POST if request.method == "POST" else None)
     if form.is_valid():

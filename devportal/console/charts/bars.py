@@ -1,8 +1,8 @@
 """Stacked bar charts as SVG, drawn on the server, with all values in a table below.
 
-Each chart is drawn for three widths, of which the stylesheet shows the one that fits, so that its text keeps its size.
-Colours are classes (static/css/components/charts.css); every kind has a pattern of its own, so that no colour is needed
-to tell one from another. Templates include console/partials/chart.html.
+Each chart is drawn for three widths. The stylesheet shows the one that fits, so that the text keeps its size. Colors
+are classes (static/css/components/charts.css). Every kind also has a pattern, so that people don't need color to tell
+them apart. Templates include console/partials/chart.html.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from django.utils.safestring import SafeString
 
 from devportal.console.charts.svg import element, format_number, markup, nice_scale, short_number, time_ticks
 
-# Kinds of bands: each has a colour in the stylesheet, and a pattern.
+# Kinds of bands. Each has a color in the stylesheet and a pattern.
 KINDS = ("good", "client-error", "limited", "server-error", "plain")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One layer of the stacked bars: label, look (one of KINDS), and its value in each bar."""
+    """One layer of the stacked bars: label, style (one of KINDS), and its value in each bar."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class LimitLine:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar as a row of the table; `values` are in the order of the bands."""
+    """One bar as a row of the table. `values` are in the order of the bands."""
 
     start: datetime
     values: Sequence[int]
@@ -50,7 +50,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page; times are in UTC.
+    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page. Times are in UTC.
 
     `step` is the time from one start to the next.
     """
@@ -82,17 +82,17 @@ class BarChart:
 
     @property
     def legend(self) -> list[tuple[Series, SafeString]]:
-        """The bands, from the top one down, with a sample of each one's look."""
+        """The bands from top to bottom, each with a sample of its pattern."""
         return [(band, _sample(self.key, band)) for band in reversed(self.bands)]
 
     @property
     def drawings(self) -> list[tuple[str, SafeString]]:
-        """The chart for each width, by the name of the width."""
+        """The drawing for each width, by the name of the width."""
         return [(size.name, _draw(self, size)) for size in SIZES]
 
     @property
     def summary(self) -> str:
-        """The text alternative of the chart; the table has the details."""
+        """The text alternative of the chart. The table has the details."""
         totals = [f"{band.name} {sum(band.values):,}" for band in self.bands]
         text = f"{len(self.starts)} bars from {self.label(0)} to {self.label(-1)}. In all: {', '.join(totals)}."
         text += f" The highest bar is {self.peak:,}."
@@ -106,7 +106,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a drawing, in units of its view box; `ticks` is the maximum number of time ticks."""
+    """The size of a drawing in units of its view box. `ticks` is the maximum number of time ticks."""
 
     name: str
     width: int
@@ -192,13 +192,13 @@ def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
         middle = frame.left_of(place) + frame.column / 2
         x = format_number(middle)
         element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
-        # A label may not stand out over the drawing's end.
+        # A label must not extend beyond the drawing.
         look = {"class_": "chart__label", "text_anchor": "end" if middle > frame.end - 14 else "middle"}
         element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
 
 
 def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
-    """Yield the path of each band: all its bars in one element, each standing on those below."""
+    """Yield the path of each band: all its bars in one element, on top of the bands below."""
     gap = min(frame.column * 0.2, 3)
     below = [0] * len(chart.starts)
     for band in chart.bands:
@@ -228,7 +228,7 @@ def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
 
 
 def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
-    """Add a tooltip to each bar; the table holds the same."""
+    """Add a tooltip to each bar. The table has the same values."""
     for place, bar in enumerate(chart.bars):
         if not bar.total:
             continue
@@ -243,7 +243,7 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
 
 
 def add_pattern(parent: Element, key: str, kind: str) -> None:
-    """Add the fill pattern of a kind, coloured by its CSS classes."""
+    """Add the fill pattern of a kind, colored by its CSS classes."""
     pattern = element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
     element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
     marks = {
@@ -256,7 +256,7 @@ def add_pattern(parent: Element, key: str, kind: str) -> None:
 
 
 def _sample(key: str, band: Series) -> SafeString:
-    """Return a small square with a band's look, for the legend."""
+    """Return a small square with a band's pattern, for the legend."""
     svg = element(
         None, "svg", xmlns="http://www.w3.org/2000/svg", viewBox="0 0 16 16", class_="chart__sample", aria_hidden="true"
     )

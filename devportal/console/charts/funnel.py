@@ -1,4 +1,4 @@
-"""Funnels as SVG, drawn on the server: a row for each stage, as wide as what reached it, with what was lost before it.
+"""Funnels as SVG, drawn on the server: a row for each stage, with its count as the width, and the losses before it.
 
 Like the bars (bars.py) each is drawn for three widths, and the page has a table with all values.
 """
@@ -13,12 +13,12 @@ from devportal.console.charts.bars import SIZES, Size, add_pattern
 from devportal.console.charts.svg import element, format_number, markup
 
 _ROW, _TEXT, _BAR = 50, 16, 18  # heights
-_ROOM = 2  # beside the drawing, so that no edge is cut
+_ROOM = 2  # around the drawing, so that no edge is cut off
 
 
 @dataclass(frozen=True)
 class FunnelRow:
-    """One stage: its name, how many reached it, and that beside all that began, in words."""
+    """One stage: its name, its count, and its share of the first stage as text."""
 
     name: str
     value: int
@@ -27,7 +27,7 @@ class FunnelRow:
 
 @dataclass(frozen=True)
 class FunnelChart:
-    """The stages of a funnel, the first one the widest. `key` is part of the ids in the page."""
+    """The stages of a funnel, widest first. `key` is part of the ids in the page."""
 
     key: str
     title: str
@@ -39,12 +39,12 @@ class FunnelChart:
 
     @property
     def summary(self) -> str:
-        """The text alternative; the table has the details."""
+        """The text alternative. The table has the details."""
         return ". ".join(f"{row.name} {row.value:,}, {row.share}" for row in self.rows) + "."
 
     @property
     def drawings(self) -> list[tuple[str, SafeString]]:
-        """The chart for each width, by the name of the width."""
+        """The drawing for each width, by the name of the width."""
         return [(size.name, _draw(self, size)) for size in SIZES]
 
 

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from django.utils.safestring import SafeString
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Distances of time ticks: minutes, hours, days.
+# Possible distances of time ticks: minutes, hours and days.
 _DISTANCES = (
     *(timedelta(minutes=count) for count in (1, 2, 5, 10, 15, 20, 30)),
     *(timedelta(hours=count) for count in (1, 2, 3, 4, 6, 12)),
@@ -17,7 +17,7 @@ _DISTANCES = (
 
 
 def nice_scale(peak: int) -> tuple[int, int]:
-    """Return the maximum of an axis for `peak`, and the distance of its ticks: 1, 2 or 5 times a power of ten."""
+    """Return the maximum of an axis for `peak` and the distance of its ticks: 1, 2 or 5 times a power of ten."""
     power = 1
     while True:
         for factor in (1, 2, 5):
@@ -36,9 +36,9 @@ def short_number(number: int) -> str:
 
 
 def time_ticks(starts: Sequence[datetime], step: timedelta, most: int) -> tuple[timedelta, list[int]]:
-    """Return the distance of time ticks, and the indexes of the bars that have one: at most about `most`.
+    """Return the distance of time ticks, and the indexes of the bars that have one, at most about `most`.
 
-    Full hours and midnights are marked, whatever the first time is; several days count from the first.
+    Ticks are at full hours and midnights. Distances of several days count from the first day.
     """
     whole = step * len(starts)
     fitting = (distance for distance in _DISTANCES if not distance % step and whole / distance <= most)
@@ -48,7 +48,7 @@ def time_ticks(starts: Sequence[datetime], step: timedelta, most: int) -> tuple[
 
 
 def element(parent: Element | None, tag: str, text: str = "", **attributes: Any) -> Element:
-    """Return a new element; `class_` and underscores stand for what Python's names can't say."""
+    """Return a new element. `class_` stands for class, and underscores for hyphens."""
     named = {_attribute(name): str(value) for name, value in attributes.items()}
     made = Element(tag, named) if parent is None else SubElement(parent, tag, named)
     made.text = text or None
@@ -56,15 +56,15 @@ def element(parent: Element | None, tag: str, text: str = "", **attributes: Any)
 
 
 def _attribute(name: str) -> str:
-    # SVG has names of both kinds: viewBox, patternUnits as they are, text-anchor and aria-labelledby with a hyphen.
+    # SVG has camel-case names such as viewBox, and names with a hyphen such as text-anchor.
     return name.rstrip("_").replace("_", "-")
 
 
 def format_number(value: float) -> str:
-    """Return a measure with as many digits as can be seen."""
+    """Format a coordinate with as many digits as are visible."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def markup(svg: Element) -> SafeString:
-    """Return an element as HTML: escaped by the serializer, whatever its texts hold."""
+    """Return an element as HTML. The serializer escapes its texts."""
     return SafeString(tostring(svg, encoding="unicode"))

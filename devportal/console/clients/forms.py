@@ -19,14 +19,14 @@ from oidc.clients.reviewed_hosts import HostStanding, host_standing
 from oidc.domains.names import domains_of
 from oidc.models import Client
 
-EMPTY_ROWS = 1  # shown below the filled ones
+EMPTY_ROWS = 1  # shown below the filled rows
 MORE_ROWS = 1
-_MOST_CHARACTERS = 10_000  # in a row that is drawn again; what is longer was no address
+_MOST_CHARACTERS = 10_000  # characters shown again in a row; longer input can't be a URL
 
 
 @dataclass(frozen=True)
 class URIRow:
-    """One row to render; `is_unsaved` marks a URL that the client does not have yet.
+    """One row to render. `is_unsaved` marks a URL that the client does not have yet.
 
     `standing` tells whether a redirect URL of a reviewed app counts as reviewed.
     """
@@ -44,13 +44,13 @@ class _Rows(forms.Widget):
 
 
 class BoundURIList(forms.BoundField):
-    """The field in its form."""
+    """The bound field."""
 
     field: "URIListField"
 
     @property
     def rows(self) -> list[URIRow]:
-        """The rows to render: the submitted or the saved URLs, and some empty rows."""
+        """The rows to render: the submitted or saved URLs, and some empty rows."""
         texts = [text.strip()[:_MOST_CHARACTERS] for text in self.value() or [] if text.strip()]
         saved = self.field.saved
         entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
@@ -66,12 +66,12 @@ class BoundURIList(forms.BoundField):
 
     @property
     def filled_rows(self) -> list[URIRow]:
-        """The rows that hold a URL, for people who read them."""
+        """The rows with a URL, for people who may only read them."""
         return [row for row in self.rows if row.entry.address]
 
 
 class URIListField(forms.Field):
-    """A list of URLs from repeated inputs of one name; empty rows and duplicates are dropped."""
+    """A list of URLs from repeated inputs with the same name. Empty rows and duplicates are dropped."""
 
     widget = _Rows
 
@@ -79,20 +79,20 @@ class URIListField(forms.Field):
         super().__init__(**kwargs)
         self.most = most
         self.saved = saved
-        # Returns how a valid URL counts, where that is to be shown (docs/review.md#hosts).
+        # Returns whether a valid URL counts as reviewed, if the page shows that (docs/review.md#hosts).
         self.judge: Callable[[str], HostStanding | None] = lambda address: None
         self.empty_rows = EMPTY_ROWS
 
     def clean(self, value: Sequence[str]) -> list[str]:
         if any(entry.error for entry in redirect_uris.check_each(value)):
-            raise ValidationError("Nothing is saved yet: fix what is marked here, or empty its row.")
+            raise ValidationError("Nothing is saved yet. Fix the marked URLs, or clear their rows.")
         return redirect_uris.clean_redirect_uris(value, self.most, required=self.required)
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> BoundURIList:
         return BoundURIList(form, self, field_name)
 
 
-MORE = "more"  # name of the button that adds empty rows to the field in its value, without saving
+MORE = "more"  # name of the button that adds empty rows to the field named in its value, without saving
 
 
 class ClientTypeChoice(NamedTuple):
@@ -113,7 +113,7 @@ CLIENT_TYPES = (
     ClientTypeChoice(
         Client.Type.NATIVE,
         "Installed app",
-        "On a phone or a computer; signs people in in the browser of the system. It has no secret.",
+        "An app on a phone or a computer. It signs people in through the system's browser and has no secret.",
     ),
 )
 
@@ -124,7 +124,7 @@ class _WithAddresses(forms.Form):
 
     @classmethod
     def with_more_rows(cls, data: QueryDict, **kwargs: Any) -> Self:
-        """Return the form with the submitted values and more empty rows; only the URLs are validated."""
+        """Return the form with the submitted values and more empty rows. Only the URLs are validated."""
         initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
         for name, field in cls.base_fields.items():
             if isinstance(field, URIListField | forms.MultipleChoiceField):
@@ -143,13 +143,13 @@ class NewClientForm(_WithAddresses):
     type = forms.ChoiceField(
         label="Where does it run?",
         choices=[(kind.value, kind.title) for kind in CLIENT_TYPES],
-        error_messages={"required": "Say where it runs.", "invalid_choice": "Choose one of these three."},
+        error_messages={"required": "Choose where it runs.", "invalid_choice": "Choose one of these three."},
     )
     field_order = ("name", "type")
 
 
 class ClientSettingsForm(_WithAddresses):
-    """A client's settings; the name can be changed only while the client is unverified."""
+    """A client's settings. The name can be changed only while the client is unverified."""
 
     name = name_field("People see it when they sign in.")
     least_acr = forms.ChoiceField(
@@ -157,13 +157,13 @@ class ClientSettingsForm(_WithAddresses):
         required=False,
         choices=Client.LeastAcr.choices,
         error_messages={"invalid_choice": "Choose one of these three."},
-        help_text="Asked of everybody at each sign-in from now on; people who have not set it up do so on the way.",
+        help_text="Required of everyone at each sign-in from now on. People who have not set it up do so on the way.",
     )
     optional_scopes = forms.MultipleChoiceField(
         label="Optional scopes",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"invalid_choice": "This client may not ask for %(value)s, or can't do without it."},
+        error_messages={"invalid_choice": "This client can't request %(value)s, or can't remove it."},
     )
     forgive_lost_responses = forms.BooleanField(
         label=f"Forgive a lost response for {settings.LOST_RESPONSE_SECONDS} seconds",
@@ -199,26 +199,26 @@ class ClientSettingsForm(_WithAddresses):
             assert isinstance(field, URIListField)
             field.saved = addresses
         if client.is_verified and not client.first_party:
-            domains = cache(lambda: domains_of(client.project))  # read once, where rows are drawn
+            domains = cache(lambda: domains_of(client.project))  # read once, when the rows are drawn
             redirects = self.fields["redirect_uris"]
             assert isinstance(redirects, URIListField)
             redirects.judge = lambda address: host_standing(client, address, domains())
 
     def clean_least_acr(self) -> str | None:
-        """Return the level, None if the form did not have the field: then it stays as it is."""
+        """Return the level, or None (unchanged) if the form did not have the field."""
         level: str = self.cleaned_data["least_acr"]
         return level if self.add_prefix("least_acr") in self.data else None
 
 
 class TesterForm(forms.Form):
-    """The tester: an authorization URL to check."""
+    """Form of the tester with the authorization URL to check."""
 
     url = forms.CharField(
         label="Authorization URL",
         max_length=tester.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
         error_messages={"required": "Paste an authorization URL."},
-        help_text="The address to which your app sends people, or what follows its question mark.",
+        help_text="The URL to which your app sends people, or the part after its question mark.",
     )
 
 
@@ -226,7 +226,9 @@ class ChangeTypeForm(forms.Form):
     """Change of a client's type, with a checkbox to confirm the consequences."""
 
     type = forms.ChoiceField(label="New type", error_messages={"required": "Choose the new type."})
-    understood = forms.BooleanField(label="I have read what ends", error_messages={"required": "Tick this to go on."})
+    understood = forms.BooleanField(
+        label="I understand what will end", error_messages={"required": "Tick this to go on."}
+    )
 
     def __init__(self, *args: Any, client: Client, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

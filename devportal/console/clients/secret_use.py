@@ -1,4 +1,4 @@
-"""Whether something that proves who calls is still in use."""
+"""Recent use of client secrets."""
 
 from datetime import timedelta
 

@@ -16,11 +16,11 @@ MOST_ENDED = 20  # revoked secrets on the page
 
 @console_page()
 def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """GET …/secrets: live and recently revoked ones, never their values; for public clients why there are none."""
+    """GET …/secrets: live and recently revoked secrets, without values. For public clients, why they have none."""
     membership, client = get_client(request, project_id, client_id)
     rows = client.secrets.select_related("created_by").order_by("-pk")
     live = list(rows.live()[:MAX_LIVE_SECRETS])
-    # What has expired is closed when another one is created; until then only its expiry says so.
+    # Expired secrets are closed when another one is created. Until then only the expiry shows that they ended.
     over = rows.exclude(pk__in=[secret.pk for secret in live])
     return render_page(
         request,
@@ -38,7 +38,7 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
 @limited_by_person
 @console_page("POST")
 def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/secrets/new: shows the new secret, once; idempotent."""
+    """POST …/secrets/new: create a secret and show it once; idempotent."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not client.has_secret:
         return redirect_to_client(client, "client_secrets")

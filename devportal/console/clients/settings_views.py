@@ -1,4 +1,4 @@
-"""A client's settings: name, URLs, tester, turning it off and on, its type, and deleting it."""
+"""A client's settings: name, URLs, tester, turning it off and on, type, and deletion."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -26,14 +26,14 @@ from oidc.projects.roles import Role, lock_for_change
 
 
 class Endpoint(NamedTuple):
-    """An address, its label, and what the copy button calls it."""
+    """An endpoint: its URL, its label, and its name on the copy button."""
 
     label: str
     address: str
 
     @property
     def noun(self) -> str:
-        return f"the {self.label[0].lower()}{self.label[1:]}" if self.label != "JWKS" else "the JWKS address"
+        return f"the {self.label[0].lower()}{self.label[1:]}" if self.label != "JWKS" else "the JWKS URL"
 
 
 _ROUTES = (
@@ -47,7 +47,7 @@ _ROUTES = (
 
 
 def endpoints() -> list[Endpoint]:
-    """Return issuer and endpoints, all on AUTH_URL."""
+    """Return the issuer and the endpoints, all on AUTH_URL."""
     found = [Endpoint(label, f"{settings.AUTH_URL}{reverse(name)}") for label, name in _ROUTES]
     return [Endpoint("Issuer", settings.ISSUER), *found]
 
@@ -56,19 +56,19 @@ MOST_NAMED = 5
 
 
 def tell_of_new_hosts(request: HttpRequest, client: Client, before: Sequence[str]) -> None:
-    """Say of each new host whether it counts; `before` are the redirect URIs that the client had."""
+    """Add messages on whether new hosts count as reviewed. `before` are the client's previous redirect URIs."""
     if not client.is_verified or client.first_party:
         return
     new = new_host_standings(client, before, domains_of(client.project))
     if counting := _named(standing for standing in new if standing.counts):
-        messages.success(request, f"People who come from {counting} see the app as reviewed at once.")
+        messages.success(request, f"People who come from {counting} immediately see the app as reviewed.")
     if outside := _named(standing for standing in new if not standing.counts):
-        text = f"Not reviewed: {outside}. People who come from there see the app as one that nobody reviewed."
+        text = f"Not reviewed: {outside}. People who come from there see the app as not reviewed."
         messages.warning(request, text)
 
 
 def _named(standings: Iterable[HostStanding]) -> str:
-    """Return the first hosts, and how many more there are; "" for none."""
+    """Return the first hosts and the number of others as text; "" for none."""
     hosts = [standing.host for standing in standings]
     more = len(hosts) - MOST_NAMED
     return ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -77,7 +77,7 @@ def _named(standings: Iterable[HostStanding]) -> str:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/clients/<id>/: the settings form; `?add=` prefills a redirect URL without saving it."""
+    """…/clients/<id>/: the settings form. `?add=` prefills a redirect URL without saving it."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -91,7 +91,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
             saved = _update(client, membership, form.cleaned_data)
         except ValidationError as error:  # reviewed a moment ago
             form.add_error(None, error)
-        except workflow.IllegalReviewStep as refused:  # sent a moment ago
+        except workflow.IllegalReviewStep as refused:  # submitted a moment ago
             form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. The changes apply to sign-ins from now on.")
@@ -163,13 +163,13 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
 
 @console_page("GET", "HEAD", "POST")
 def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/type: confirmation of the consequences, then the change of type."""
+    """…/type: confirm the consequences, then change the type."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
     if form.is_valid():
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             change_type(client, form.cleaned_data["type"], membership.account)
-        text = f"{client.name} is another type now, and what it had as the old one has ended."
+        text = f"{client.name} has a new type. Its tokens and secrets of the old type have ended."
         messages.success(request, text + " Create a secret for it here." if client.has_secret else text)
         return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
     authorizations = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
@@ -186,7 +186,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
 
 @console_page("GET", "HEAD", "POST")
 def client_delete(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/delete: confirmation by typing the name, then the deletion."""
+    """…/delete: confirm by typing the name, then delete."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = confirm_by_name(request, client.name)
     if form.is_valid():

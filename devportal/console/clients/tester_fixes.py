@@ -1,4 +1,4 @@
-"""The fix of each check of the tester that fails: what to do, and where."""
+"""The fix of each failed check of the tester: what to do, and where."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -15,14 +15,14 @@ from oidc.projects.roles import Role
 
 @dataclass(frozen=True)
 class TestedCheck:
-    """A check with its fix, None for one that did not fail, and whether this member may do it."""
+    """A check, its fix (None if it did not fail), and whether this member may apply it."""
 
     result: CheckResult
     fix: Fix | None
     may_fix: bool
 
 
-# Name of a check -> text, label of the link, page of the client.
+# Name of a check -> text, label of the link, and page of the client.
 _OF_CLIENT = {
     "this_client": (
         "Send the id of this client, or try the URL at the other one.",
@@ -31,24 +31,24 @@ _OF_CLIENT = {
     ),
     "check_client": ("Send the client id as the settings show it.", "Copy the client id", "client_settings"),
     "check_code_challenge": (
-        "Turn PKCE on in your library, with S256; or make verifier and challenge as the quick start does.",
-        "Lines of the quick start",
+        "Turn on PKCE with S256 in your library, or create verifier and challenge as in the quick start.",
+        "See the quick start",
         "quick_start",
     ),
-    "address": ("Take the address from the discovery document.", "Endpoints of this client", "client_settings"),
+    "address": ("Take the URL from the discovery document.", "Endpoints of this client", "client_settings"),
 }
-# The rest is in the docs of the authorization endpoint.
+# The other checks are explained in the docs of the authorization endpoint.
 _OF_PARAMETERS = {
     "readable": "Percent-encode each value, and leave out what the docs do not list.",
     "check_parameters": "Send each parameter once, with a random state and response_type=code.",
     "check_prompt": "Leave the parameter out, or send a supported value.",
-    "check_acr": "Leave claims out, or ask for a level that is given here.",
+    "check_acr": "Leave claims out, or request a level that the docs list.",
     "id_token_hint": "Leave it out, or send an ID token that this service gave your app.",
 }
 
 
 def with_fixes(membership: Membership, client: Client, results: list[CheckResult]) -> list[TestedCheck]:
-    """Return the checks, each that failed with its fix."""
+    """Return the checks, with a fix for each failed one."""
     return [_tested(membership, client, result) for result in results]
 
 
@@ -81,11 +81,11 @@ def _redirect_uri(client: Client, sent: str) -> Fix:
         text = f"It can’t be registered: {error.messages[0]} Send a registered one."
         return Fix(text, "The registered ones", settings_page)
     added = f"{settings_page}?{urlencode({'add': sent})}"
-    return Fix("Send a registered one, or add this one.", "Add this address", added, Role.DEVELOPER)
+    return Fix("Send a registered one, or add this one.", "Add this URL", added, Role.DEVELOPER)
 
 
 def _scope(client: Client, sent: str) -> Fix:
     if sent == "unapproved":
-        return Fix("Leave the scope out, or ask for it in a review.", "Ask for a review", client_page(client, "review"))
-    text = "Write scopes as the docs list them, with one space between, and openid among them."
+        return Fix("Leave the scope out, or request it in a review.", "Request a review", client_page(client, "review"))
+    text = "Send the scopes as the docs list them, separated by single spaces, and include openid."
     return Fix(text, "Scopes, in the docs", docs("authorization"))

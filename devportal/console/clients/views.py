@@ -23,7 +23,7 @@ LONGEST_SEARCH = 255
 
 @console_page()
 def clients(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/clients: all of them, or those whose name or id begins with `q`."""
+    """GET …/clients: all clients, or those whose name or id begins with `q`."""
     membership = get_membership(request, project_id)
     wanted = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     rows = Client.objects.filter(project=membership.project)
@@ -35,7 +35,7 @@ def clients(request: HttpRequest, project_id: str) -> HttpResponse:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/clients/new: the form; the response shows a web client's secret, once."""
+    """…/clients/new: the form. The response shows a web client's secret once."""
     membership = get_membership(request, project_id, Role.DEVELOPER)
     if request.method != "POST":
         return _form(request, membership, NewClientForm())
@@ -48,7 +48,7 @@ def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
         except idempotency.AlreadyProcessed as repeated:
             return _made_before(request, membership, repeated.made)
         except idempotency.MissingToken:
-            form.add_error(None, "Nothing was created: send the form once more.")
+            form.add_error(None, "Nothing was created. Please send the form again.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
         except ValidationError as error:
@@ -78,17 +78,19 @@ def _make(request: HttpRequest, membership: Membership, form: NewClientForm) -> 
         idempotency.record_result(sent, client.client_id)
     if raw is not None:
         return secret_panel.show_client_secret(request, membership, client, raw, f"{client.name} is created")
-    messages.success(request, f"{client.name} is created. It has no secret: this is how it signs people in.")
+    messages.success(
+        request, f"{client.name} is created. It needs no secret. This quick start shows how it signs people in."
+    )
     return redirect_to_client(client, "quick_start")
 
 
 def _made_before(request: HttpRequest, membership: Membership, client_id: str) -> HttpResponse:
-    """Redirect to the client that the first submission created; its secret is not shown again."""
+    """Redirect to the client that the first submission created, without showing its secret again."""
     client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:
         return HttpResponseRedirect(reverse("console:clients", args=[membership.project.public_id]))
-    text = "This form was sent before, and created this client then; no second one was created."
+    text = "This form was already sent and has created this client. No second one was created."
     if client.has_secret:
-        text += " Its secret was shown once. If you did not keep it, end it and add another."
+        text += " Its secret was shown once. If you did not keep it, revoke it and create another one."
     messages.info(request, text)
     return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")

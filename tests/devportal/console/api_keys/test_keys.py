@@ -164,10 +164,10 @@ def test_a_key_may_be_allowed_nothing(as_developer: Browser, project: Project) -
         ({"permissions": ["account.read\x00"]}, "permissions", "This is not a permission of a key."),
         ({"expires_on": "2020-01-01"}, "expires_on", "This day is in the past"),
         ({"expires_on": "9999-12-31"}, "expires_on", "within the next ten years"),
-        ({"expires_on": "0000-00-00"}, "expires_on", "Write the day as"),
-        ({"expires_on": "tomorrow"}, "expires_on", "Write the day as"),
-        ({"expires_on": "2031-02-30"}, "expires_on", "Write the day as"),
-        ({"expires_on": "2031-12-24\x00"}, "expires_on", "Write the day as"),
+        ({"expires_on": "0000-00-00"}, "expires_on", "Enter the day as"),
+        ({"expires_on": "tomorrow"}, "expires_on", "Enter the day as"),
+        ({"expires_on": "2031-02-30"}, "expires_on", "Enter the day as"),
+        ({"expires_on": "2031-12-24\x00"}, "expires_on", "Enter the day as"),
     ],
 )
 def test_what_is_wrong_is_said_beside_its_field(

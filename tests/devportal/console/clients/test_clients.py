@@ -169,7 +169,7 @@ def test_a_form_without_its_token_makes_nothing_and_keeps_what_was_typed(
     for token in ("", "x", "x" * 22 + "\x00"):
         fields = {"once": token, "name": "Orbit Notes", "type": "web", "redirect_uris": [URI]}
         page = as_developer.post(at("client_new", project), fields).content.decode()
-        assert "send the form once more" in page
+        assert "send the form again" in page
         assert 'value="Orbit Notes"' in page
         assert URI in page
     assert not Client.objects.exists()
@@ -223,7 +223,7 @@ def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project:
         ("redirect_uris", ["http://localhost:8000/callback"], "belongs to the service itself"),
         ("post_logout_redirect_uris", ["https://user@app.example.com/"], "Remove the user name"),
         ("type", "first_party", "Choose one of these three."),
-        ("type", "", "Say where it runs."),
+        ("type", "", "Choose where it runs."),
         ("type", "web\x00", "Choose one of these three."),
     ],
 )

@@ -101,10 +101,10 @@ def test_saving_tells_of_each_new_host_once(as_developer: Browser, client_of: Cl
     make_domain(client_of.project, "orbit.test")
     uris = [URI, FOREIGN, "https://a.orbit.test/1", "https://a.orbit.test/2", "https://third.test/", f"{URI}/2"]
     page = words(as_developer.get(save(as_developer, client_of, redirect_uris=uris)["Location"]))
-    assert "People who come from a.orbit.test see the app as reviewed at once." in page
+    assert "People who come from a.orbit.test immediately see the app as reviewed." in page
     assert "Not reviewed: third.test. People who come from there" in page
     page = words(as_developer.get(save(as_developer, fresh(client_of))["Location"]))
-    assert "see the app as reviewed at once" not in page
+    assert "immediately see the app as reviewed" not in page
     assert "People who come from there" not in page
 
 
