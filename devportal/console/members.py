@@ -54,13 +54,13 @@ class InviteForm(RoleForm):
         return address
 
 
-CHANGED = "This changed in the meantime; the page shows the current state."
+CHANGED = "This changed in the meantime. The page shows the current state."
 _NEW_ROLE = {
     Role.OWNER: "{email} is now an owner.",
     Role.DEVELOPER: "{email} is now a developer.",
     Role.VIEWER: "{email} is now a viewer.",
 }
-LAST_OWNER = "A project needs an owner. Make somebody else an owner first."
+LAST_OWNER = "A project needs an owner. Make someone else an owner first."
 
 
 def back(membership: Membership) -> HttpResponse:
@@ -69,14 +69,14 @@ def back(membership: Membership) -> HttpResponse:
 
 
 def members_of(membership: Membership) -> list[ProjectMember]:
-    """Return the members of a project; there are at most MEMBERS_PER_PROJECT."""
+    """Return the members of a project, at most MEMBERS_PER_PROJECT."""
     return list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
 
 
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def members(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/members: everybody and the open invitations; for owners, a form to invite."""
+    """…/members: the members and open invitations, and for owners a form to invite."""
     membership = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and _invite(request, membership, form):
@@ -93,25 +93,25 @@ def members(request: HttpRequest, project_id: str) -> HttpResponse:
 
 
 def _invite(request: HttpRequest, membership: Membership, form: InviteForm) -> bool:
-    """Send the invitation; return False, with an error in the form, if it is refused."""
+    """Send the invitation; return False, with an error in the form, if it is rejected."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
     try:
         invite(membership.project, email, role, membership.account)
     except AlreadyMember:
-        form.add_error("email", f"{email} is a member already.")
+        form.add_error("email", f"{email} is already a member.")
     except QuotaExceeded as too_many:
         form.add_error(None, str(too_many))
     except Gone:
         form.add_error(None, CHANGED)
     else:
-        messages.success(request, f"{email} is invited, and finds the invitation in the console after signing in.")
+        messages.success(request, f"{email} is invited, and will find the invitation in the console after signing in.")
         return True
     return False
 
 
 @console_page("GET", "HEAD", "POST")
 def member(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
-    """…/members/<id>: another role, or removal; for owners."""
+    """…/members/<id>: change the role or remove the member; for owners."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _member(membership, member_id)
     form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": row.role})
@@ -132,10 +132,10 @@ def _member(membership: Membership, member_id: int) -> ProjectMember:
     return row
 
 
-def _do(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
-    """Call `act` and add a message; return False if it was refused."""
+def _do(request: HttpRequest, change: Callable[[], object], done: str) -> bool:
+    """Call `change` and add a message; return False if the change was rejected."""
     try:
-        act()
+        change()
     except LastOwner:
         messages.error(request, LAST_OWNER)
         return False
@@ -156,7 +156,7 @@ def member_remove(request: HttpRequest, project_id: str, member_id: int) -> Http
     row = _member(membership, member_id)
     done = f"{row.account.email} is removed, and their API keys here have ended. They may know secrets of web clients."
     is_gone = _do(request, lambda: remove_member(row, membership.account), done)
-    # After removing oneself the list is not accessible any more.
+    # After removing themselves, people can no longer open the list.
     return (
         HttpResponseRedirect(reverse("console:home"))
         if is_gone and row.account == membership.account
@@ -174,7 +174,7 @@ def _invitation(membership: Membership, invitation_id: int) -> ProjectInvitation
 @limited_by_person
 @console_page("POST", form_at="console:members")
 def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
-    """POST …/invitations/<id>/renew: open it for another week; the mail goes out again, at most once an hour."""
+    """POST …/invitations/<id>/renew: extend it by a week, and send the mail again at most once an hour."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _invitation(membership, invitation_id)
     if row.ended_at is not None:

@@ -11,13 +11,13 @@ from oidc.sign_in_steps import Outcome
 
 
 class SignInCounts(models.Model):
-    """How often one step of sign-ins to a client was taken in a period (oidc/sign_in_steps.py), and its error."""
+    """The count of one step and error of sign-ins to a client in a period (oidc/sign_in_steps.py)."""
 
     client = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
         models.CASCADE,
         related_name="+",
-        db_index=False,  # the constraints below begin with it
+        db_index=False,  # the constraints below begin with this column
     )
     step = models.CharField(max_length=16)
     error = models.CharField(max_length=40, blank=True)
@@ -28,7 +28,7 @@ class SignInCounts(models.Model):
 
 
 class SignInHour(SignInCounts):
-    """The steps of an hour, kept for SIGN_IN_HOUR_DAYS."""
+    """The counts of an hour, kept for SIGN_IN_HOUR_DAYS."""
 
     hour = models.DateTimeField()
 
@@ -43,7 +43,7 @@ class SignInHour(SignInCounts):
 
 
 class SignInDay(SignInCounts):
-    """The steps of a day (UTC), kept for SIGN_IN_COUNT_DAYS."""
+    """The counts of a day (UTC), kept for SIGN_IN_COUNT_DAYS."""
 
     day = models.DateTimeField()
 
@@ -58,7 +58,7 @@ class SignInDay(SignInCounts):
 
 
 class IdempotencyToken(models.Model):
-    """The idempotency token of a form that was processed; kept for a day."""
+    """The idempotency token of a processed form, kept for a day."""
 
     token = models.CharField(max_length=32, unique=True)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -84,13 +84,13 @@ class SignInEvent(models.Model):
     endpoint = models.CharField(max_length=12)  # one of sign_in_steps.Endpoint
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     error = models.CharField(max_length=40, blank=True)
-    # A code of oidc/reasons.py, and the values of its text's placeholders.
+    # A code of oidc/reasons.py, and the values of the placeholders in its text.
     reason = models.CharField(max_length=40, blank=True)
     parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
-    redirect_uri = models.TextField(blank=True)  # as received, without what looks like a secret
+    redirect_uri = models.TextField(blank=True)  # as received, without parts that look like secrets
     request_id = models.CharField(max_length=64)
-    # Of the family (oidc.models.TokenFamily) that the step belongs to, so that the steps of one sign-in are found
-    # beside each other; None for a step that has none, as a refused request.
+    # The token family (oidc.models.TokenFamily), so that the steps of one sign-in can be found. None for a step without
+    # a family, such as a refused request.
     family = models.BigIntegerField(null=True)
 
     class Meta:
@@ -105,5 +105,5 @@ class SignInEvent(models.Model):
 
     @property
     def reason_text(self) -> str:
-        """The reason as a sentence for the app's developer, "" without one."""
+        """The reason as a sentence for the app's developers, or "" without one."""
         return developer_text(self.reason, self.parameters) if self.reason else ""

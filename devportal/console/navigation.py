@@ -1,4 +1,4 @@
-"""The pages of a project and of a client, in their order: the console's menus and its jump box list them."""
+"""The pages of a project and of a client in their order, for the console's menus and its jump box."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from oidc.projects.roles import Role
 class Page:
     """A page that every project or client has.
 
-    `search_words` is what else people call it, `role` the lowest one that may open it, `below` the URL names of the
-    pages that are reached from it. Pages without `in_menu` are found by the jump box alone.
+    `search_words` are other words for it, `role` is the lowest role that may open it, `below` holds the URL names of
+    its subpages. Pages without `in_menu` are found only by the jump box.
     """
 
     label: str
@@ -30,7 +30,7 @@ class Page:
 
 @dataclass(frozen=True)
 class MenuEntry:
-    """A link of a menu; `current` is its `aria-current`."""
+    """A link of a menu. `current` is its `aria-current`."""
 
     label: str
     url: str
@@ -95,7 +95,7 @@ def menus(request: HttpRequest, membership: Membership, client: Client | None) -
 def _menu(
     pages: Sequence[Page], membership: Membership, current: str, arguments: list[str], holder: str = ""
 ) -> list[MenuEntry]:
-    """Return the links that the member may open; `holder` is the page that all pages of a client belong to."""
+    """Return the links that the member may open. `holder` is the page that all pages of a client belong to."""
     return [
         MenuEntry(
             page.label, reverse(f"console:{page.url_name}", args=arguments), page.icon, _mark(page, current, holder)

@@ -1,4 +1,4 @@
-"""Pages of the console's lists: keyset pagination, with the keys in the query string."""
+"""Keyset pagination of the console's lists, with the keys in the query string."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Model)
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Rows, newest first, and the query strings of the pages beside this one ("" where there is none)."""
+    """Rows, newest first, and the query strings of the previous and next pages ("" if there is none)."""
 
     rows: list[T]
     older: str
@@ -30,7 +30,7 @@ def paginate(queryset: "QuerySet[T]", request: HttpRequest, size: int = PAGE_SIZ
 
 
 def _query(request: HttpRequest, name: str, key: int | None) -> str:
-    """Return the query string of another page, with the same filters; "" if there is no such page."""
+    """Return the query string of another page with the same filters, or "" if there is no such page."""
     if key is None:
         return ""
     query = request.GET.copy()

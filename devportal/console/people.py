@@ -1,4 +1,4 @@
-"""How many people use a project's apps, and their limit."""
+"""The number of people who use a project's apps, and the limit of unreviewed apps."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from oidc.models import Client, Connection, Project
 from oidc.projects.people import annotate_people_counted, people_counted
 
 TREND_DAYS = 30
-# From this share of the limit on, developers are warned.
+# Developers are warned from this share of the limit on.
 WARNING_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class LimitUsage:
-    """How many people a project's unreviewed apps have, of how many they may have together."""
+    """The number of people of a project's unreviewed apps, and their common limit."""
 
     project: Project
     people: int
@@ -49,7 +49,7 @@ class LimitUsage:
 
 @dataclass(frozen=True)
 class AppPeople:
-    """How many people one app has: ever (besides the project's owners), and now."""
+    """The numbers of people of one app: ever (without the project's owners), and now."""
 
     client: Client
     people: int
@@ -66,13 +66,13 @@ def app_people(client: Client) -> AppPeople:
 
 
 def limit_usage(project: Project) -> LimitUsage | None:
-    """Return how many people count in a project; None for one that has neither an unreviewed app nor such people."""
+    """Return the people who count towards a project's limit, or None if it has no unreviewed app and no such people."""
     usage = LimitUsage(project, people_counted(project), settings.UNVERIFIED_APP_PEOPLE)
     return usage if usage.people or _unreviewed(project=project).exists() else None
 
 
 def near_limit(projects: Iterable[int]) -> list[LimitUsage]:
-    """Return those of these projects (primary keys) whose unreviewed apps are at the limit of people or near it."""
+    """Return those of the projects (primary keys) whose unreviewed apps are at or near the limit of people."""
     limit = settings.UNVERIFIED_APP_PEOPLE
     rows = Project.objects.filter(Exists(_unreviewed(project=OuterRef("pk"))), pk__in=list(projects))
     near = annotate_people_counted(rows).filter(people_counted__gte=ceil(limit * WARNING_SHARE)).order_by("pk")
@@ -101,7 +101,7 @@ def _days(first: datetime) -> Iterator[datetime]:
 
 @console_page()
 def people(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/people: the project's limit, numbers for each client, and the trend; nobody is named."""
+    """GET …/people: the project's limit, the numbers of each client, and the trend. Nobody is named."""
     membership = get_membership(request, project_id)
     page = paginate(annotate_people(Client.objects.filter(project=membership.project)), request)
     context: dict[str, Any] = {

@@ -37,9 +37,9 @@ _FORMATS = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"]
 
 
 class _EndForm(forms.Form):
-    """A choice of moments, and a field for any other one."""
+    """A choice of times, and a field for any other time."""
 
-    edge: tuple[str, str] = ("", "")  # the choice that is no moment ahead: its value and label
+    edge: tuple[str, str] = ("", "")  # value and label of the choice that is not a future time
     edge_is_first = False
 
     when = forms.ChoiceField(
@@ -49,12 +49,12 @@ class _EndForm(forms.Form):
         label="Day and time in UTC",
         required=False,
         input_formats=_FORMATS,
-        error_messages={"invalid": "Write day and time as 2031-12-24 18:30."},
+        error_messages={"invalid": "Enter day and time as 2031-12-24 18:30."},
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_FORMATS[0]),
     )
 
     def __init__(self, data: Any = None, *, most: timedelta, chosen: str = "24h", at: datetime | None = None) -> None:
-        """`most` is how far ahead the end may be, `chosen` what is ticked at first, `at` the moment in the field."""
+        """`most` is how far ahead the end may be, `chosen` the initial choice, `at` the initial time in the field."""
         super().__init__(data, initial={"when": chosen, "at": at})
         self._most = most
         rows = [*((value, label) for value, (label, _) in _SPANS.items()), (CHOSEN, "At a time of your choice")]
@@ -69,11 +69,11 @@ class _EndForm(forms.Form):
             return given
         at: datetime | None = given.get("at")
         if at is None:
-            self.add_error("at", "Enter day and time, or choose another row.")
+            self.add_error("at", "Enter day and time, or choose another option.")
         elif at <= clock.now():
-            self.add_error("at", "This is in the past: choose a later time.")
+            self.add_error("at", "This is in the past. Choose a later time.")
         elif at > clock.now() + self._most:
-            self.add_error("at", f"This is too far ahead: choose a time within {self._most.days} days.")
+            self.add_error("at", f"This is too far ahead. Choose a time within {self._most.days} days.")
         return given
 
     @property
@@ -89,13 +89,13 @@ class _EndForm(forms.Form):
 
     @property
     def choices(self) -> list[dict[str, Any]]:
-        """The rows to render: value, label, whether it is ticked."""
+        """The options to render: value, label, and whether it is chosen."""
         ticked = self["when"].value()
         return [{"value": value, "label": label, "on": value == ticked} for value, label in self._rows]
 
 
 class RotationForm(_EndForm):
-    """When the old one ends after a new one was created."""
+    """Form for the time at which the old credential ends after a rotation."""
 
     edge = (NOW, "Now")
     edge_is_first = True
@@ -109,33 +109,32 @@ class RotationForm(_EndForm):
 
 
 class ExpiryForm(_EndForm):
-    """When a live one expires, or never."""
+    """Form for the expiry of a live credential."""
 
     edge = (NEVER, "Never")
 
 
-# Each kind says who may rotate and revoke, which functions do it, and what its pages say beyond what they have in
-# common.
+# Each kind defines who may rotate and revoke, which functions do it, and the specific texts of its pages.
 
 
 @dataclass(frozen=True)
 class Credential:
-    """A client secret or API key that a page is about."""
+    """The client secret or API key of a page."""
 
     kind: "Kind"
     membership: Membership
     row: Any  # ClientSecret or ApiKey
-    name: str  # as it stands within a sentence
+    name: str  # its name within a sentence
     masked: str
     created_by: Account | None
     is_live: bool
     page_arguments: tuple[str, ...]  # of the URL of the list
-    role: str = Role.DEVELOPER  # the lowest one that may change it
+    role: str = Role.DEVELOPER  # the lowest role that may change it
     client: Client | None = None
     replacement_expires_at: datetime | None = None
-    is_only: bool = False  # nothing else authenticates the client
+    is_only: bool = False  # the client has no other live secret
     is_used_lately: bool = False
-    may_overlap: bool = True  # its replacement may be live beside it
+    may_overlap: bool = True  # its replacement may be live at the same time
 
     @property
     def list_url(self) -> str:
@@ -148,10 +147,10 @@ class Credential:
 
 @dataclass(frozen=True)
 class Kind:
-    """How credentials of one kind are found, changed and presented."""
+    """One kind of credentials: how they are found, changed and shown."""
 
-    # The credential of a URL. Takes the request, whether it is to be revoked, and the URL's ids; raises Http404 and
-    # PermissionDenied.
+    # Finds the credential of a URL. Takes the request, whether it is to be revoked, and the URL's ids. Raises Http404
+    # and PermissionDenied.
     find: Callable[..., Credential]
     rotate: Callable[[Any, datetime, Account], tuple[Any, str]]
     set_expiry: Callable[[Any, datetime | None, Account], None]
@@ -161,10 +160,10 @@ class Kind:
     list_page: str
     revoke_page: str
     id_field: str
-    rotation_text: str  # what rotation does
+    rotation_text: str  # explains rotation
     sent_before_text: str  # for a form that is sent a second time
-    too_many_text: str  # where the old one and its replacement can't both be live
-    revocation_text: str  # what revoking does
+    too_many_text: str  # if the old one and its replacement can't both be live
+    revocation_text: str  # explains revocation
 
 
 def _find_secret(request: HttpRequest, revoking: bool, project_id: str, client_id: str, secret_id: int) -> Credential:
@@ -198,7 +197,7 @@ def _show_secret(request: HttpRequest, old: Credential, new: ClientSecret, raw: 
 
 
 def may_revoke(membership: Membership, key: ApiKey) -> bool:
-    """Return whether the member may revoke the key: its owner whatever their role, and project owners."""
+    """Return whether the member may revoke the key: the key's owner in any role, and project owners."""
     return membership.is_owner or key.owner_id == membership.account.pk
 
 
@@ -270,7 +269,7 @@ API_KEYS = Kind(
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def rotate(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
-    """…/<id>/rotate: asks when the old one ends; the response shows the new one, once; idempotent."""
+    """…/<id>/rotate: ask when the old one ends, then create a new one and show it once; idempotent."""
     credential = kind.find(request, False, **ids)
     if not credential.is_live and request.method != "POST":
         raise Http404
@@ -306,7 +305,7 @@ def _rotate(request: HttpRequest, credential: Credential, form: RotationForm) ->
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def change_expiry(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
-    """…/<id>/expiry: moves or cancels the end of a live credential."""
+    """…/<id>/expiry: change or remove the expiry of a live credential."""
     credential = kind.find(request, False, **ids)
     if not credential.is_live:
         raise Http404
@@ -328,7 +327,7 @@ def change_expiry(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def revoke(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
-    """…/<id>/revoke (of secrets …/<id>/end): confirmation, then revocation.
+    """…/<id>/revoke (secrets: …/<id>/end): confirm, then revoke.
 
     A secret that was used recently, or is the only one, needs a checkbox as well.
     """

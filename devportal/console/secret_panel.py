@@ -16,7 +16,7 @@ from oidc.models import Client
 
 @dataclass(frozen=True)
 class SecretPanel:
-    """A new secret and the texts of its page; it is never stored, logged or shown again."""
+    """A new secret and the texts of its page. It is never stored, logged or shown again."""
 
     title: str
     what: str  # "client secret", as the page calls it
@@ -30,8 +30,8 @@ class SecretPanel:
 def show_client_secret(
     request: HttpRequest, membership: Membership, client: Client, raw: str, title: str
 ) -> HttpResponse:
-    """Answer with a client's new secret."""
-    # The names that the sample app, the quick starts and the guides read.
+    """Render the page with a client's new secret."""
+    # The variables that the sample app, the quick starts and the guides read.
     lines = {
         "OIDC_ISSUER": settings.ISSUER,
         "CLIENT_ID": client.client_id,
@@ -45,7 +45,7 @@ def show_client_secret(
 
 
 def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw: str) -> HttpResponse:
-    """Answer with a new API key."""
+    """Render the page with a new API key."""
     done = reverse("console:keys", args=[membership.project.public_id])
     command = (
         f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
@@ -55,5 +55,5 @@ def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw:
 
 
 def _env(lines: dict[str, str]) -> str:
-    # Quoted only if a shell needs it, because not every parser of .env files removes quotes.
+    # Values are quoted only if a shell needs it, because some parsers of .env files keep quotes.
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in lines.items())

@@ -1,4 +1,4 @@
-"""The decorator of the console's views, and rendering with its frame."""
+"""The decorator of the console's views, and functions to render its pages."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -24,9 +24,9 @@ View = Callable[..., HttpResponseBase]
 
 
 def console_page(*methods: str, form_at: str = "") -> Callable[[View], View]:
-    """Decorate a view of the console: only these methods, and only for signed-in people with a verified address.
+    """Decorate a console view: only these methods, and only for signed-in people with a verified email address.
 
-    `form_at` names the page with the form of a view that takes POST alone, if that is not the nearest one above it.
+    `form_at` names the page with the form of a POST-only view, if it is not the nearest page above it.
     """
 
     def decorate(view: View) -> View:
@@ -36,7 +36,7 @@ def console_page(*methods: str, form_at: str = "") -> Callable[[View], View]:
                 return HttpResponseRedirect(reverse("account_email"))
             try:
                 return view(request, *args, **kwargs)
-            # The object or the role was lost meanwhile: 404, as for a later request.
+            # The object or the role was lost in the meantime, so respond with 404 as for a later request.
             except InsufficientRole as demoted:
                 raise PermissionDenied from demoted
             except Gone as gone:
@@ -63,7 +63,7 @@ def render_page(
         "membership": membership,
         "project": membership.project if membership else None,
         "client": client,
-        # Everybody may come to the playground's address.
+        # Anyone may open the playground's redirect URL.
         "switcher": switcher_for(request.user) if isinstance(request.user, Account) else None,
         **(menus(request, membership, client) if membership else {}),
     }
@@ -71,12 +71,12 @@ def render_page(
 
 
 def redirect_to_client(client: Client, page: str = "client_settings") -> HttpResponse:
-    """Redirect to one of a client's pages, by the name of its route."""
+    """Redirect to one of a client's pages, by its URL name."""
     return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
 
 
 def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
-    """Render a page that shows a secret once; `no-store` keeps it out of caches (docs/security.md#the-console)."""
+    """Render a page that shows a secret once. `no-store` keeps it out of caches (docs/security.md#the-console)."""
     response = render_page(request, template, *args, **context)
     response["Cache-Control"] = "no-store"
     return response

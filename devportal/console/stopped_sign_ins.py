@@ -1,4 +1,4 @@
-"""What a member of an app's project reads on a page that ended a sign-in to the app: what differs, and its fix."""
+"""Details for members of an app's project on a sign-in error page: what is wrong, and the fix."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -17,12 +17,12 @@ from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 from oidc.signals import Comparison, DevelopersView, Stop, sign_in_stopped
 
-_LONGEST = 2000  # characters of an address that is shown
+_LONGEST = 2000  # characters of a URL that are shown
 
 
 @receiver(sign_in_stopped)
 def view_for_developers(sender: Any, account: Account, stop: Stop, **kwargs: Any) -> DevelopersView | None:
-    """Return what the person reads as a member of the app's project, None if they are none."""
+    """Return the details for a member of the app's project, or None for anyone else."""
     if stop.client is None:
         return _unknown_client(account, stop.client_id) if stop.kind == "client" else None
     member = ProjectMember.objects.filter(account=account, project=stop.client.project_id).first()
@@ -49,19 +49,19 @@ def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: 
     received = redact_secrets(sent[:_LONGEST])
     nearest = nearest_registered(sent, client.registered_redirect_uris)
     if nearest is None:
-        comparison, text = Comparison("", received, ""), "The client has no redirect URL yet. This one came:"
+        comparison, text = Comparison("", received, ""), "The client has no redirect URL yet. The request has this one:"
     else:
         start = shared_start(received, nearest)
         comparison = Comparison(nearest[:start], received[start:], nearest[start:])
         text = "The redirect URL of the request is not registered. Compared with the nearest one that is:"
     links = [entry]
     if may_edit and _may_be_added(sent, received):
-        links.insert(0, ("Add this address to the client", _page("client_settings", client, add=sent)))
+        links.insert(0, ("Add this URL to the client", _page("client_settings", client, add=sent)))
     return DevelopersView(text, comparison, tuple(links))
 
 
 def _may_be_added(sent: str, received: str) -> bool:
-    """Return whether an address could be registered as it came; not if something was left out of it."""
+    """Return whether the received URL could be registered. A redacted URL can't."""
     if sent != received or any(mark in sent for mark in MARKS):
         return False
     try:
@@ -72,7 +72,7 @@ def _may_be_added(sent: str, received: str) -> bool:
 
 
 def _unknown_client(account: Account, sent: str) -> DevelopersView | None:
-    """Return what differs from a client of one of the person's projects, or which of them was deleted."""
+    """Return the difference to a client of the person's projects, or which deleted client had the id."""
     wanted = sent.strip()
     if not is_possible_client_id(wanted):
         return None

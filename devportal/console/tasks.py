@@ -14,13 +14,13 @@ from devportal.console.models import IdempotencyToken
 
 @periodic_task(3600)
 def clear_sign_in_log() -> int:
-    """Delete the days of the sign-in log that are older than SIGN_IN_LOG_DAYS; return about how many rows went."""
+    """Delete days of the sign-in log older than SIGN_IN_LOG_DAYS; return the approximate number of deleted rows."""
     return sign_in_writer.clear_before(clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS))
 
 
 @periodic_task(3600)
 def clear_sign_in_counts() -> int:
-    """Delete counts of sign-ins older than SIGN_IN_HOUR_DAYS and SIGN_IN_COUNT_DAYS; return how many rows went."""
+    """Delete sign-in counts older than SIGN_IN_HOUR_DAYS and SIGN_IN_COUNT_DAYS; return the number of deleted rows."""
     return store.clear(clock.now())
 
 

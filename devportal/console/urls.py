@@ -1,4 +1,4 @@
-"""The developer console's pages."""
+"""URLs of the developer console."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

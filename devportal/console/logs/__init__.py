@@ -1,1 +1,1 @@
-"""The request log and the sign-in log: their filters and lines."""
+"""The request log and the sign-in log."""

@@ -1,4 +1,4 @@
-"""Fixes of errors in the request log: the cause and the fix of each code, and its documentation."""
+"""Fixes of errors in the request log, with links to the documentation of each code."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from oidc.scopes import ACCOUNT_READ, allowed_scopes
 
 @dataclass(frozen=True)
 class ErrorDocs:
-    """An error or a reason as the docs have it; `help` is None for a code that the docs do not have."""
+    """An error or a reason as documented. `help` is None for a code that the docs do not list."""
 
     code: str
     url: str
@@ -24,12 +24,12 @@ class ErrorDocs:
 
 
 def api_error(code: str) -> ErrorDocs | None:
-    """Return the documentation of an error code of the developer API, None without a code."""
+    """Return the documentation of an error code of the developer API, or None without a code."""
     return ErrorDocs(code, docs("errors", f"api-{code}"), API_HELP.get(code)) if code else None
 
 
 def reason_docs(event: SignInEvent) -> ErrorDocs | None:
-    """Return the documentation of the reason of a step that was refused or cancelled, None for another step."""
+    """Return the documentation of the reason of a refused or cancelled step, or None for other steps."""
     if event.reason not in HELP:
         return None
     found = HELP[Reason(event.reason)]
@@ -38,7 +38,7 @@ def reason_docs(event: SignInEvent) -> ErrorDocs | None:
 
 @dataclass(frozen=True)
 class Call:
-    """A call with what is known of its caller: the client or the key, None if it is gone."""
+    """A call and its caller, the client or the key (None if deleted)."""
 
     row: RequestLog
     project: Project
@@ -47,18 +47,18 @@ class Call:
 
 
 def call_fix_for(call: Call) -> Fix | None:
-    """Return the fix of a call that failed, None for one that did not. Takes no statement."""
+    """Return the fix of a failed call, or None if it succeeded. Takes no SQL statement."""
     if not call.row.code and call.row.status < 400:
         return None
     fix = FIXES.get(call.row.code)
-    return fix(call) if fix else Fix("Cause and fix are in the docs.", "Errors", docs("errors", "api"))
+    return fix(call) if fix else Fix("The docs explain the cause and the fix.", "Errors", docs("errors", "api"))
 
 
 def _invalid_api_key(call: Call) -> Fix:
     keys = project_page(call.project, "keys")
     if call.key is not None and call.key.state == "live":
         return Fix("The key is live. Compare what the program sends with its last four characters.", "API keys", keys)
-    text = "The key has ended. Create another one, and give it to the program."
+    text = "The key has ended. Create another one, and configure the program to use it."
     return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
 
 
@@ -76,13 +76,13 @@ def _project_suspended(call: Call) -> Fix:
 
 def _insufficient_scope(call: Call) -> Fix:
     if not call.row.client:
-        text = "A key keeps the permissions that it was created with. Create one that has those of this endpoint."
+        text = "The permissions of a key can't be changed. Create a key with the permissions of this endpoint."
         return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
     plan = call.row.path.startswith("/v1/me/plan")
     if plan and call.client is not None and ACCOUNT_READ not in allowed_scopes(call.client):
         text = f"The plan needs the scope {ACCOUNT_READ}, which needs app review first."
-        return Fix(text, "Ask for it in the review", client_page(call.client, "review"), Role.DEVELOPER)
-    text = "Ask for the scope in the authorization request; people are asked again, and new tokens have it."
+        return Fix(text, "Request it in the review", client_page(call.client, "review"), Role.DEVELOPER)
+    text = "Request the scope in the authorization request. People are asked again, and new tokens have it."
     return Fix(text, "Scope of each endpoint", docs("me_plan" if plan else "me", "access"))
 
 
@@ -100,12 +100,12 @@ def _rate_limited(call: Call) -> Fix:
 
 
 def _internal_error(call: Call) -> Fix:
-    text = "The service failed. Try again; if it stays, report the request id."
+    text = "The service failed. Try again. If the error continues, report the request id."
     return Fix(text, "internal_error", docs("errors", "api-internal_error"))
 
 
 def _upstream_unavailable(call: Call) -> Fix:
-    text = "Try again shortly, with growing pauses."
+    text = "Try again shortly, with increasing pauses."
     return Fix(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
 
 

@@ -1,4 +1,4 @@
-"""Entries of the logs as curl commands, with variables in place of every credential, none of which is known."""
+"""Log entries as curl commands. Credentials are replaced by variables, because the logs don't store them."""
 
 from urllib.parse import quote_plus
 
@@ -13,11 +13,11 @@ from oidc.reasons import Reason
 from oidc.sign_in_steps import Endpoint, Outcome
 
 _NEXT = " \\\n  "
-_LEFT_OUT = "…"  # what the log writes for parts of an unknown path
+_LEFT_OUT = "…"  # replaces parts of an unknown path in the log
 
 
 def call_as_curl(row: RequestLog) -> str:
-    """Return a call of the API, "" where the log does not hold the whole path or the method is none of HTTP."""
+    """Return an API call, or "" if the log does not hold the whole path or the HTTP method is unknown."""
     if _LEFT_OUT in row.path or not row.path.startswith("/") or not row.method.isalpha():
         return ""
     variable = "$ACCESS_TOKEN" if row.client else "$API_KEY"
@@ -27,7 +27,7 @@ def call_as_curl(row: RequestLog) -> str:
 
 
 def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
-    """Return a template of the request that a step came with; what the log does not hold is a variable."""
+    """Return a template of the request of a step. Values that the log does not hold are variables."""
     if event.endpoint == Endpoint.AUTHORIZE:
         return _authorization(client, event)
     if event.endpoint == Endpoint.REVOKE:
@@ -42,7 +42,7 @@ def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
     return _form(client, "token", ["grant_type=refresh_token", '"refresh_token=$REFRESH_TOKEN"'])
 
 
-# Reasons that only the exchange of a code can have.
+# Reasons that occur only when a code is exchanged.
 _OF_A_CODE = {
     Reason.CODE_MISSING,
     Reason.CODE_UNKNOWN,
@@ -65,14 +65,14 @@ def _is_exchange(event: SignInEvent) -> bool:
 
 
 def _redirect_uri(event: SignInEvent) -> str:
-    """Return the redirect_uri of a request: as received, a variable where none came or something was left out."""
+    """Return the redirect_uri of a request as received, or a variable if it is missing or redacted."""
     if not event.redirect_uri or any(mark in event.redirect_uri for mark in MARKS):
         return '"redirect_uri=$REDIRECT_URI"'
     return shell_string(f"redirect_uri={event.redirect_uri}")
 
 
 def _authorization(client: Client, event: SignInEvent) -> str:
-    """Return the request of the authorization endpoint, for its first answer: pages need a browser."""
+    """Return the authorization request. curl gets only its first response, because pages need a browser."""
     parameters = [
         "response_type=code",
         shell_string(f"client_id={client.client_id}"),

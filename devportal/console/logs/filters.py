@@ -13,7 +13,7 @@ from core import clock
 
 MAX_LENGTH = 255  # characters
 RANGE = "range"
-# The spans that a log can be narrowed to with one click, counted back from now.
+# The time ranges that can be chosen with one click, counted back from now.
 RANGES = {
     "15m": ("15 min", timedelta(minutes=15)),
     "1h": ("1 h", timedelta(hours=1)),
@@ -24,7 +24,7 @@ RANGES = {
 
 @dataclass
 class LogFilters:
-    """Parsed filters: `given` for the form, `where` for the queryset, `errors` by field."""
+    """Parsed filters: `given` for the form, `where` for the queryset, and `errors` by field."""
 
     given: dict[str, str] = field(default_factory=dict)
     where: Q = field(default_factory=Q)
@@ -37,20 +37,20 @@ class LogFilters:
 
     @property
     def applied(self) -> dict[str, str]:
-        """The filters that narrow the log: those that are given and could be read."""
+        """The filters that apply: those that are given and valid."""
         return {name: text for name, text in self.given.items() if text and name not in self.errors}
 
     def query(self, **changes: str) -> str:
-        """Return the applied filters as a query string with its `?`, "" for none. A change to "" leaves one out."""
+        """Return the applied filters as a query string with its `?`, or "". A change to "" removes a filter."""
         changed = self.applied | changes
         kept = {name: text for name, text in changed.items() if text}
         return f"?{urlencode(kept)}" if kept else ""
 
 
 def parse_filters(request: HttpRequest, conditions: Mapping[str, Callable[[str], Q]]) -> LogFilters:
-    """Parse the filters. A condition raises ValueError, with a message, for an invalid value.
+    """Parse the filters. A condition raises ValueError with a message for an invalid value.
 
-    `from` and `to` name a span of their own: beside them, `range` is not looked at.
+    If `from` or `to` is given, `range` is ignored.
     """
     found = LogFilters()
     for name, condition in conditions.items():
@@ -62,7 +62,7 @@ def parse_filters(request: HttpRequest, conditions: Mapping[str, Callable[[str],
             continue
         try:
             if len(text) > MAX_LENGTH:
-                raise ValueError("That is longer than anything here.")
+                raise ValueError("This is too long.")
             found.where &= condition(text)
         except ValueError as error:
             found.errors[name] = str(error)
@@ -74,7 +74,7 @@ def choice_filter(choices: Mapping[str, Q]) -> Callable[[str], Q]:
 
     def condition(text: str) -> Q:
         if text not in choices:
-            raise ValueError("That is none of the choices.")
+            raise ValueError("This is not one of the choices.")
         return choices[text]
 
     return condition
@@ -97,11 +97,11 @@ def time_filter(lookup: str) -> Callable[[str], Q]:
 def _since(text: str) -> Q:
     """Return the condition of one of RANGES. Raises ValueError for another."""
     if text not in RANGES:
-        raise ValueError(f"The spans are {', '.join(RANGES)}.")
+        raise ValueError(f"The time ranges are {', '.join(RANGES)}.")
     return Q(at__gte=clock.now() - RANGES[text][1])
 
 
-# What every log can be narrowed by.
+# Filters of every log.
 ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {
     "request_id": exact_filter("request_id"),
     "from": time_filter("at__gte"),
@@ -111,20 +111,20 @@ ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a datetime (ISO 8601, or as forms send it). Raises ValueError with a message."""
+    """Parse a datetime in ISO 8601 or as forms send it. Raises ValueError with a message."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("Write a time as 2026-01-31T14:05, in UTC.") from None
+        raise ValueError("Enter a time as 2026-01-31T14:05, in UTC.") from None
 
 
 def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, str, bool]]:
-    """Return the options of a select: value, label, whether it is selected."""
+    """Return the options of a select: value, label, and whether it is selected."""
     return [(value, str(label), value == chosen) for value, label in choices.items()]
 
 
-# Filters with a few choices: name, label, choices with their labels.
+# Filters with a few choices: name, label, and choices with their labels.
 Selects = Sequence[tuple[str, str, Mapping[str, str]]]
 # Labels of the filters without choices.
 _LABELS = {"who": "By", "request_id": "Request id", "from": "From", "to": "Before"}
@@ -132,7 +132,7 @@ _LABELS = {"who": "By", "request_id": "Request id", "from": "From", "to": "Befor
 
 @dataclass(frozen=True)
 class Preset:
-    """A link to one span of time, with the other filters as they are."""
+    """A link to a time range that keeps the other filters."""
 
     label: str
     link: str
@@ -141,7 +141,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class Chip:
-    """A filter that applies, and the link without it."""
+    """An applied filter, and the link that removes it."""
 
     label: str
     value: str
@@ -150,7 +150,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Toolbar:
-    """What stands above a log. Links are query strings; `?` alone is the log without filters."""
+    """The toolbar above a log. Links are query strings. `?` alone is the log without filters."""
 
     presets: list[Preset]
     chips: list[Chip]

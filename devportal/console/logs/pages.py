@@ -1,4 +1,4 @@
-"""The frame that the pages of the logs share: the list of a log with its toolbar, and the page of one entry."""
+"""Shared rendering of the log pages: the list with its toolbar, and the page of one entry."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ def render_log(
     log_days: int,
     **context: Any,
 ) -> HttpResponse:
-    """Render a page of those `rows` that match the filters; `entries` makes of them what the template shows."""
+    """Render a page of the `rows` that match the filters. `entries` converts them for the template."""
     page = paginate(rows.filter(filters.where), request)
     return render_page(
         request,
@@ -48,7 +48,7 @@ def render_log(
 
 
 def find_entry(rows: "QuerySet[Row]", entry_id: str) -> Row | None:
-    """Return the entry of `rows` with the id of an address, None if there is none. Raises Http404 for what is no id."""
+    """Return the entry of `rows` with the id in the URL, or None. Raises Http404 if it is not a valid id."""
     if not is_key(entry_id):
         raise Http404
     return rows.filter(pk=int(entry_id)).first()
@@ -63,7 +63,7 @@ def render_entry(
     fix: Fix | None,
     **context: Any,
 ) -> HttpResponse:
-    """Render the page of an entry, with its fix: who may not do it is told who may."""
+    """Render the page of an entry with its fix. Members who may not apply the fix see who may."""
     may_fix = fix is not None and membership.is_at_least(fix.at_least)
     return render_page(request, template, membership, client, fix=fix, may_fix=may_fix, **context)
 
@@ -71,7 +71,7 @@ def render_entry(
 def render_missing(
     request: HttpRequest, membership: Membership, client: Client | None, *, log_url: str, log_days: int
 ) -> HttpResponse:
-    """Render the page of an entry that the log does not hold, or no longer."""
+    """Render the page of an entry that is not in the log, or no longer."""
     return render_page(
         request, "console/log_missing.html", membership, client, status=404, log_url=log_url, log_days=log_days
     )

@@ -1,7 +1,7 @@
 """Redaction of redirect URLs for the sign-in log: removes credentials and personal data.
 
-A redirect URL is kept as it was received, because it is compared character for character with the registered ones;
-but it comes from anybody, and apps put into their addresses what does not belong there.
+A redirect URL is stored as received, because it is compared with the registered ones character for character. But
+anyone can send one, and apps put secrets and personal data into their URLs.
 """
 
 import re
@@ -9,17 +9,17 @@ import re
 from core.logging.filters import redact
 
 REMOVED = "[removed]"
-# Replaces what was removed; the patterns of core/logging/filters.py apply too.
+# Replaces removed text. The patterns of core/logging/filters.py also apply.
 MARKS = (REMOVED, "[redacted]", "[token]", "[credential]")
-# The values of parameters whose name contains one of these words are removed.
+# Values are removed from parameters whose names contain one of these words.
 _SECRET_WORDS = (
     "api[_-]?key|assertion|auth|code|cookie|credential|e?-?mail|hint|jwt|login|name|nonce|otp|passw|phone|pin|pwd|saml|"
     "secret|sess|sid|sig|state|sub|ticket|token|user"
 )
 _START = r"(?:^|(?<=[?&;#/\s“\"']))"
 _PARAMETER = re.compile(rf"(?i){_START}([\w%.\-\[\]]*(?:{_SECRET_WORDS})[\w%.\-\[\]]*=)[^&;#\s”\"']+")
-# user:password@ in an address, which ends at its last @ (RFC 3986 §3.2.1), and what stands before the @ of a mail
-# address; both also percent-encoded.
+# user:password@ in a URL, which ends at the last @ (RFC 3986 §3.2.1), and the local part of an email address; both also
+# percent-encoded.
 _BEFORE_AT = re.compile(r"(?i)(?:^|(?<=[/?&;#=,\s“\"']))(?:(?:(?!%40)[^/?&;#=,\s“”\"'@])+(?:@|%40))+")
 
 

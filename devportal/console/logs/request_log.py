@@ -1,4 +1,4 @@
-"""The request log of a project: filters, lines, the list and the page of one call."""
+"""The request log of a project: filters, entries, the list, and the page of one call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from devportal.console.shortcuts import console_page
 from oidc.models import Client, Project
 
 # Filters by status, with their labels.
-STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx, 429 apart", "429": "429", "5xx": "5xx"}
+STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx except 429", "429": "429", "5xx": "5xx"}
 _STATUS_IS = {
     "2xx": Q(status__lt=400),
     "4xx": Q(status__gte=400, status__lt=500) & ~Q(status=429),
     "429": Q(status=429),
     "5xx": Q(status__gte=500),
 }
-# Error codes that known callers can get; requests without a known credential are in no log.
+# Error codes that known callers can get. Requests without a known credential are not logged.
 CODES = {code: code for code in ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
 SELECTS = (("status", "Status", STATUSES), ("code", "Error", CODES), ("path", "Endpoint", ENDPOINTS))
@@ -38,7 +38,7 @@ SELECTS = (("status", "Status", STATUSES), ("code", "Error", CODES), ("path", "E
 
 @dataclass(frozen=True)
 class RequestLogEntry:
-    """One request and its caller, the client or the key if it still exists; `page` is the id of such a client."""
+    """One request and its caller, if it still exists. `page` is the id of an existing client."""
 
     row: RequestLog
     name: str
@@ -54,7 +54,7 @@ class RequestLogEntry:
 
 
 def _by_whom(text: str) -> Q:
-    """Filter by client id, or by the public id of a key, or by a key as pages show it."""
+    """Filter by client id, by the public id of a key, or by a key as pages show it."""
     key = text.removeprefix(settings.API_KEY_PREFIX)[:PUBLIC_ID_LENGTH]
     return Q(client=text) | Q(credential=key)
 
@@ -108,7 +108,7 @@ def requests(request: HttpRequest, project_id: str) -> HttpResponse:
 @page_from_replica
 @console_page()
 def request_detail(request: HttpRequest, project_id: str, entry_id: str) -> HttpResponse:
-    """GET …/requests/<id>: all that is known of one call. A filter in the query leads back to the narrowed log."""
+    """GET …/requests/<id>: the details of one call. Filters in the query are kept for the link back to the log."""
     membership = get_membership(request, project_id)
     project, query = membership.project, read_filters(request).query()
     log_url = project_page(project, "requests") + query

@@ -1,4 +1,4 @@
-"""The fix of an entry of the sign-in log: that of its reason, fitted to how the client is now."""
+"""The fix of an entry in the sign-in log: the fix of its reason, adapted to the client's present state."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from oidc.reasons import Reason
 from oidc.scopes import SCOPES, allowed_scopes
 from oidc.sign_in_steps import Endpoint, Outcome
 
-# What other services call the same; how it is spelt says nothing.
+# Names that other services use for a scope, which are not similar in spelling.
 _ELSEWHERE = {
     "offline": "offline_access",
     "mail": "email",
@@ -31,7 +31,7 @@ _ELSEWHERE = {
 
 
 def fix_for(client: Client, event: SignInEvent) -> Fix | None:
-    """Return the fix of a refused or cancelled step, None for one that succeeded. Takes no statement."""
+    """Return the fix of a refused or cancelled step, or None if it succeeded. Takes no SQL statement."""
     if event.outcome not in (Outcome.REFUSED, Outcome.CANCELLED):
         return None
     if event.reason in _FIXES:
@@ -43,7 +43,7 @@ def fix_for(client: Client, event: SignInEvent) -> Fix | None:
 
 
 def sign_in_url(client: Client, request_id: str) -> str:
-    """Return the address of a client's sign-in log with the entries of one request."""
+    """Return the URL of a client's sign-in log with the entries of one request."""
     path = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
     return f"{path}?{urlencode({'request_id': request_id})}"
 
@@ -59,8 +59,8 @@ def _people_limit(client: Client, event: SignInEvent) -> Fix:
     if client.is_verified and not client.carries_badge:
         return _host_of_review(client, event)
     if client.is_verified:
-        return Fix("The app is reviewed by now. Start a new sign-in.", "Review", client_page(client, "review"))
-    text = "Send the app for review: a reviewed app has no limit of people."
+        return Fix("The app is now reviewed. Start a new sign-in.", "Review", client_page(client, "review"))
+    text = "Submit the app for review. A reviewed app has no limit of people."
     return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
 
 
@@ -68,7 +68,7 @@ def _host_of_review(client: Client, event: SignInEvent) -> Fix:
     if client.is_verified and not client.carries_badge:
         text = f"Prove {home_host(client)} again. It is the domain of the app's home page, which the badge names."
         return Fix(text, "Domains", project_page(client.project, "domains"), Role.DEVELOPER)
-    text = "Send the app for review with this host among its redirect URLs, or sign in at a host that was in it."
+    text = "Submit the app for review with a redirect URL on this host, or use a host that was reviewed."
     return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
 
 
@@ -84,12 +84,12 @@ def _repeated(client: Client, event: SignInEvent) -> Fix:
     return Fix(text, "Forgive lost responses", page, Role.DEVELOPER)
 
 
-# --- Redirect URLs that matched none ---
+# --- Redirect URLs that are not registered ---
 
 
 @dataclass(frozen=True)
 class ComparedURI:
-    """A registered redirect URL: what it shares with the received one from the start, and the rest of both."""
+    """A registered redirect URL: the beginning that it shares with the received one, and the rest of both."""
 
     same: str
     received: str
@@ -97,15 +97,15 @@ class ComparedURI:
 
 
 def is_mismatch(client: Client, event: SignInEvent) -> bool:
-    """Return whether a refused authorization request came with a redirect URL that is not registered now."""
+    """Return whether a refused authorization request had a redirect URL that is still not registered."""
     refused = event.outcome == Outcome.REFUSED and event.endpoint == Endpoint.AUTHORIZE
     return bool(refused and event.redirect_uri and event.redirect_uri not in client.registered_redirect_uris)
 
 
 def why_not_registrable(uri: str) -> str:
-    """Return why a received redirect URL can't be registered as it stands in the log, "" if it can."""
+    """Return why a received redirect URL can't be registered as logged, or "" if it can."""
     if any(mark in uri for mark in MARKS):
-        return "What looks like a secret or a person was left out, so there is nothing to add."
+        return "The log does not hold the whole URL, because a part looked like a secret or personal data."
     try:
         redirect_uris.validate_redirect_uri(uri)
     except ValidationError as error:
@@ -116,7 +116,7 @@ def why_not_registrable(uri: str) -> str:
 def _redirect_uri(client: Client, event: SignInEvent) -> Fix:
     settings = client_page(client, "client_settings")
     if not is_mismatch(client, event):
-        return Fix("The redirect URL is registered by now. Start a new sign-in.", "Settings", settings)
+        return Fix("The redirect URL is now registered. Start a new sign-in.", "Settings", settings)
     if why_not := why_not_registrable(event.redirect_uri):
         text = f"It can’t be added: {why_not} Have the app send one that is registered, character for character."
         return Fix(text, "Registered redirect URLs", settings)
@@ -126,7 +126,7 @@ def _redirect_uri(client: Client, event: SignInEvent) -> Fix:
 
 
 def compare(received: str, registered: Sequence[str]) -> list[ComparedURI]:
-    """Compare a received redirect URL with the registered ones, the nearest first."""
+    """Compare a received redirect URL with the registered ones, the most similar first."""
     compared = []
     for uri in registered:
         shared = redirect_uris.shared_start(received, uri)
@@ -138,7 +138,7 @@ def compare(received: str, registered: Sequence[str]) -> list[ComparedURI]:
 
 
 def nearest_scope(name: str) -> str:
-    """Return the scope that `name` is most likely to mean, "" if it is like none."""
+    """Return the scope that `name` most likely means, or "" if none is similar."""
     lowered = name.casefold()
     if lowered in SCOPES:
         return lowered
@@ -152,11 +152,11 @@ def _scopes(client: Client, event: SignInEvent) -> Fix:
     waiting = [name for name in names if name in SCOPES and name not in allowed]
     sentences = [_spelling(name) for name in names if name not in SCOPES]
     if waiting:
-        sentences.insert(0, f"{' and '.join(waiting)} needs app review first: ask for it there.")
+        sentences.insert(0, f"{' and '.join(waiting)} needs app review first. Request it there.")
         return Fix(" ".join(sentences), "Ask for it in the review", client_page(client, "review"), Role.DEVELOPER)
     if not sentences:
-        sentences = ["It is approved by now. Start a new sign-in."]
-    return Fix(" ".join(sentences), "Scopes that there are", docs("authorization", "scopes"))
+        sentences = ["It is now approved. Start a new sign-in."]
+    return Fix(" ".join(sentences), "List of scopes", docs("authorization", "scopes"))
 
 
 def _spelling(name: str) -> str:
@@ -164,7 +164,7 @@ def _spelling(name: str) -> str:
     return f"There is no scope {name}: did you mean {near}?" if near else f"There is no scope {name}, leave it out."
 
 
-# The reasons whose fix depends on how the client is now, or on what was received.
+# The reasons whose fix depends on the client's present state, or on the received values.
 _FIXES: dict[Reason, Callable[[Client, SignInEvent], Fix]] = {
     Reason.CLIENT_OFF: _off,
     Reason.PROJECT_SUSPENDED: _off,

@@ -1,4 +1,4 @@
-"""The sign-in log of a client: filters, lines, the list and the page of one step."""
+"""The sign-in log of a client: filters, entries, the list, and the page of one step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ _BADGES = {
     Outcome.CANCELLED.value: "warn",
     Outcome.REFUSED.value: "bad",
 }
-# What each outcome means, for the page of an entry.
+# The meaning of each outcome, for the page of an entry.
 MEANINGS = {
     Outcome.CODE_ISSUED.value: "The app was sent a code. It signs the person in once the app has exchanged it.",
-    Outcome.SIGNED_IN.value: "The app exchanged its code, and got tokens.",
+    Outcome.SIGNED_IN.value: "The app exchanged its code for tokens.",
     Outcome.REFRESHED.value: "The app got new tokens for its refresh token.",
     Outcome.REVOKED.value: "The app revoked a token. All that came from the same sign-in has ended.",
-    Outcome.CANCELLED.value: "The person did not go on, and the app was told so.",
+    Outcome.CANCELLED.value: "The person did not continue, and the app got an error.",
     Outcome.REFUSED.value: "The request was refused.",
 }
 
@@ -84,18 +84,18 @@ def read_filters(request: HttpRequest) -> LogFilters:
 
 
 def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
-    """Return the rows as their page shows them."""
+    """Return the entries of these rows."""
     return [SignInLogEntry(row) for row in rows]
 
 
-MOST = 20  # steps that a page shows beside one
-# How many of a client's entries before and after a step are looked through for others of its family: the table has no
-# index by family, and the steps of one sign-in stand near each other.
+MOST = 20  # related steps on the page of an entry
+# The number of a client's entries before and after a step that are searched for others of its family. The table has no
+# index by family, and the steps of one sign-in are near each other.
 NEARBY = 2000
 
 
 def family_steps(event: SignInEvent) -> list[SignInEvent]:
-    """Return the steps of the same token family, this one included, the oldest first; none without a family."""
+    """Return the steps of the same token family including this one, oldest first; none without a family."""
     if event.family is None:
         return []
     of_client = SignInEvent.objects.filter(client=event.client_id)
@@ -107,19 +107,19 @@ def family_steps(event: SignInEvent) -> list[SignInEvent]:
 
 
 def _near(rows: "QuerySet[SignInEvent]", bound: str) -> "QuerySet[SignInEvent]":
-    """Return the first NEARBY of the ordered `rows`, by the key of the last of them, compared by `bound`."""
+    """Return the first NEARBY of the ordered `rows`, limited by the key of the last of them with the lookup `bound`."""
     last = next(iter(rows.values_list("pk", flat=True)[NEARBY - 1 : NEARBY]), None)
     return rows if last is None else rows.filter(**{bound: last})
 
 
 def request_steps(event: SignInEvent) -> list[SignInEvent]:
-    """Return the other steps that the same request led to, the oldest first."""
+    """Return the other steps of the same request, oldest first."""
     same = SignInEvent.objects.filter(client=event.client_id, request_id=event.request_id).exclude(pk=event.pk)
     return list(same.order_by("pk")[:MOST])
 
 
 def is_left_waiting(event: SignInEvent, family: list[SignInEvent]) -> bool:
-    """Return whether a code was issued and has expired since, and nothing in the log says what came of it."""
+    """Return whether a code was issued and has expired, and the log has no later step for it."""
     if event.outcome != Outcome.CODE_ISSUED or event.family is None:
         return False
     age = (clock.now() - event.at).total_seconds()
@@ -148,9 +148,9 @@ def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpRespo
 @page_from_replica
 @console_page()
 def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_id: str) -> HttpResponse:
-    """GET …/sign-ins/<id>: all that is known of one step, and the steps that belong to it.
+    """GET …/sign-ins/<id>: the details of one step, and the related steps.
 
-    A filter in the query leads back to the narrowed log.
+    Filters in the query are kept for the link back to the log.
     """
     membership, client = get_client(request, project_id, client_id)
     query = read_filters(request).query()

@@ -1,4 +1,4 @@
-"""Writing the sign-in log: queued, stored in batches, rate-limited per client, deleted by age."""
+"""The writer of the sign-in log: entries are queued, stored in batches, limited per client, and deleted by age."""
 
 import threading
 from collections import Counter
@@ -22,7 +22,7 @@ from oidc.sign_in_steps import KIND
 LOG = KIND
 PREFIX = f"{KIND}."
 _ROWS_A_STATEMENT = 500
-_MOST_NAMES = 8  # of a list among a reason's parameters; an honest request has few
+_MOST_NAMES = 8  # items of a list in a reason's parameters; ordinary requests have few
 _BY_DAY = partitions.DailyTable(SignInEvent._meta.db_table, "at")
 
 
@@ -35,7 +35,7 @@ class EntryBudget:
         self._had: Counter[tuple[str, str]] = Counter()
 
     def is_left(self, client_id: str, outcome: str) -> bool:
-        """Count an entry; return whether it is within SIGN_IN_LOG_PER_MINUTE."""
+        """Count an entry, and return whether it is within SIGN_IN_LOG_PER_MINUTE."""
         minute = clock.timestamp() // 60
         with self._lock:
             if minute != self._minute:
@@ -48,7 +48,7 @@ entry_budget = EntryBudget()
 
 
 def record_sign_in(event: Event) -> None:
-    """Queue an entry, without SQL, so that known and unknown clients take the same time.
+    """Queue an entry without SQL, so that known and unknown clients take the same time.
 
     Entries of unknown clients are dropped when the batch is stored.
     """
@@ -85,9 +85,9 @@ def _text(text: str) -> str:
 
 
 def _write(entries: list[dict[str, Any]]) -> None:
-    """Store entries: per client, outcome and minute at most SIGN_IN_LOG_PER_MINUTE.
+    """Store at most SIGN_IN_LOG_PER_MINUTE entries per client, outcome and minute.
 
-    Successes have a limit of their own, so that a flood of refusals does not displace them.
+    Successes have a separate limit, so that a flood of refusals does not displace them.
     """
     wanted = {str(entry.get("client")) for entry in entries}
     clients = dict(Client.objects.filter(client_id__in=wanted).values_list("client_id", "pk"))
@@ -115,7 +115,7 @@ def _written_since(since: datetime, clients: set[int]) -> Counter[tuple[int, str
 
 
 def clear_before(before: datetime) -> int:
-    """Delete the days (UTC) that end before `before`; return about how many rows went."""
+    """Delete the days (UTC) that end before `before`; return the approximate number of deleted rows."""
     return partitions.clear_before(SignInEvent, _BY_DAY, before)
 
 

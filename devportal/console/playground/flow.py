@@ -31,18 +31,18 @@ SESSION_KEY = "playground"
 BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
 # Parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207).
 ANSWER = ("code", "state", "iss", "error", "error_description")
-LONGEST_SHOWN = 500  # characters of an answer's field
+LONGEST_SHOWN = 500  # characters in a field of the response
 
 Session = MutableMapping[str, Any]
 
 
 class ForeignAnswer(Exception):
-    """An authorization response that fits no run of this session; the argument is the reason, for the log."""
+    """An authorization response that belongs to no run of this session. The argument is the reason, for the log."""
 
 
 @dataclass
 class PlaygroundRun:
-    """A run as the session stores it, without tokens and secrets."""
+    """A run as stored in the session, without tokens and secrets."""
 
     account: int
     project: str
@@ -66,7 +66,7 @@ class PlaygroundRun:
 
     @property
     def has_code(self) -> bool:
-        """Return whether there is a code to exchange, and it can be read."""
+        """Return whether there is a readable code to exchange."""
         return bool(self.code) and encryption.is_readable(self.code)
 
     def parameters(self) -> dict[str, str]:
@@ -103,7 +103,7 @@ def _challenge_of(verifier: str) -> str:
 
 
 def _read(kept: Any) -> PlaygroundRun | None:
-    """Parse a stored run; None if there is none, or if another version of this service stored it."""
+    """Parse a stored run; return None if there is none, or another version of this service stored it."""
     try:
         return PlaygroundRun(**kept)
     except TypeError:
@@ -111,7 +111,7 @@ def _read(kept: Any) -> PlaygroundRun | None:
 
 
 def find_run(session: Session, account: Account, client: Client | None = None) -> PlaygroundRun | None:
-    """Return the unexpired run of this session, if it is this person's (and of `client`, if given)."""
+    """Return the unexpired run of this session if it belongs to this person (and to `client`, if given)."""
     run = _read(session.get(SESSION_KEY))
     if run is None or run.account != account.pk or (run.is_over and run.stage != EXCHANGED):
         return None
@@ -123,7 +123,7 @@ def _keep(session: Session, run: PlaygroundRun) -> None:
 
 
 def begin_run(session: Session, account: Account, client: Client, scope: str, prompt: str) -> PlaygroundRun:
-    """Begin a run; the previous one ends, and its tokens are revoked."""
+    """Begin a run. The previous run ends and its tokens are revoked."""
     end_run(session, account)
     run = PlaygroundRun(
         account=account.pk,
@@ -143,7 +143,7 @@ def begin_run(session: Session, account: Account, client: Client, scope: str, pr
 def store_answer(session: Session, account: Account, answer: Parameters) -> PlaygroundRun:
     """Store an authorization response in its run, and return the run. Raises ForeignAnswer.
 
-    The same response may come again, by a reload; a different one is refused.
+    A reload may send the same response again. A different response is rejected.
     """
     run = find_run(session, account)
     if run is None:
@@ -157,7 +157,7 @@ def store_answer(session: Session, account: Account, answer: Parameters) -> Play
     code = answer.get("code") or ""
     if run.stage != BEGUN:
         if digest(code) != run.code_digest:
-            raise ForeignAnswer("the run has its answer")
+            raise ForeignAnswer("the run already has a response")
         return run
     run.stage, run.code_digest = ANSWERED, digest(code)
     run.code = encryption.encrypt(code) if code else ""
@@ -191,28 +191,28 @@ def end_run(session: Session, account: Account) -> None:
 
 
 PROMPTS = {
-    "": "left out: pages appear where they are needed",
-    "consent": "consent: the consent page in any case",
+    "": "left out: pages appear if they are needed",
+    "consent": "consent: always show the consent page",
     "login": "login: sign in again",
-    "none": "none: no page, ever",
+    "none": "none: never show a page",
 }
 # Descriptions of the request's parameters.
 PARAMETERS = {
     "response_type": "you want a code",
     "client_id": "this client",
-    "redirect_uri": "where the answer goes; registered on the client, character for character",
-    "scope": "what you ask for",
-    "state": "random; has to come back as it is",
-    "nonce": "random; has to come back in the ID token",
+    "redirect_uri": "where the response goes; registered on the client, character for character",
+    "scope": "the scopes that you request",
+    "state": "random; must come back unchanged",
+    "nonce": "random; must come back in the ID token",
     "code_challenge": "SHA-256 of a secret, the verifier, which is shown when the code is exchanged",
-    "code_challenge_method": "how the challenge was made",
-    "prompt": "which pages you want to be shown",
+    "code_challenge_method": "how the challenge was computed",
+    "prompt": "the pages to show",
 }
 
 
 @dataclass(frozen=True)
 class ExchangeResult:
-    """The result of a code exchange: request and response, and on success decoded tokens and API calls."""
+    """The result of a code exchange: request, response, and on success decoded tokens and API calls."""
 
     exchange: Exchange
     tokens: list[DecodedToken] = field(default_factory=list)
@@ -227,12 +227,12 @@ def is_registered(client: Client) -> bool:
 
 
 def set_registered(client: Client, actor: Account, wanted: bool) -> None:
-    """Register the playground's redirect URI on a client, or remove it. Raises ValidationError, Gone."""
+    """Register or remove the playground's redirect URI on a client. Raises ValidationError, Gone."""
     address = playground_redirect_uri()
     with transaction.atomic():
         row = lock_client(client.pk)
         others = [uri for uri in row.registered_redirect_uris if uri != address]
-        # Last in the list: the first redirect URI is the app's domain on the consent page.
+        # It goes last, because the consent page shows the domain of the first redirect URI.
         redirects = [*others, address] if wanted else others
         update_client(row, actor, redirects, row.registered_post_logout_redirect_uris)
 

@@ -1,7 +1,7 @@
-"""The playground's requests to this service: through the whole middleware stack, but within the process.
+"""The playground's requests to this service, sent through the whole middleware stack but within the process.
 
-Over the network a service of a few threads could wait for itself, and an address that reaches it from outside need not
-from inside. No address that anybody typed is ever called.
+Over the network, a service with a few threads could wait for itself, and its public URL may not be reachable from
+inside. URLs entered by people are never called.
 """
 
 import functools
@@ -50,14 +50,14 @@ class Exchange:
 
     @property
     def request_text(self) -> str:
-        """The request, line by line; each field of a form on a line of its own."""
+        """The request as text, with each form field on a separate line."""
         head = [f"{self.method} {self.url}", *(f"{name}: {value}" for name, value in self.request_headers.items())]
         fields = ["", *(f"{name}={value}" for name, value in self.form.items())] if self.form else []
         return "\n".join(head + fields)
 
     @property
     def answer_text(self) -> str:
-        """The answer, line by line."""
+        """The response as text."""
         head = [f"{self.status} {self.reason}", *(f"{name}: {value}" for name, value in self.headers.items())]
         return "\n".join([*head, "", self.body])
 
@@ -67,7 +67,7 @@ class Exchange:
 
     @property
     def error(self) -> str:
-        """The error code, of an OAuth or an API error; "" for a success."""
+        """The OAuth or API error code, or "" on success."""
         error = self.answer.get("error", "")
         return str(error.get("code", "")) if isinstance(error, dict) else str(error)
 
@@ -80,16 +80,16 @@ def _handler() -> WSGIHandler:
 def _application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     """Handle a request inside another one: with all middleware, but without Django's request signals.
 
-    With these Django looks after database connections, which belong to the request outside.
+    Those signals would close database connections that belong to the outer request.
     """
     response = _handler().get_response(WSGIRequest(environ))
-    assert isinstance(response, HttpResponse)  # what programs call is never streamed
+    assert isinstance(response, HttpResponse)  # endpoints for programs never stream
     start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
     return [response.content]
 
 
 def _send(request: httpx.Request) -> httpx.Response:
-    """Have the service answer, as it would answer the developer's own machine: their address is what limits count."""
+    """Pass a request to the service. Rate limits count it for the developer's IP address."""
     peer = client_ip.current() or "127.0.0.1"
     transport = httpx.WSGITransport(app=_application, raise_app_exceptions=False, remote_addr=peer)
     with httpx.Client(transport=transport) as client:
@@ -117,7 +117,7 @@ def _exchange(request: httpx.Request, request_headers: dict[str, str], form: dic
 
 
 def exchange_code(form: dict[str, str], client_id: str, secret: str) -> Exchange:
-    """POST the code to the token endpoint, with the client's secret if it has one; the secret is not shown."""
+    """POST the code to the token endpoint, with the client's secret if it has one. The secret is not shown."""
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     shown = dict(headers)
     auth = None
@@ -134,7 +134,7 @@ def exchange_code(form: dict[str, str], client_id: str, secret: str) -> Exchange
 
 
 def call_endpoint(path: str, headers: dict[str, str]) -> Exchange:
-    """GET an endpoint of the developer API with these headers, none of which is shown."""
+    """GET an endpoint of the developer API with these headers, which are not shown."""
     return _exchange(httpx.Request("GET", f"{settings.BASE_URL}{path}", headers=headers), {}, {})
 
 

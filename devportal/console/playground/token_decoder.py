@@ -19,7 +19,7 @@ TIMES = frozenset({"exp", "iat", "auth_time"})
 
 @dataclass(frozen=True)
 class DecodedClaim:
-    """One claim: its value as JSON, its meaning, and the date if it is a time."""
+    """One claim: its value as JSON, its meaning, and its date if it is a time."""
 
     name: str
     value: str
@@ -82,10 +82,10 @@ def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -
         TokenCheck(f"It is signed with RS256, by the key {kid} of the signing keys.", _is_signed_by_us(token)),
         TokenCheck(f"iss is the issuer, {settings.ISSUER}", said.get("iss") == settings.ISSUER),
         TokenCheck("aud is the client id.", said.get("aud") == client_id),
-        TokenCheck("exp is not over yet.", said.get("exp", 0) > clock.timestamp()),
-        TokenCheck("nonce is the one of the request.", said.get("nonce") == nonce),
+        TokenCheck("exp is in the future.", said.get("exp", 0) > clock.timestamp()),
+        TokenCheck("nonce is that of the request.", said.get("nonce") == nonce),
         TokenCheck(
-            "at_hash fits the access token.",
+            "at_hash matches the access token.",
             said.get("at_hash") == base64.urlsafe_b64encode(half).rstrip(b"=").decode(),
         ),
     ]

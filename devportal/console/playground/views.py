@@ -42,7 +42,7 @@ def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpRes
 
 @console_page("POST")
 def playground_address(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/address: register the playground's redirect URI on the client, or remove it."""
+    """POST …/playground/address: register or remove the playground's redirect URI on the client."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     try:
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
@@ -58,7 +58,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     """POST …/playground/begin: create an authorization request."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
-        messages.error(request, "Add the playground’s address to this client first.")
+        messages.error(request, "Add the playground’s redirect URL to this client first.")
         return redirect_to_client(client, "playground")
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
@@ -70,7 +70,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
 @sensitive_post_parameters("client_secret")
 @console_page("POST")
 def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/exchange: exchange the code; the result is shown once."""
+    """POST …/playground/exchange: exchange the code, and show the result once."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     run = flow.find_run(request.session, membership.account, client)
     if run is None or not run.has_code:
@@ -79,11 +79,11 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     if client.has_secret and not secret:
         return _page(request, membership, client, run, secret_error="Enter a secret of this client.", status=400)
     try:
-        # A second concurrent exchange would be a replay, and revoke the tokens of the first.
+        # A second concurrent exchange would count as a replay and revoke the tokens of the first.
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             idempotency.consume_token(request)
     except (idempotency.AlreadyProcessed, idempotency.MissingToken):
-        messages.info(request, "The code was exchanged already; the response is shown only once.")
+        messages.info(request, "The code was already exchanged. The response is shown only once.")
         return redirect_to_client(client, "playground")
     result = flow.exchange_code(request.session, run, client, secret)
     return _page(request, membership, client, run, result=result)
@@ -101,9 +101,9 @@ def playground_end(request: HttpRequest, project_id: str, client_id: str) -> Htt
 @never_cache
 @require_GET
 def playground_callback(request: HttpRequest) -> HttpResponse:
-    """GET /console/playground/callback: the playground's redirect URI; only a waiting run accepts the response.
+    """GET /console/playground/callback: the playground's redirect URI. Only a waiting run accepts the response.
 
-    It never redirects to the sign-in page: the URL holds a code, which would be in `next`.
+    It never redirects to the sign-in page, because `next` would contain the code.
     """
     account = request.user
     try:
@@ -113,7 +113,7 @@ def playground_callback(request: HttpRequest) -> HttpResponse:
             return redirect("account_email")
         run = flow.store_answer(request.session, account, read_query(request))
     except (flow.ForeignAnswer, UnreadableParameters) as error:
-        log.info("An answer at the playground's address was turned away: %s.", error)
+        log.info("A response at the playground's redirect URI was rejected: %s.", error)
         page = render_page(request, "console/playground_stray.html", status=400, request_id=request_id.current())
         return _without_referrer(page)
     return _without_referrer(redirect("console:playground", run.project, run.client_id))
@@ -133,7 +133,7 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    """Render the current run; `result` is that of an exchange in this request."""
+    """Render the current run. `result` is the result of an exchange in this request."""
     allowed = scopes.allowed_scopes(client)
     context: dict[str, Any] = {
         "address": playground_redirect_uri(),

@@ -19,12 +19,12 @@ from oidc.projects.lifecycle import QuotaExceeded
 
 @console_page()
 def home(request: HttpRequest) -> HttpResponse:
-    """GET /console/: the projects, newest membership first; below them those that are deleted and can be restored."""
+    """GET /console/: the projects, newest membership first, then deleted ones that can be restored."""
     account = account_of(request)
     page = paginate(project_memberships(account), request)
     found = project_overviews(page.rows)
     live = [one for one in found if not one.project.is_deleted]
-    # Whoever has no project yet names the first one here, without a page in between.
+    # People without a project create the first one here, without a separate form page.
     first: dict[str, Any] = {} if live or page.newer else {"form": ProjectNameForm(), "once": idempotency.new_token()}
     return render_page(
         request,
@@ -39,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @console_page("POST")
 def invitation(request: HttpRequest, invitation_id: int) -> HttpResponse:
-    """POST …/invitations/<id> with `decision`, accept or decline: the person's answer."""
+    """POST …/invitations/<id> with `decision`: accept or decline the invitation."""
     account = account_of(request)
     decision = request.POST.get("decision")
     try:

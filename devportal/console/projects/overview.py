@@ -20,16 +20,16 @@ from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 from oidc.projects.lifecycle import restorable_until
 
 ENDING_SOON = timedelta(days=14)
-# 24 hours are the current hour and the 23 before it, because counts by hour are read quickly.
+# 24 hours are the current hour and the 23 before it, because counts by hour are fast to read.
 DAY = timedelta(hours=23)
 RECENT = timedelta(hours=1)
-# Errors are rising if enough calls failed lately, at twice the error rate of the day before.
+# Errors are rising if enough calls failed recently, at twice the error rate of the day before.
 ENOUGH_CALLS, ENOUGH_SHARE, TIMES_AS_MANY = 20, 0.05, 2
 
 
 @dataclass(frozen=True)
 class CallStatistics:
-    """Calls and errors of the last 24 hours (with the current one), and of the last one to two hours."""
+    """Calls and errors of the last 24 hours (including the current one), and of the last one to two hours."""
 
     count: int = 0
     errors: int = 0
@@ -66,12 +66,12 @@ class ProjectCounts:
     first_key_ends_at: datetime | None = None
     ever_signed_in: bool = False
     first_call_at: datetime | None = None
-    secrets_ending: int = 0  # those that expire and were used in the last day
+    secrets_ending: int = 0  # those that expire soon and were used in the last day
 
 
 @dataclass(frozen=True)
 class ProjectWarning:
-    """A warning: its text, and the URL of the page where to fix it."""
+    """A warning: its text, and the URL of the page where it is fixed."""
 
     text: str
     page: str
@@ -86,7 +86,7 @@ class ProjectOverview:
     role: str
     facts: ProjectCounts
     calls: CallStatistics
-    people_limit: LimitUsage | None = None  # of its unreviewed apps, where they are near it
+    people_limit: LimitUsage | None = None  # of its unreviewed apps, if they are near the limit
 
     @property
     def restorable_until(self) -> datetime | None:
@@ -109,7 +109,7 @@ class ProjectOverview:
 
     @property
     def warnings(self) -> list[ProjectWarning]:
-        """Warnings, the most urgent first."""
+        """Warnings, most urgent first."""
         found = [_full(self.people_limit)] if self.people_limit else []
         if self.calls.errors_are_rising:
             share = 100 * self.calls.recent_errors // self.calls.recent
@@ -126,7 +126,7 @@ class ProjectOverview:
             subject = "An API key ends" if facts.keys_ending == 1 else f"{facts.keys_ending} API keys end"
             found.append(ProjectWarning(f"{subject} soon, the first on {facts.first_key_ends_at:%-d %B}.", "keys"))
         if facts.changes_requested:
-            found.append(ProjectWarning("A reviewer asks for changes.", "clients"))
+            found.append(ProjectWarning("A reviewer requested changes.", "clients"))
         return found
 
 
@@ -143,7 +143,7 @@ def _full(usage: LimitUsage) -> ProjectWarning:
 
 
 def project_memberships(account: Account) -> "Any":
-    """Return a person's memberships; of deleted projects only those as owner, who may restore them."""
+    """Return a person's memberships. Deleted projects are included only for owners, who may restore them."""
     seen = Q(project__deleted_at=None) | Q(role=ProjectMember.Role.OWNER)
     return ProjectMember.objects.filter(seen, account=account).select_related("project")
 
@@ -190,13 +190,13 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
         n_in_review=_number_of(reviews.filter(status__in=AppReview.FROZEN)),
         n_changes=_number_of(reviews.filter(status=AppReview.Status.CHANGES_REQUESTED)),
         n_members=_number_of(ProjectMember.objects.filter(project=this)),
-        # Each person once, however many of the project's apps they use.
+        # Each person counts once, however many of the project's apps they use.
         n_people=_number_of(Connection.objects.filter(client__project=this, removed_at=None), "account"),
         n_keys=_number_of(keys),
         n_ending=_number_of(ending),
         first_end=Subquery(first),
         signed_in=Exists(Connection.objects.filter(client__project=this)),
-        # In order, so that the index is read and not the table.
+        # Ordered, so that the database reads the index instead of the table.
         first_call=Subquery(UsageTotal.objects.filter(project=this).order_by("hour").values("hour")[:1]),
         n_secrets_ending=_number_of(ending_secrets),
     )
@@ -222,7 +222,7 @@ def _calls(projects: Sequence[int]) -> dict[int, CallStatistics]:
 
 @dataclass(frozen=True)
 class OnboardingStep:
-    """One step: its text, whether it is done, and the URL where to do it ("" if it is not possible yet)."""
+    """One step: its text, whether it is done, and the URL where it is done ("" if not possible yet)."""
 
     title: str
     text: str
@@ -231,34 +231,34 @@ class OnboardingStep:
 
 
 def onboarding_steps(membership: Membership, facts: ProjectCounts, client: Client | None) -> list[OnboardingStep]:
-    """Return the steps of one project, in their order; `client` is the newest of its clients."""
+    """Return the steps of a project in order. `client` is its newest client."""
 
     def at(page: str) -> str:
-        """Return the URL of a page of the client, "" without a client."""
+        """Return the URL of a page of the client, or "" without a client."""
         return reverse(f"console:{page}", args=[membership.project.public_id, client.client_id]) if client else ""
 
     return [
         OnboardingStep(
             "Create a client",
-            "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
+            "Your app: a website, a browser app, or an app for phones and computers.",
             facts.clients > 0,
             reverse("console:client_new", args=[membership.project.public_id]) if membership.may_edit else "",
         ),
         OnboardingStep(
             "Sign the first person in",
-            "The quick start of the client has code that runs as it stands.",
+            "The quick start of the client has code that you can run.",
             facts.ever_signed_in,
             at("quick_start"),
         ),
         OnboardingStep(
             "Call the API",
-            "With the access token of that person, or with an API key of your own.",
+            "Use that person's access token, or one of your API keys.",
             facts.first_call_at is not None,
             reverse("console:keys", args=[membership.project.public_id]),
         ),
         OnboardingStep(
             "Submit it for review",
-            "Review lifts the limit of people, and shows your logo when people sign in.",
+            "After review there is no limit of people, and your logo is shown when people sign in.",
             facts.verified > 0,
             at("review"),
         ),

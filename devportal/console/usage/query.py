@@ -1,4 +1,4 @@
-"""Query parameters of the usage page: time range and filters."""
+"""The time range and filters of the usage page, from the query parameters."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,9 +11,9 @@ from core import clock
 
 @dataclass(frozen=True)
 class TimeRange:
-    """A time range up to now: `bars` bars of length `step`, read from counts by `unit`.
+    """A time range up to now with `bars` bars of length `step`, read from the counts by `unit`.
 
-    Bars begin at full minutes, hours or midnights in UTC; the last one is not over yet.
+    Bars begin at full minutes, hours or midnights in UTC. The last one has not ended yet.
     """
 
     name: str
@@ -48,7 +48,7 @@ _LONGEST = {"endpoint": 32, "client": 255, "key": 16}
 
 @dataclass(frozen=True)
 class UsageQuery:
-    """The time range, and the filters by endpoint, client and key ("" for all)."""
+    """The time range and the filters by endpoint, client and key ("" for all)."""
 
     span: TimeRange
     endpoint: str = ""
@@ -57,7 +57,7 @@ class UsageQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> "UsageQuery":
-        """Parse the query parameters; impossible values are ignored."""
+        """Parse the query parameters. Invalid values are ignored."""
         given = {name: request.GET.get(name, "") for name in _LONGEST}
         proper = {name: text for name, text in given.items() if len(text) <= _LONGEST[name] and "\x00" not in text}
         return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["24h"]), **proper)
@@ -72,6 +72,6 @@ class UsageQuery:
         return self.span.bounds(clock.now())
 
     def address(self, **changes: str) -> str:
-        """Return the query string with some parameters changed; "" removes one."""
+        """Return the query string with changed parameters. "" removes one."""
         parts = {"range": self.span.name, "endpoint": self.endpoint, "client": self.client, "key": self.key} | changes
         return f"?{urlencode({name: value for name, value in parts.items() if value})}"

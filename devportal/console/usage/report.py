@@ -16,9 +16,9 @@ from devportal.console.usage.query import TIME_RANGES, TimeRange, UsageQuery
 from oidc.models import Client, Project
 
 MAX_ROWS = 25
-# The limit is drawn only if the bars come near it; otherwise they would be too small to see.
+# The limit is drawn only if the bars are near it. Otherwise they would be too small to see.
 _NEAR = 4
-# Label and look of each status class, from the bottom of a bar to its top.
+# Label and style of each status class, from the bottom of a bar to its top.
 STATUS_CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
 
 
@@ -31,13 +31,13 @@ def status_class(status: int) -> int:
 
 @dataclass(frozen=True)
 class UsageRow:
-    """One row of a table: label, calls, errors, latencies."""
+    """One row of a table: label, calls, errors and latencies."""
 
     name: str
     calls: int
     errors: int
     latencies: Sequence[int]
-    # Query string of the filter; URL of its own page; a note beside its name.
+    # Query string of the filter, URL of its page, and a note beside its name.
     narrow: str = ""
     page: str = ""
     note: str = ""
@@ -58,7 +58,7 @@ class UsageRow:
 
 @dataclass(frozen=True)
 class UsageReport:
-    """All that the page shows."""
+    """The data of the usage page."""
 
     query: UsageQuery
     since: datetime
@@ -73,7 +73,7 @@ class UsageReport:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Format a share in percent; a nonzero part is never "0 %", and an incomplete one never "100 %"."""
+    """Format a share in percent. A nonzero part is never "0 %", and an incomplete one never "100 %"."""
     share = 100 * part / whole if whole else 0
     if 0 < share < 0.1:
         return "< 0.1 %"
@@ -142,7 +142,9 @@ def _limit_text(span: TimeRange, chart: BarChart) -> str:
         return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
     if chart.limit is None:
         return f"{rule}, which is far above the highest bar here ({chart.peak:,})."
-    return f"{rule}: the dashed line. Several of them together may go beyond it; narrow the page to one to compare."
+    return (
+        f"{rule}: the dashed line. Several of them together may exceed it. Filter the page by one of them to compare."
+    )
 
 
 # --- The tables ---

@@ -41,7 +41,7 @@ class Echo:
 
 
 def csv_lines(project: Project, query: UsageQuery) -> Iterator[str]:
-    """Yield the lines of the file: one per kind of call and unit of time."""
+    """Yield the lines of the CSV file: one for each kind of call and unit of time."""
     since, until = query.bounds()
     clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
     keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))

@@ -68,9 +68,9 @@ def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
         ("https://*.example.com/", "Wildcards are not supported. Add each URL separately."),
         ("myapp://callback", "Custom schemes are not accepted"),
         ("javascript:alert(1)", "t be added: This is not a valid URL"),
-        ("https://app.example.com/callback?code=[removed]", "What looks like a secret or a person was left out"),
-        ("https://[removed]@app.example.com/", "What looks like a secret or a person was left out"),
-        ("https://app.example.com/[token]", "What looks like a secret or a person was left out"),
+        ("https://app.example.com/callback?code=[removed]", "The log does not hold the whole URL"),
+        ("https://[removed]@app.example.com/", "The log does not hold the whole URL"),
+        ("https://app.example.com/[token]", "The log does not hold the whole URL"),
     ],
 )
 def test_an_address_that_could_not_says_why(sent: str, why: str, as_owner: Browser, app: Client) -> None:
@@ -135,7 +135,7 @@ def test_a_success_has_nothing_to_fix(as_owner: Browser, app: Client) -> None:
     response = as_owner.get(address(row))
     assert response.context["fix"] is None
     assert "What to do" not in response.content.decode()
-    assert "The app exchanged its code, and got tokens." in response.content.decode()
+    assert "The app exchanged its code for tokens." in response.content.decode()
 
 
 # --- Docs of the error ---

@@ -230,7 +230,7 @@ def test_a_web_client_without_a_secret(project: Project, owner: Account) -> None
 def test_changes_that_a_reviewer_asks_for(project: Project, owner: Account) -> None:
     status = AppReview.Status.CHANGES_REQUESTED
     AppReview.objects.create(client=make_client(project), number=1, status=status, created_at=clock.now())
-    assert warnings_of(owner) == ["A reviewer asks for changes."]
+    assert warnings_of(owner) == ["A reviewer requested changes."]
 
 
 # --- Suspended and deleted ---
