@@ -66,7 +66,7 @@ def review_page(browser: Browser, client: Client) -> str:
 @pytest.mark.parametrize("which", ["case", "review"])
 def test_both_pages_show_what_is_live(changed: Client, as_reviewer: Browser, developer: Account, which: str) -> None:
     page = case_page(as_reviewer, changed, changed.project) if which == "case" else review_page(as_reviewer, changed)
-    page = page[page.index("The app as it is now") :]
+    page = page[page.index("The app now") :]
     for uri, said in (
         (REDIRECT_URI, "Reviewed: on the approved domain <bdi>example.com</bdi>"),
         (LATER, "<strong>Unreviewed:</strong> the domain was not part of the review"),
@@ -150,7 +150,7 @@ def test_a_home_page_that_was_given_up_is_said(
 
 def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, as_reviewer: Browser) -> None:
     page = case_page(as_reviewer, None, changed.project)
-    assert "The project as it is now" in page
+    assert "The project now" in page
     assert changed.client_id in page
     assert "later.test" in page
     assert "dan@example.com" in page
