@@ -66,7 +66,7 @@ def test_a_rejection_is_appealed_against_once(rejected: AppReview, developer: Ac
     with pytest.raises(IllegalReviewStep, match="now “submitted”"):
         appeals.appeal_rejection(again, developer, WHY)
     again = decide(again, make_reviewer(), Status.REJECTED)
-    with pytest.raises(IllegalReviewStep, match="appealed once already"):
+    with pytest.raises(IllegalReviewStep, match="already appealed once"):
         appeals.appeal_rejection(again, developer, WHY)
     assert appeals.offer_for_client(again.client) is None
 

@@ -152,7 +152,7 @@ def test_sending_what_is_not_ready_saves_it_and_says_what_is_missing(as_develope
     page = post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
     assert fresh(app).name == "Orbit Two"
     said = page.content.decode()
-    assert "saved as a draft, but not sent" in said
+    assert "saved as a draft, but not submitted" in said
     assert 'href="#id_home_page_url"' in said
     assert 'href="#id_privacy_policy_url"' in said
     assert AppReview.objects.get().status == Status.DRAFT

@@ -313,7 +313,7 @@ class TestTwoApprovals:
         assert "Yours is noted as the first" in as_reviewer.get(address).content.decode()
         form = approval_form(review)
         assert "Your approval is noted." in as_reviewer.post(address, form, follow=True).content.decode()
-        assert "You have approved this already" in as_reviewer.post(address, form, follow=True).content.decode()
+        assert "You have already approved this" in as_reviewer.post(address, form, follow=True).content.decode()
 
 
 @pytest.mark.django_db

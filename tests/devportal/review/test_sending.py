@@ -69,9 +69,9 @@ def marks_of(page: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("home_page_url", "", "its domain is shown once the app is reviewed"),
+        ("home_page_url", "", "Its domain is shown once the app is reviewed"),
         ("home_page_url", "https://elsewhere.test/", "has not proven elsewhere.test"),
-        ("privacy_policy_url", "", "what happens with what it reads"),
+        ("privacy_policy_url", "", "what happens to the data that it reads"),
         ("privacy_policy_url", "https://elsewhere.test/privacy", "has not proven elsewhere.test"),
         ("terms_url", "https://elsewhere.test/terms", "has not proven elsewhere.test"),
         ("support_address", "", "People and reviewers write to it"),
@@ -99,7 +99,7 @@ def test_what_is_missing_is_marked_at_its_field_and_named_on_top(
     assert described
     assert f"id_{field}_error" in described[1].split()
     assert f'id="id_{field}_error"' in text
-    assert "saved as a draft, but not sent" in text
+    assert "saved as a draft, but not submitted" in text
     assert "autofocus" in text
     review = AppReview.objects.get()
     assert (review.status, review.revision) == (Status.DRAFT, 0)

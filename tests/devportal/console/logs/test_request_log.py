@@ -175,11 +175,11 @@ def test_a_request_id_that_is_not_written_yet_can_be_looked_for_again(as_viewer:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("from", "yesterday", "Write a time as"),
-        ("from", "9999-12-31T23:59-14:00", "Write a time as"),
-        ("to", "0001-01-01T00:00+14:00", "Write a time as"),
-        ("to", "2026-13-01", "Write a time as"),
-        ("request_id", "x" * 300, "longer than anything"),
+        ("from", "yesterday", "Enter a time as"),
+        ("from", "9999-12-31T23:59-14:00", "Enter a time as"),
+        ("to", "0001-01-01T00:00+14:00", "Enter a time as"),
+        ("to", "2026-13-01", "Enter a time as"),
+        ("request_id", "x" * 300, "This is too long"),
     ],
 )
 def test_what_is_no_filter_narrows_nothing_and_says_so(
