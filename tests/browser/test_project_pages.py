@@ -86,7 +86,7 @@ def invite(page: Page, camera: Camera) -> None:
     camera.take("members")
     page.fill("input[name=email]", OLGA)
     page.get_by_role("button", name="Invite", exact=True).click()
-    expect(page.get_by_text("is a member already")).to_be_visible()
+    expect(page.get_by_text("is already a member")).to_be_visible()
     camera.take("members-refused")
     page.get_by_role("button", name=f"Withdraw the invitation of {LONG}").click()
     expect(page.get_by_role("status")).to_contain_text("is withdrawn")

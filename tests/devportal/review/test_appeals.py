@@ -144,7 +144,7 @@ def test_an_appeal_is_mailed_both_ways(rejected: AppReview, developer: Account, 
 
 def test_an_appeal_against_a_withdrawn_approval_is_a_case(app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
-    with pytest.raises(IllegalReviewStep, match="nothing to appeal"):
+    with pytest.raises(IllegalReviewStep, match="anything to appeal"):
         appeals.appeal_withdrawal(app, developer, WHY)
     judge = make_reviewer()
     reviewer_actions.withdraw_approval(app, judge, reasons=["imitation"])
@@ -168,7 +168,7 @@ def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
     app: Client, developer: Account, reviewer: Account, viewer: Account, outsider: Account
 ) -> None:
     project = app.project
-    with pytest.raises(IllegalReviewStep, match="not suspended"):
+    with pytest.raises(IllegalReviewStep, match="no longer suspended"):
         appeals.appeal_suspension(project, developer, WHY)
     suspended(app, reviewer)
     for nobody in (viewer, outsider, reviewer):

@@ -81,7 +81,7 @@ def test_an_address_that_could_not_says_why(sent: str, why: str, as_owner: Brows
 
 def test_an_address_that_has_been_added_since_needs_nothing(as_owner: Browser, app: Client) -> None:
     row = log(app, reason=DIFFERS, redirect_uri=REDIRECT_URI)
-    assert "registered by now" in fix(as_owner, row).text
+    assert "now registered" in fix(as_owner, row).text
     assert as_owner.get(address(row)).context["compared"] == []
 
 
@@ -117,7 +117,7 @@ def test_scopes(names: list[str], says: str, page_of: str, as_owner: Browser, ap
 def test_a_scope_that_is_approved_by_now(as_owner: Browser, app: Client) -> None:
     row = log(app, error="invalid_scope", reason=Reason.SCOPE_NOT_APPROVED, parameters={"scopes": ["account.read"]})
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
-    assert "approved by now" in fix(as_owner, row).text
+    assert "now approved" in fix(as_owner, row).text
 
 
 def test_a_client_that_is_off(as_owner: Browser, app: Client, project: Project) -> None:

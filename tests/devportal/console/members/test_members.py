@@ -116,7 +116,7 @@ def test_a_role_that_is_none_is_refused(as_owner: Browser, project: Project, rol
 
 
 def test_a_member_is_not_invited(as_owner: Browser, project: Project) -> None:
-    assert "dan@example.com is a member already" in text_of(invite(as_owner, project, "Dan@example.com"))
+    assert "dan@example.com is already a member" in text_of(invite(as_owner, project, "Dan@example.com"))
 
 
 def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Project, settings: Any) -> None:
