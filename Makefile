@@ -49,11 +49,11 @@ test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
 	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)
 
-check: .venv/.dev ## Checks style, types, import layers, known risks, migrations and the production settings
+check: .venv/.dev ## Checks style, types, import layers, known risks, words, migrations and the production settings
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(PYTEST) -q tests/test_layers.py tests/test_risks.py
+	$(PYTEST) -q tests/test_layers.py tests/test_risks.py tests/test_words.py
 	@rm -rf .cache/check && mkdir -p .cache/check
 	$(EMBEDDED) $(PY) manage.py makemigrations --check --dry-run
 	@echo "manage.py check --deploy, with ENVIRONMENT=production"

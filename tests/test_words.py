@@ -1,0 +1,120 @@
+"""The words of the project: nothing that people read or write here uses a word that the project does not use.
+
+Every tracked text file is read, line by line, without importing anything. The first word of a row is what to write
+instead. A word that is also right somewhere does not belong in the table.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SUFFIXES = {".css", ".html", ".in", ".js", ".md", ".py", ".toml", ".txt"}
+# Generated, a recorded state of the database, and the table below.
+LEFT_OUT = ("requirements/", "tests/upgrades/development_state", "tests/test_words.py")
+
+# A regular expression, in any case, between characters that are not letters; and what to write instead.
+WORDS = {
+    r"mend(s|ed|ing)?": "fix",
+    r"the(_| reviewers'? | review )?desk|review(ers'?)? desk": "app review, reviewer",
+    r"verdicts?": "result",
+    r"(pre)?judg(e|es|ed|ing|ements?)": "check, rule",
+    r"likeness(es)?": "similarity",
+    r"lost[ _]answers?|unheard": "lost response",
+    r"accesses": "scope descriptions",
+    r"seal(s|ed|ing)?|unseal(s|ed|ing)?": "encrypt, encryption",
+    r"second[ _]steps?": "two-step verification, passkey, authenticator app, recovery code",
+    r"deeds?": "action",
+    r"anew": "again, or cut",
+    r"whoever": "anyone who, people who",
+    r"who[ _]has[ _]not": "people who have not, unless",
+    r"those that": "the ones that",
+    r"works? no more": "no longer works",
+    r"(is|are) worth nothing": "is no longer valid",
+    r"its makers|the people who run": "the developer, the team",
+    r"e-mails?": "email",
+    r"(?<!math\.)floors?": "layer",
+    r"houses?": "layer",
+    # "of their own projects" is right: a noun follows.
+    r"of (one's|its|their|his|her) own(?=[^\w ]|$| (accord|and|as|at|by|for|from|has|have|if|in|is|of|on|or|that|to|"
+    r"when|where|which|with|without)\b)": "separate, or cut",
+}
+# (word, path or the folder it is in): a pattern of what may stand there, and why.
+ALLOWED = {
+    ("e-mails?", "devportal/docs/search/ranking.py"): ('"e-mail"', "Readers of the docs may search for it."),
+    (r"(?<!math\.)floors?", "devportal/console/charts/"): (r"\.floor|def floor", "The bottom line of a chart."),
+}
+PATTERNS = {word: re.compile(rf"(?<![^\W\d_])(?:{word})(?![^\W\d_])", re.IGNORECASE) for word in WORDS}
+# Most lines have none of them: one look at each line is enough.
+ANY = re.compile("|".join(pattern.pattern for pattern in PATTERNS.values()), re.IGNORECASE)
+
+
+def is_allowed(word: str, path: str, line: str) -> bool:
+    return any(
+        word == allowed and path.startswith(place) and re.search(text, line) is not None
+        for (allowed, place), (text, _) in ALLOWED.items()
+    )
+
+
+def found_in(path: str, text: str) -> Iterator[str]:
+    """Yield what a file says with other words than the project's: the place, the words, and what to write instead."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not ANY.search(line):
+            continue
+        for word, pattern in PATTERNS.items():
+            if (match := pattern.search(line)) and not is_allowed(word, path, line):
+                yield f"{path}:{number}: {match[0]!r}: write {WORDS[word]}"
+
+
+def texts() -> dict[str, str]:
+    """Return the tracked text files by their path."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S607
+    paths = [Path(name) for name in listed.stdout.split("\0") if name and not name.startswith(LEFT_OUT)]
+    return {
+        path.as_posix(): (ROOT / path).read_text(encoding="utf-8")
+        for path in paths
+        if (path.suffix in SUFFIXES or path.name == "Makefile") and (ROOT / path).is_file()
+    }
+
+
+def test_only_words_of_the_project_are_used() -> None:
+    read = texts()
+    assert len(read) > 1000
+    found = [one for path, text in read.items() for one in found_in(path, text)]
+    assert not found, "\n".join([f"{len(found)} lines with words that the project does not use:", *found])
+
+
+def test_every_allowed_place_is_there() -> None:
+    read = texts()
+    for (word, place), (text, _) in ALLOWED.items():
+        lines = [line for path in read if path.startswith(place) for line in read[path].splitlines()]
+        assert any(PATTERNS[word].search(line) and re.search(text, line) for line in lines), (word, place)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "What is wrong, and how to mend it.",
+        "MENDS = {}",
+        "def judge_names() -> None:",
+        "The reviewers' desk sees it.",
+        "Whoever signs in sees it.",
+        "A folder of its own.",
+        "on connections of their own, which close",
+        "test_who_has_not_signed_in",
+        "Send an e-mail.",
+    ],
+)
+def test_a_word_that_is_not_used_is_found(line: str) -> None:
+    assert list(found_in("core/clock.py", line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Amend and commend it.", "math.floor(3.2)", "People see logs of their own projects.", "A lawsuit, adjudged."],
+)
+def test_other_words_are_left_alone(line: str) -> None:
+    assert list(found_in("core/clock.py", line)) == []
