@@ -18,7 +18,7 @@ BY_SERVERS := --dist loadscope --no-loadscope-reorder
 FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
 ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
 SERVERS := ($(APART)) and not quiet
-# Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
+# Each process would compile all source again, and each test process rewrite all tests: half of what starting one takes.
 unexport PYTHONDONTWRITEBYTECODE
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]

@@ -12,7 +12,7 @@ class Aim:
     least: float
     stretch: float | None = None
 
-    def verdict(self, reached: float) -> str:
+    def result(self, reached: float) -> str:
         """Return what was reached beside what was to be."""
         said = f"{reached:.2f} / {self.least} {'met' if reached >= self.least else 'MISSED'}"
         if self.stretch is None:
@@ -20,7 +20,7 @@ class Aim:
         return f"{said} (stretch {self.stretch}{' met' if reached >= self.stretch else ''})"
 
 
-# By operation of ours and by contender. `me` is compared with the userinfo of those that have no /v1/me.
+# By operation of ours and by contender. `me` is compared with userinfo where a contender has no /v1/me.
 AIMS = {
     ("me", BEFORE): Aim(2.0, 2.5),
     ("me", STOCK): Aim(4.0),
@@ -44,6 +44,6 @@ GROWN_AIM = Aim(0.95)
 
 
 def said_of(operation: str, other: str, reached: float) -> str:
-    """Return a cell of the table of aims: what was reached, and the verdict where there is an aim."""
+    """Return a cell of the table of aims: what was reached, and whether that meets the aim, if there is one."""
     aim = GROWN_AIM if other == GROWN else AIMS.get((operation, other))
-    return f"{reached:.2f}" if aim is None else aim.verdict(reached)
+    return f"{reached:.2f}" if aim is None else aim.result(reached)

@@ -61,7 +61,7 @@ def _aim(one: Comparison) -> Aim | None:
 
 
 def _panel(svg: Element, panel: Sequence[Comparison], top: int) -> int:
-    """Draw the bars of one contender, each panel on a scale of its own; return where it ends."""
+    """Draw the bars of one contender, each panel on a separate scale; return where it ends."""
     known = [aim for one in panel if (aim := _aim(one)) is not None]
     widest = max(1.0, *(one.by_rate for one in panel), *(aim.least for aim in known))
     unit = (WIDTH - LABEL - VALUE) / widest

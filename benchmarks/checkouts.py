@@ -1,4 +1,4 @@
-"""Other commits of this repository, as folders of their own."""
+"""Check out other commits of this repository into separate folders."""
 
 import subprocess
 from pathlib import Path

@@ -85,7 +85,7 @@ class Contender:
     def take_tokens(self) -> None:
         """Exchange codes for what the connections go on with.
 
-        Access tokens are of authorizations of their own: a refresh may end the access token that came before.
+        Access tokens come from separate authorizations: a refresh may end the access token before it.
         """
         self.refresh_tokens = [self._exchange()["refresh_token"] for _ in range(CONNECTIONS)]
         self.access_tokens = [self._exchange()["access_token"] for _ in range(CONNECTIONS)]
@@ -114,7 +114,7 @@ def running(measured: Sequence[Contender], core: int | None) -> Iterator[None]:
 
 @dataclass
 class Place:
-    """What all contenders share: where they may write, what they store in, and which Python runs those that need one.
+    """What all contenders share: where they may write, what they store in, and which Python runs them if they need one.
 
     `codes` is how many codes each one gets ahead, for all `starts` together; `rows` how many tokens the grown one has.
     """

@@ -102,7 +102,7 @@ def find(command: str) -> Python:
     found = shutil.which(words[0])
     if found is None:
         raise processes.NotReady(f"{words[0]} was not found")
-    # Servers run in folders of their own. A link is not followed: that is how a virtual environment is known.
+    # Servers run in separate folders. A link is not followed: that is how a virtual environment is known.
     words[0] = os.path.abspath(found)  # noqa: PTH100  (resolve() follows links)
     done = subprocess.run([*words, "-c", _QUESTION], capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:

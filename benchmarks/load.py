@@ -1,4 +1,4 @@
-"""The load generator: a process of its own, that reads a job as JSON and prints what it counted as JSON.
+"""The load generator: a separate process that reads a job as JSON and prints what it counted as JSON.
 
 It speaks HTTP/1.1 over raw streams, one request at a time on each kept connection, and so is several times faster
 than any of the servers. What happens in the lead-in is sent, but not counted.

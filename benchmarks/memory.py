@@ -77,16 +77,16 @@ def report(one: Contender, requests: int) -> str:
     lines = [["worker, at rest", *taken[0][1].cells]]
     lines += [[f"worker, after {count:,} requests", *held.cells] for count, held in taken[1:]]
     lines.append(["its parent", *of(parent).cells])
-    table = figures.markdown(["MB", "resident", "proportional", "of its own"], lines, right=1)
-    return f"On {one.server.runs_on}:\n\n{table}\n\n{verdict([held for _, held in taken])}"
+    table = figures.markdown(["MB", "resident", "proportional", "private"], lines, right=1)
+    return f"On {one.server.runs_on}:\n\n{table}\n\n{summary([held for _, held in taken])}"
 
 
-def verdict(taken: Sequence[Memory]) -> str:
+def summary(taken: Sequence[Memory]) -> str:
     """Return whether a worker's memory is what it should be, by what it was before, amid and after the requests."""
     rest, half, end = (taken[place].own for place in (0, len(taken) // 2, -1))
     said, grew = ("met" if reached else "MISSED" for reached in (rest < AIM, end - half < GROWTH_AIM))
     return (
-        f"Of its own at rest {rest / MEGABYTE:.0f} MB, aim below {AIM / MEGABYTE:.0f}: {said}. All requests made it "
+        f"Private at rest {rest / MEGABYTE:.0f} MB, aim below {AIM / MEGABYTE:.0f}: {said}. All requests made it "
         f"{(end - rest) / MEGABYTE:+.1f} MB, their second half {(end - half) / MEGABYTE:+.1f}, aim no growth: {grew}."
     )
 

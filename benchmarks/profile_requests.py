@@ -1,6 +1,6 @@
 """Tells where the time of a request goes: python benchmarks/profile_requests.py [OPERATION].
 
-The whole WSGI application answers in this process, on PostgreSQL and Redis of its own. By default it prints the layers
+The whole WSGI application answers in this process, on a separate PostgreSQL and Redis. By default it prints the layers
 of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily.
 """
 

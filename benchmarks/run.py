@@ -41,7 +41,7 @@ def arguments() -> argparse.Namespace:
         help="what serves ours, the commit before and stock: an interpreter, or what starts one, such as "
         "'benchmarks/in_debian.sh /usr/bin/python3' (default: this one)",
     )
-    parser.add_argument("--starts", type=int, default=1, help="how often all servers are started anew (default: 1)")
+    parser.add_argument("--starts", type=int, default=1, help="how many times all servers are started (default: 1)")
     parser.add_argument("--rounds", type=int, default=5, help="of each start (default: 5)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default: 2)")
     parser.add_argument("--only", default=",".join(rounds.OPERATIONS), help=f"of {','.join(rounds.OPERATIONS)}")

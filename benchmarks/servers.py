@@ -1,4 +1,4 @@
-"""The servers that are measured, each prepared with a database, a client and codes of its own."""
+"""The servers that are measured, each with a separate database, client and set of codes."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def ours(place: Place) -> list[Contender]:
 
 
 def before(place: Place, checkout: Path) -> list[Contender]:
-    """Return the service as it is in another checkout, which prepares and serves itself, on packages of its own."""
+    """Return the service as it is in another checkout, which prepares and serves itself with its packages."""
     return [service(place, BEFORE, OF_ALL | {"me"}, checkout=checkout)]
 
 
@@ -41,7 +41,7 @@ def grown(place: Place) -> list[Contender]:
 
 
 def service(place: Place, name: str, operations: frozenset[str], *, checkout: Path = ROOT, rows: int = 0) -> Contender:
-    """Return a service of ours, with a client in a database of its own. Raises NotReady."""
+    """Return a service of ours, with a client in a separate database. Raises NotReady."""
     print(f"preparing {name}", file=sys.stderr)
     python = place.python.with_packages_of(checkout)
     short, port = name.rpartition(" ")[2], keeper.free_port()

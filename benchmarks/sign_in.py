@@ -1,6 +1,6 @@
 """What each step of a sign-in and each page of people costs: python benchmarks/sign_in.py.
 
-The whole WSGI application answers in this process, on PostgreSQL and Redis of its own; hashing passwords costs nothing
+The whole WSGI application answers in this process, on a separate PostgreSQL and Redis; hashing passwords costs nothing
 here. Exits with 1 when an aim is missed (docs/architecture.md#budgets).
 """
 

@@ -265,7 +265,7 @@ class App(BaseHTTPRequestHandler):
         if session is None:
             raise SignInFailed("No sign-in was begun in this browser.")
         self.provider.finish(session, answer)
-        # Another cookie than before the sign-in: whoever knew that one is not signed in now.
+        # A new session cookie after the sign-in: anyone who knew the old one is not signed in.
         self.redirect("/", self.remember(session))
 
     def sign_out(self) -> None:

@@ -100,7 +100,7 @@ def cheap_passwords(request: pytest.FixtureRequest) -> None:
     """Hash passwords fast: no test needs what a slow hash is for."""
     settings = request.getfixturevalue("settings")
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # Each test browser builds the middleware anew, and would read all static files at its first request.
+    # Each test browser builds the middleware again, and would read all static files at its first request.
     settings.WHITENOISE_AUTOREFRESH = True
 
 
@@ -172,7 +172,7 @@ def app(spa: Client, signed_in: Browser) -> RelyingParty:
 
 @pytest.fixture
 def web_app(signed_in: Browser) -> RelyingParty:
-    """A web app with a secret, in a project of its own."""
+    """A web app with a secret, in a separate project."""
     web, secret = make_web_client(make_project(name="Another project"), name="Web Notes")
     return RelyingParty(web, signed_in, secret)
 

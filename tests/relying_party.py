@@ -96,7 +96,7 @@ class RelyingParty:
         return self.browser.get(f"/connect/authorize?{urlencode(self.parameters(**changes))}")
 
     def answer_consent(self, page: Any, decision: str = "allow", optional: Sequence[str] = ()) -> Any:
-        """Press a button of the consent page, with these optional accesses ticked."""
+        """Press a button of the consent page, with these optional scopes ticked."""
         form = {"reference": page.context["reference"], "decision": decision, "optional": optional}
         return self.browser.post("/connect/consent", form)
 

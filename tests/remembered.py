@@ -16,7 +16,7 @@ _known: dict[tuple[str, ...], tuple[float, Any, dict[str, Rows]]] = {}
 
 
 def again(key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-    """Return what `make` returns, having written what it writes; done anew once a minute, and on PostgreSQL always.
+    """Return what `make` returns, having written what it writes. Called once a minute, and always on PostgreSQL.
 
     `key` names all that was made before it, since that is in the database as well: the fixtures of the test, in order.
     Counters of limits are not part of it: a sign-in that is remembered is not counted.

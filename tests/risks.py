@@ -98,7 +98,7 @@ def in_template(text: str, name: str = "page.html") -> Iterator[str]:
         return
     for match in re.finditer(rf'\s{URL_ATTRIBUTES}="\s*(\{{\{{[^"]*?\}}\}})', text):
         yield f"link {match[1]}"
-    # Between the quotes of an address, or inside of a template tag, it is no attribute of its own.
+    # Between the quotes of an address, or inside a template tag, it is not an attribute.
     plain = re.sub(r'"[^"<>]*"', '""', re.sub(r"\{%.*?%\}", "", text, flags=re.DOTALL))
     yield from ("unquoted attribute" for _ in re.finditer(r"<[^>]*\s[\w-]+=\{\{", plain))
     for match in re.finditer(r"<script\b([^>]*)>", text):

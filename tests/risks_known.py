@@ -78,7 +78,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our endpoint, with the kept query."),
     ("accounts/views/mailbox.py", "redirect to a value"): (
         2,
-        "A route of ours, kept in the session; `next` in it is judged by the page it leads to.",
+        "A route of ours, kept in the session; `next` in it is checked by the page it leads to.",
     ),
     ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
     ("accounts/views/factors.py", "redirect to a value"): (

@@ -15,7 +15,7 @@ SIGN_OUT_OF_ALL = {"decision": "sign-out-all"}
 
 
 def add_account(browser: Browser, account: Account) -> Browser:
-    """Sign in beside whoever is signed in."""
+    """Sign in beside the accounts that are signed in."""
     response = browser.post(CHOOSE, ANOTHER)
     assert response["Location"].startswith("/account/login/"), response
     return sign_in(browser, account)

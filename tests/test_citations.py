@@ -30,7 +30,7 @@ ELSEWHERE = re.compile(
 
 
 def files() -> Iterator[Path]:
-    """Yield the text files of the repository, without those that packages bring along."""
+    """Yield the text files of the repository, without the files of installed packages."""
     yield from (path for path in ROOT.iterdir() if path.is_file() and path.suffix in SUFFIXES - {".txt"})
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):

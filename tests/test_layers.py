@@ -298,7 +298,7 @@ def test_a_use_that_climbs_is_found(tmp_path: Path, where: str, text: str) -> No
         ("api/keys.py", "ENDPOINTS = ['/v1/me', '/connect/token', 'api_apikey']"),
     ],
 )
-def test_a_use_of_a_lower_or_its_own_floor_is_allowed(tmp_path: Path, where: str, text: str) -> None:
+def test_a_use_of_a_lower_or_the_same_layer_is_allowed(tmp_path: Path, where: str, text: str) -> None:
     assert climbs(tree(tmp_path, {where: text})) == []
 
 

@@ -50,7 +50,7 @@ PASSWORD_HASHERS = [
 OAUTH2_PROVIDER: dict[str, Any] = {
     "OIDC_ENABLED": True,
     "OIDC_RSA_PRIVATE_KEY": Path(os.environ["RSA_KEY_FILE"]).read_text(),
-    "SCOPES": {"openid": "Sign in", "email": "E-mail address", "profile": "Name"},
+    "SCOPES": {"openid": "Sign in", "email": "Email address", "profile": "Name"},
     "ROTATE_REFRESH_TOKEN": True,
     "PKCE_REQUIRED": True,
     # Codes are made before the first round and used up to the last one.

@@ -227,7 +227,7 @@ def test_a_reset_that_began_before_is_worth_nothing(thief: Browser, person: Acco
     assert not person.has_usable_password()
 
 
-def test_a_sign_in_that_waits_for_its_second_step_is_over(thief: Browser, person: Account) -> None:
+def test_a_sign_in_that_waits_for_two_step_verification_ends(thief: Browser, person: Account) -> None:
     change(thief, NEW)
     secret = generate_totp_secret()
     person.refresh_from_db()

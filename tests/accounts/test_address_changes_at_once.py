@@ -1,4 +1,4 @@
-"""Taking an address back while somebody else acts on the same account, on PostgreSQL with connections of their own."""
+"""Taking an address back while somebody else acts on the same account, on PostgreSQL with separate connections."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def test_two_steps_are_noted(spa: Client, person: Account) -> None:
     assert TokenFamily.objects.get().amr == ["otp", "pwd", "mfa"]
 
 
-def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
+def test_two_step_verification_is_required(spa: Client, person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     browser = Browser()
@@ -47,7 +47,7 @@ def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
     assert not TokenFamily.objects.exists()
 
 
-def test_the_secret_of_a_second_step_is_encrypted_at_rest(person: Account) -> None:
+def test_authenticator_app_secrets_are_encrypted_at_rest(person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     assert secret not in str(Authenticator.objects.get().data)

@@ -1,4 +1,4 @@
-"""Tabs of one browser that switch and sign out at the same moment, on PostgreSQL with connections of their own."""
+"""Tabs of one browser that switch and sign out at the same moment, on PostgreSQL with separate connections."""
 
 import itertools
 

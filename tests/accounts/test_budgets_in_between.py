@@ -1,4 +1,4 @@
-"""The budgets of pages that are shown in the midst of something: a sign-up, a forgotten password, a second step."""
+"""The budgets of pages in the middle of a flow: sign-up, forgotten password, two-step verification."""
 
 from typing import Any
 from urllib.parse import quote
@@ -42,7 +42,7 @@ def test_where_a_mailbox_is_proved(client: Browser, person: Account, settings: A
     shown(client, "/account/login/mailbox/", 1)
 
 
-def test_where_the_code_of_the_second_step_is_typed(client: Browser, person: Account) -> None:
+def test_the_page_of_two_step_verification(client: Browser, person: Account) -> None:
     TOTP.activate(person, generate_totp_secret())
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     shown(client, "/account/2fa/authenticate/", 6)

@@ -90,7 +90,7 @@ def test_the_old_owner_hears_of_a_change(app: RelyingParty, mailoutbox: list[Any
 def test_anothers_address_cannot_be_taken(app: RelyingParty, person: Account, mailoutbox: list[Any]) -> None:
     bob = make_account("bob@example.com")
     change_address(app.browser, "bob@example.com")
-    # Whoever adds an address does not learn that it is taken: a code is sent. It is of no use.
+    # People who add an email address do not learn that it is taken: a code is sent, but has no effect.
     mail = next(mail for mail in mailoutbox if mail.to == ["bob@example.com"])
     app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
     assert EmailAddress.objects.get(email="bob@example.com").user == bob

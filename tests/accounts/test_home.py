@@ -30,7 +30,7 @@ def test_it_says_who_one_is_and_what_to_do_first(signed_in: Browser, person: Acc
     assert "No app uses your account" in text
 
 
-def test_recovery_codes_come_after_the_second_step(person: Account) -> None:
+def test_recovery_codes_come_after_two_step_verification(person: Account) -> None:
     TOTP.activate(person, generate_totp_secret())
     step = check_security(person).step
     assert step is not None

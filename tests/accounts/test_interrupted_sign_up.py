@@ -1,4 +1,4 @@
-"""A sign-up that was left in the middle goes on where it was, and whoever has the mailbox has the account."""
+"""An interrupted sign-up continues where it was left, and the owner of the mailbox gets the account."""
 
 from typing import Any
 

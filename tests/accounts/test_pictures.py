@@ -1,4 +1,4 @@
-"""Pictures: raster only, encoded anew, nothing but pixels in them; an address of its own in each sector."""
+"""Pictures: raster only, encoded again without metadata, and with a different URL in each sector."""
 
 import io
 from pathlib import Path
@@ -44,7 +44,7 @@ def stored(person: Account) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
-def test_a_picture_is_kept_encoded_anew(signed_in: Browser, person: Account, kind: str) -> None:
+def test_a_picture_is_encoded_again(signed_in: Browser, person: Account, kind: str) -> None:
     sent = image(kind)
     assert upload(signed_in, sent).status_code == 302
     kept = stored(person)

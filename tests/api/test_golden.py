@@ -1,6 +1,6 @@
 """The agreed answers of /v1, status, headers and body: one file each in tests/golden.
 
-After an intended change, `WRITE_GOLDEN=1` writes them anew; the difference is for review.
+After an intended change, `WRITE_GOLDEN=1` writes them again. Review the difference.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Log entries that wait in Redis: written once, in whole, whatever they hold and whoever writes at the same time."""
+"""Log entries that wait in Redis: written once and completely, whatever they hold, beside other writers."""
 
 import json
 import threading

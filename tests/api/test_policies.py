@@ -180,7 +180,7 @@ def test_a_response_is_rendered_as_json_whatever_is_accepted(key: Key) -> None:
 
 
 def test_negotiation_and_versioning_act(key: Key) -> None:
-    # Neither refusal has a code of its own in the table of errors.
+    # Neither refusal has a separate code in the table of errors.
     negotiating: dict[str, Any] = {"content_negotiation_class": DefaultContentNegotiation}
     assert ask(key.raw, accept="text/html", **negotiating).status_code == 500
     assert ask(key.raw, accept="application/json", **negotiating).status_code == 200

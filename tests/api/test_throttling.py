@@ -263,7 +263,7 @@ def test_an_odd_address_harms_nothing(address: str, db: None) -> None:
     assert guess_from(address) == 401
 
 
-def test_the_verdict_names_the_tightest() -> None:
+def test_the_result_names_the_tightest_limit() -> None:
     both = [Limit("a", 600), Limit("b", 120)]
-    verdict = Counters(None).take(both)
-    assert (verdict.limit, verdict.remaining) == (120, 119)
+    result = Counters(None).take(both)
+    assert (result.limit, result.remaining) == (120, 119)

@@ -90,16 +90,16 @@ def test_a_thousand_at_once_at_a_windows_edge(clean: str) -> None:
     time.sleep(max(left - 0.4, 0) if left < 30 else 0)
 
     def one(number: int) -> tuple[bool, int]:
-        verdict = shared.take([Limit("key:edge", 600)])
-        return verdict.allowed, verdict.reset
+        result = shared.take([Limit("key:edge", 600)])
+        return result.allowed, result.reset
 
     with ThreadPoolExecutor(16) as pool:
-        verdicts = list(pool.map(one, range(1000)))
+        results = list(pool.map(one, range(1000)))
     assert shared.failures == 0
     store: Any = redis.Redis.from_url(clean)
     windows = [int(count) for count in store.mget(store.keys("limit:*"))]
     assert max(windows) <= 600
-    assert sum(allowed for allowed, _ in verdicts) == sum(windows)
+    assert sum(allowed for allowed, _ in results) == sum(windows)
     assert sum(windows) == 600 or len(windows) == 2
 
 

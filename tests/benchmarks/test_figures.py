@@ -43,7 +43,7 @@ def row(*rates: float, starts: tuple[int, ...] = (), processor: float = 0.001) -
 def test_a_cell_says_what_was_reached_what_was_aimed_at_and_whether_that_is_met(
     aim: Aim, reached: float, said: str
 ) -> None:
-    assert aim.verdict(reached) == said
+    assert aim.result(reached) == said
 
 
 def test_every_operation_has_an_aim_against_the_commit_before_and_against_node() -> None:

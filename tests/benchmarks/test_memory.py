@@ -29,5 +29,5 @@ def test_a_process_holds_what_is_resident_its_share_and_its_own() -> None:
     ],
 )
 def test_memory_is_held_against_its_aims(megabytes: tuple[int, ...], said: list[str]) -> None:
-    text = memory.verdict([Memory(0, 0, each * MEGABYTE) for each in megabytes])
+    text = memory.summary([Memory(0, 0, each * MEGABYTE) for each in megabytes])
     assert [part for part in said if part not in text] == []

@@ -16,8 +16,8 @@ HEIGHT = 800
 REST_SECONDS = 5
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
-# What axe-core judges. Widths differ in layout and schemes in colour: two looks see all of both.
-JUDGED: dict[int, Scheme] = {WIDE: "light", NARROW: "dark"}
+# The scheme in which axe-core checks each width. Widths differ in layout and schemes in colour: two checks cover both.
+CHECKED: dict[int, Scheme] = {WIDE: "light", NARROW: "dark"}
 # The admin's theme asks for the scheme only while it loads, and a page that answers a form can't be loaded again.
 DRESS = """dark => document.querySelector("html[x-bind=themeBindings]")?.classList.toggle("dark", dark)"""
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -49,15 +49,15 @@ class Camera:
         expect(self.page.locator("h1")).to_have_count(1)
         folder = os.environ.get("SCREENSHOTS")
         for width in WIDTHS:
-            judged = JUDGED.get(width)
+            checked = CHECKED.get(width)
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
             assert self.fits(), f"{name} scrolls sideways at {width} px"
-            for scheme in SCHEMES if folder else (judged,) if judged else ():
+            for scheme in SCHEMES if folder else (checked,) if checked else ():
                 self.page.emulate_media(color_scheme=scheme)
                 self.page.evaluate(DRESS, scheme == "dark")
                 if folder:
                     self.page.screenshot(path=Path(folder) / f"{name}-{width}-{scheme}.png", full_page=True)
-                if scheme == judged:
+                if scheme == checked:
                     self.check_access(f"{name} at {width} px, {scheme}")
         self.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
         self.page.emulate_media(color_scheme=SCHEMES[0])

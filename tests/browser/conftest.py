@@ -38,7 +38,7 @@ def registered_app(live_service: Service) -> Iterator[App]:
 
 @pytest.fixture(scope="session")
 def axe(node_clients: Path) -> str:
-    """The source of axe-core, which judges how well pages can be used."""
+    """The source of axe-core, which checks how accessible pages are."""
     return (node_clients / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 

@@ -49,7 +49,7 @@ def heading(page: Page, text: str) -> None:
 
 
 def set_up_passkey(page: Page, email: str, app: App) -> None:
-    """From the page that asks for one to a passkey of one's own, and back to the app that waits."""
+    """From the page that asks for a passkey, through adding one, back to the app that waits."""
     page.get_by_role("link", name="Set up a passkey").click()
     if page.locator("input[name=login]").count():
         sign_in(page, email)
@@ -110,7 +110,7 @@ def test_who_declines_goes_back_to_the_app(apps: tuple[App, App], browser: Chrom
     browser.visit(steps)
 
 
-def test_an_app_for_codes_is_a_second_step(apps: tuple[App, App], browser: Chromium) -> None:
+def test_an_authenticator_app_meets_the_request(apps: tuple[App, App], browser: Chromium) -> None:
     app, _ = apps
 
     def steps(page: Page) -> None:

@@ -42,7 +42,7 @@ def choose(page: Page, email: str) -> None:
 
 
 def add_account(page: Page, app: App, email: str) -> None:
-    """Sign in beside whoever is signed in."""
+    """Sign in beside the accounts that are signed in."""
     page.goto(f"{app.service.address}/account/choose")
     page.get_by_role("button", name="Use another account").click()
     sign_in(page, email)

@@ -45,7 +45,7 @@ def apps(guarded: Service) -> Iterator[tuple[App, App]]:
 
 
 def guess_from_many_addresses(service: Service, email: str) -> None:
-    """Type wrong passwords, each from an address of its own, until strangers get no further."""
+    """Type wrong passwords, each from a different IP address, until strangers are blocked."""
     for number in range(CEILING + 1):
         headers = {"X-Forwarded-For": f"198.51.100.{number + 1}"}
         with httpx.Client(base_url=service.address, headers=headers, timeout=20) as stranger:

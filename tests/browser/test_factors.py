@@ -1,4 +1,4 @@
-"""Passkeys, recovery codes, account recovery and the second step of the admin, as people meet them."""
+"""Passkeys, recovery codes, account recovery and the admin's two-step verification, in a browser."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""A new person protects the account while an app waits, and needs the second step from then on."""
+"""A new person turns on two-step verification while an app waits, and needs it from then on."""
 
 import pytest
 from playwright.sync_api import Page, expect

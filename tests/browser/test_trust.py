@@ -157,7 +157,7 @@ def send(page: Page) -> None:
 
 
 def badge_shows(page: Page, app: App, is_shown: bool, redirect_uri: str | None = None) -> None:
-    """Ask for the consent page anew, at one of the app's addresses, and look whether the badge and the logo are there.
+    """Load the consent page again, for one of the app's redirect URIs, and check for the badge and the logo.
 
     Nothing is allowed, so that each request asks.
     """

@@ -48,7 +48,7 @@ def test_back_and_forth_and_a_double_click(app: App, browser: Chromium) -> None:
         page.goto(app.authorization_url())
         sign_in(page, HASTY)
         expect_consent_page(page, app)
-        page.go_back()  # to the sign-in page, which sends whoever is signed in on
+        page.go_back()  # to the sign-in page, which sends signed-in people on
         expect_consent_page(page, app)
         page.go_back()
         assert page.url == f"{app.origin}/"

@@ -40,7 +40,7 @@ class Watch:
     def _console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        # A refused request is on the console as well; its status is judged below.
+        # A refused request is on the console as well; its status is checked below.
         path = urlsplit(message.location["url"]).path
         if not any(path == expected for expected, _ in self._expected):
             self.faults.append(f"console: {message.text} ({message.location['url']})")

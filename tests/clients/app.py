@@ -107,7 +107,7 @@ class Callback(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         if url.path == "/callback":
             self.app.answers.put(dict(parse_qsl(url.query)))
-        # Browsers ask for an icon of their own accord; a 404 would be an error on their console.
+        # Browsers always ask for an icon; a 404 would be an error on their console.
         self.send_response(204 if url.path == "/favicon.ico" else 200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()

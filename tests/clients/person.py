@@ -76,7 +76,7 @@ class Person:
     def go(self, url: str) -> str:
         """Open a URL of the service and do what its pages ask for; return the app's URL that this leads to.
 
-        `asked` says afterwards which questions there were: "sign-in", "second step", "consent", "sign-out".
+        `asked` says afterwards which questions there were: "sign-in", "two-step", "consent", "sign-out".
         """
         self.asked = []
         response = self.browser.get(url)
@@ -111,7 +111,7 @@ class Person:
                 filled = form.fields | {"login": self.email, "password": self.password}
                 return self._send(response, form, filled)
             if "code" in form.fields and self.authenticator is not None:
-                self.asked.append("second step")
+                self.asked.append("two-step")
                 return self._send(response, form, form.fields | {"code": self.authenticator()})
             decisions = {value for name, value in form.buttons if name == "decision"}
             for decision, question in ((self.decision, "consent"), ("sign-out", "sign-out")):

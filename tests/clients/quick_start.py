@@ -30,7 +30,7 @@ def save(blocks: list[Shown], folder: Path) -> list[str]:
 
 
 def make_folder(code: str, folder: Path) -> Path:
-    """Run what comes before `npm install`, and return where npm would install then: a folder of its own."""
+    """Run what comes before `npm install`, and return the separate folder where npm would install."""
     before = code[: code.index("npm install ")]
     command = ["bash", "-ec", f"{before}pwd\nnpm prefix"]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)

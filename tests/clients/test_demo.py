@@ -1,4 +1,4 @@
-"""The demo of `make run`: whoever is named on the terminal can sign in."""
+"""The demo of `make run`: the people named in the terminal can sign in."""
 
 import sys
 from dataclasses import dataclass

@@ -139,7 +139,7 @@ def test_what_was_acknowledged_survives_a_kill(service: Service, app: App) -> No
     assert ada.asked == []
     assert app.exchange(code_at(silent)).status_code == 200
     assert app.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
-    # The code is known as used too, and whoever sends it again ends what came of it.
+    # The code is known as used too, and sending it again ends the tokens that came from it.
     assert app.exchange(code).json()["error"] == "invalid_grant"
     assert app.call("/v1/me", newest.json()["access_token"]).status_code == 401
 

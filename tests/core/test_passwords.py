@@ -1,4 +1,4 @@
-"""Passwords are hashed a few at a time, by threads of their own."""
+"""Passwords are hashed a few at a time, by separate threads."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def test_all_ways_of_hashing_go_through_the_pool(bounded: None, monkeypatch: pyt
     assert {name.partition(" ")[0] for name in threads} == {"passwords"}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives a thread a separate priority")
 def test_threads_that_hash_leave_the_processor_to_others() -> None:
     pool = HashingPool(1, most=1, seconds=5)
     assert pool.run(lambda: str(os.getpriority(os.PRIO_PROCESS, 0))) == str(passwords.NICENESS)
@@ -82,7 +82,7 @@ def test_so_many_hash_at_once_and_so_many_wait() -> None:
     assert pool.run(lambda: "again") == "again"
 
 
-def test_whoever_waited_too_long_is_not_hashed_for() -> None:
+def test_a_password_that_waited_too_long_is_not_hashed() -> None:
     pool = HashingPool(1, most=4, seconds=0.1)
     gate = threading.Event()
 

@@ -90,7 +90,7 @@ def test_an_insert_of_anothers_is_seen_at_once(spa: Client) -> None:
         "ALTER TABLE oidc_client ALTER COLUMN name TYPE varchar(200)",
     ],
 )
-def test_a_statement_that_has_become_stale_is_prepared_anew(spa: Client, change: str) -> None:
+def test_a_stale_statement_is_prepared_again(spa: Client, change: str) -> None:
     statement = PreparedStatement("SELECT * FROM (SELECT name FROM oidc_client WHERE client_id = %s) AS found")
     wrapper: Any = connection
     assert wrapper.fetch(statement, [spa.client_id]) == [(spa.name,)]
@@ -119,7 +119,7 @@ def test_a_connection_that_was_lost_is_an_error_that_django_knows_and_the_next_o
     assert [tuple(row) for row in query.rows(spa.name)] == [(spa.pk,)]
 
 
-def test_whoever_looks_on_sees_the_statement(app: RelyingParty) -> None:
+def test_an_instrumentation_sees_the_statement(app: RelyingParty) -> None:
     checksum = digest(app.tokens()["access_token"])
     lookup.look_up_access_token(checksum)
     with CaptureQueriesContext(connection) as captured:

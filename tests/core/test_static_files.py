@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def folder(tmp_path: Path, settings: Any) -> Any:
-    """Have the static files in a folder of their own."""
+    """Serve the static files from a separate folder."""
     settings.STATICFILES_DIRS = [tmp_path]
     finders.get_finder.cache_clear()  # type: ignore[attr-defined]
     yield tmp_path

@@ -30,7 +30,7 @@ def viewer(db: None) -> Account:
 
 @pytest.fixture
 def outsider(db: None) -> Account:
-    """Has a project of their own, so that they are no stranger to the console."""
+    """Owns a project, so that the console knows them."""
     account = make_account("otto@example.com")
     make_project(account, name="Elsewhere")
     return account

@@ -80,7 +80,7 @@ class Engine:
 
 @dataclass
 class Postgres(Engine):
-    """A PostgreSQL with a database of its own, `portal`, and a role of that name which owns it."""
+    """A PostgreSQL with the database `portal` and a role of that name which owns it."""
 
     cluster: Cluster = field(kw_only=True)
     settings: dict[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Postgres(Engine):
         return self.cluster.running(**self.settings)
 
     def execute(self, sql: str, database: str = "portal", *params: Any) -> list[Any]:
-        """Run one statement on a connection of its own, and return its rows."""
+        """Run one statement on a separate connection, and return its rows."""
         address = f"{self.cluster.url}/{database}"
         with psycopg.connect(address, autocommit=True, application_name="the test", connect_timeout=5) as connection:
             cursor = connection.execute(sql.encode(), params or None)

@@ -1,7 +1,7 @@
 """A load of apps, and a ledger of what the service acknowledged to them.
 
-An app whose request got no answer, or a 5xx, does not know what became of it. It signs in anew, and the ledger says so;
-what was acknowledged before must be there afterwards, whatever happened in between.
+An app whose request got no answer, or a 5xx, does not know what became of it. It signs in again, and the ledger says
+so; what was acknowledged before must be there afterwards, whatever happened in between.
 """
 
 import contextlib

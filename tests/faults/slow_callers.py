@@ -89,7 +89,7 @@ def slow_callers(service: Service, words: str, count: int, drip: bytes = b"") ->
 
 
 def status(service: Service, path: str) -> int:
-    """Return what a path answers on a connection of its own. Fails when that takes a second."""
+    """Return what a path answers on a separate connection. Fails if that takes a second."""
     begun = time.monotonic()
     answer = httpx.get(f"{service.address}{path}", timeout=ANSWER_SECONDS)
     assert time.monotonic() - begun < ANSWER_SECONDS

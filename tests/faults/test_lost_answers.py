@@ -61,7 +61,7 @@ class Dropper(socketserver.ThreadingTCPServer):
 
 
 class Passing(socketserver.BaseRequestHandler):
-    """One request, on a connection of its own."""
+    """One request, on a separate connection."""
 
     def handle(self) -> None:
         assert isinstance(self.server, Dropper)

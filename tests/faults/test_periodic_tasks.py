@@ -98,7 +98,7 @@ def run_twice_at_once(task: str) -> list[BaseException]:
         together.wait()
         try:
             import_string(task)()
-        except BaseException as error:  # noqa: BLE001  (told to whoever asks)
+        except BaseException as error:  # noqa: BLE001  (raised again for the caller)
             failed.append(error)
         finally:
             connections.close_all()

@@ -55,7 +55,7 @@ def test_a_worker_is_killed(made: Rig, client_id: str) -> None:
 
 
 def test_the_parent_is_killed(made: Rig, client_id: str) -> None:
-    """Its workers end by themselves, so that the port is free when the service starts anew."""
+    """Its workers end by themselves, so that the port is free when the service starts again."""
     workers = made.service.worker_processes()
     with load(made.service, client_id, APPS) as running:
         made.service.stop(signal.SIGKILL)

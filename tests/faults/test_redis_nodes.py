@@ -61,13 +61,13 @@ def test_counters_count_together_and_exactly(url: str) -> None:
     processes = [Counters(counters_at(url)) for _ in range(3)]
     for number in range(40):
         limits = [Limit(f"app:{number}", 5), Limit(f"person:{number}", 3)]
-        verdicts = []
+        results = []
         for turn in range(6):
             one = processes[turn % 3]
             one.finished("f")
             one.logged(f"entry {number} {turn}")
-            verdicts.append(one.take(limits).allowed)
-        assert verdicts == [True] * 3 + [False] * 3
+            results.append(one.take(limits).allowed)
+        assert results == [True] * 3 + [False] * 3
     assert [one.failures for one in processes] == [0, 0, 0]
     found = written(processes[0])
     assert found.pop("f") == 240

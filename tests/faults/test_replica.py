@@ -1,4 +1,4 @@
-"""Pages of logs read from a streaming replica; whatever decides something, and whoever wrote a moment ago, does not."""
+"""Pages of logs read from a streaming replica. Decisions, and people who have just written, use the primary."""
 
 import time
 from collections.abc import Iterator

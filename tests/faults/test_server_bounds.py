@@ -188,7 +188,7 @@ def test_a_slot_is_lent_while_nothing_is_asked_of_the_database() -> None:
     assert len(connected) == 3
 
 
-def test_whoever_lent_their_slot_and_gets_none_back_is_told_to_try_again() -> None:
+def test_a_request_that_lent_its_slot_and_gets_none_back_gets_503() -> None:
     gate = threading.Event()
     asked = []
 
@@ -266,7 +266,7 @@ def pieces(total: int) -> Iterator[bytes]:
 
 
 def test_an_answer_that_streams_leaves_its_slot_whole() -> None:
-    """However long it is, whoever reads it slowly holds no slot; of those that need a file there are only so many."""
+    """However long an answer is, a slow reader holds no slot; the number of answers that need a file is limited."""
     long = buffers.IN_MEMORY_BYTES * 3 // 1000 * 1000
     bound = bounded(answer(lambda: StreamingHttpResponse(pieces(long))))
     _, _, first = ask(bound)

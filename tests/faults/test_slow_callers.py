@@ -166,7 +166,7 @@ def test_a_request_that_comes_in_pieces_is_answered(service: Service) -> None:
 
 @pytest.mark.postgres
 def test_many_requests_at_once_share_a_few_database_connections(service: Service) -> None:
-    """A slot keeps its connection, and there are four; the timer of the embedded environment has one of its own."""
+    """A slot keeps its connection, and there are four; the timer of the embedded environment has a separate one."""
     for _ in range(5):
         asking = [threading.Thread(target=post_token, args=(service,)) for _ in range(40)]
         for one in asking:

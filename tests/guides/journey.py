@@ -24,7 +24,7 @@ Way = str | Press
 
 @dataclass(frozen=True)
 class Paths:
-    """Where an app has its parts; libraries have ways of their own."""
+    """Where the parts of an app are; this differs between libraries."""
 
     home: str = "/"
     sign_in: Way = "/sign-in"

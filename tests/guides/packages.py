@@ -16,7 +16,7 @@ def link_modules(lock_folder: Path, folder: Path) -> None:
 
 
 def copy_modules(lock_folder: Path, folder: Path) -> None:
-    """Give the app in `folder` what `lock_folder` pins as files of its own, for bundlers that follow no links."""
+    """Give the app in `folder` what `lock_folder` pins, as copies, for bundlers that follow no links."""
     shutil.copytree(node.install(lock_folder), folder / "node_modules", symlinks=True, copy_function=_link)
 
 

@@ -153,7 +153,7 @@ def open_guide(
     port = port or keeper.free_port()
     owner, ada = f"{name}@example.com", f"ada.{name}@example.com"
     declaration = {
-        # Each reading has a client of its own: the secret of one that is there already is not told again.
+        # Each reading has a separate client: the secret of an existing one is not shown again.
         "name": f"{guide.title} app {next(_readings)}",
         "type": guide.app_type,
         "redirect_uris": [_at(guide.redirect_uri, host, port)],

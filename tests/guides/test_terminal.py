@@ -22,7 +22,7 @@ PORTS = range(20_000 + os.getpid() % 10_000, 32_000)
 
 @pytest.fixture
 def app(guide: Callable[..., OpenGuide], monkeypatch: pytest.MonkeyPatch) -> OpenGuide:
-    """The guide, read at a home folder of its own, with an agent that ends with the test."""
+    """The guide, read with a separate home folder and an agent that ends with the test."""
     opened = guide("terminal", port=next(port for port in PORTS if not accepts(port)))
     opened.save()
     monkeypatch.setenv("HOME", str(opened.folder))

@@ -63,7 +63,7 @@ class Journey:
         return self.proxy.address("auth")
 
     def client(self) -> httpx.Client:
-        """Return an HTTP client that goes through the proxy, with cookies of its own."""
+        """Return an HTTP client that goes through the proxy, with separate cookies."""
         return httpx.Client(transport=self.proxy.transport(), timeout=20)
 
     def owns(self, url: str) -> bool:
@@ -175,7 +175,7 @@ class Journey:
         assert self.call(self.tokens["access_token"])["id"] == self.me["id"]
         ada = self.person()
         assert self.claims(self.sign_in(ada)["id_token"])["sub"] == self.me["id"]
-        assert ada.asked == ["sign-in", "second step"]
+        assert ada.asked == ["sign-in", "two-step"]
 
     def _picture(self) -> bytes:
         address = urlsplit(self.me["picture"])

@@ -1,4 +1,4 @@
-"""Loads what Celery's worker and beat load, where no package may be imported but those that are named.
+"""Loads what Celery's worker and beat load; only the named packages may be imported.
 
 Run as a script, with the names of packages as arguments; it raises ModuleNotFoundError for any other. What somebody
 imports only if it is there stays out, as it does where it is not installed.

@@ -69,7 +69,7 @@ def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) ->
 
 @contextlib.contextmanager
 def _own_postgres() -> Iterator[str]:
-    # The role has one name, so each has to have a server of its own.
+    # The role has one name, so each stack needs a separate server.
     shared = os.environ.pop("TEST_DATABASE_URL", None)
     try:
         with postgres.start() as url:
@@ -80,7 +80,7 @@ def _own_postgres() -> Iterator[str]:
 
 
 class Stack:
-    """One deployment: `once` runs a role that ends, `running` those that last."""
+    """One deployment: `once` runs a role that ends, `running` the ones that keep running."""
 
     def __init__(self, image: str, held: Stores, variables: dict[str, str], environment: dict[str, str]) -> None:
         self.roles = roles(IMAGE=image, **variables)

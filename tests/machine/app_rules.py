@@ -109,7 +109,7 @@ class AppRules(Journeys):
     @precondition(lambda self: self.model.refresh)
     @rule(token=which, app=apps)
     def refresh_by_any_app(self, token: int, app: int) -> None:
-        """A refresh token is worth nothing to another app, and trying harms nobody."""
+        """A refresh token is not valid for another app, and trying does not end it for its own app."""
         self.note(f"refresh by any: {self.renew(pick(self.model.refresh, token), self.state.apps[app])}")
 
     @precondition(lambda self: self.model.access)

@@ -70,7 +70,7 @@ class Journeys:
         raise AssertionError("signed in three times, and still asked to")
 
     def choose(self, tab: Tab, url: str, person: Person) -> str:
-        """Choose a person of the account chooser, or whoever is listed first; return where it leads."""
+        """Choose a person in the account chooser, by default the first one; return where it leads."""
         page = self.world.get(tab.http, url)
         listed = [each.person for each in (tab.session, *tab.others) if each.person is not None]
         self.note(f"chooser: {len(listed)} accounts")
@@ -273,10 +273,10 @@ def sign_out_url(hint: Hint) -> str:
 
 
 def begin(world: World) -> None:
-    """Let some things have happened, so that no run of the machine has to begin with an empty house."""
+    """Let some things have happened, so that no run of the machine begins with an empty service."""
     journeys, state = Journeys(world), world.state
     full = "openid email profile offline_access"
-    web, spa, new, native, house = state.apps
+    web, spa, new, native, own = state.apps
     ada, bob, cyd = state.tabs
     # Two people are all that this app may have; the page that a third has left open comes too late.
     journeys.visit(ada, journeys.ask(new, full), "leave", None)
@@ -286,7 +286,7 @@ def begin(world: World) -> None:
         (cyd, native, full),
         (bob, new, full),
         (cyd, new, "openid email"),
-        (cyd, house, full),
+        (cyd, own, full),
         (ada, spa, "openid offline_access"),
     ]:
         code = journeys.visit(tab, journeys.ask(app, scopes), "allow", None)

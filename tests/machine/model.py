@@ -1,6 +1,6 @@
 """What must be true of every code and token, in plain Python: no database, no HTTP, nothing of the service's code.
 
-Whoever changes the model says at which moment; it has no clock of its own.
+Each change passes the moment at which it happens; the model has no clock.
 """
 
 from collections.abc import Iterable

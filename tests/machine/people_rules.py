@@ -18,7 +18,7 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs, person=people, press=st.booleans())
     def switch_account(self, tab: int, person: int, press: bool) -> None:
-        """Sign in beside another account; a pending request stays, a page of the one before is worth nothing."""
+        """Sign in beside another account; a pending request stays, pages of the previous account become invalid."""
         chosen, page = self.somebody(person), "/account/login/"
         here = self.state.tabs[tab]
         if here.session.person is not None:
@@ -32,7 +32,7 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs, person=people, press=st.booleans())
     def choose_account(self, tab: int, person: int, press: bool) -> None:
-        """Make another account of this browser the present one; pages of the one before are worth nothing."""
+        """Make another account of this browser the present one; pages of the previous account are no longer valid."""
         here = self.state.tabs[tab]
         self.choose(here, "/account/choose", self.state.people[person])
         left = [form for form in self.state.forms if form.tab is here]
@@ -78,7 +78,7 @@ class PeopleRules(Journeys):
     @precondition(lambda self: self.model.connections)
     @rule(tab=tabs, connection=which, again=st.booleans())
     def remove_app(self, tab: int, connection: int, again: bool) -> None:
-        """Somebody removes an app under Connected apps; it has to be one of their own."""
+        """Somebody removes an app under Connected apps; it has to be one that they authorized."""
         here = self.state.tabs[tab]
         own = [each for each in self.model.connections.values() if each.person is here.session.person]
         chosen = pick(own or self.model.connections.values(), connection)

@@ -1,6 +1,6 @@
 """Signing keys change under traffic: two servers on one database, and apps that fetch keys only when they must.
 
-Each app keeps the JWKS that it has, and fetches it anew, from whichever server, when a token names a key that it does
+Each app keeps the JWKS that it has, and fetches it again, from any server, when a token names a key that it does
 not know. A check that fails even once is an app whose people could not sign in.
 """
 

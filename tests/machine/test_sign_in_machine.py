@@ -83,7 +83,7 @@ class SignInMachine(AppRules, PeopleRules, OperatorRules, RuleBasedStateMachine)
 @pytest.fixture
 def world(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> World:
     settings.UNVERIFIED_APP_PEOPLE = CAP
-    settings.SIGNING_KEY_REFRESH_SECONDS = DAY  # no thread of its own: it would not see this transaction
+    settings.SIGNING_KEY_REFRESH_SECONDS = DAY  # no separate thread: it would not see this transaction
     # What is tested here is not how often one may try.
     settings.RATELIMIT_ENABLE = False
     for name in [name for name in dir(service_settings) if name.endswith("_PER_MINUTE")]:

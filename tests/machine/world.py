@@ -1,4 +1,4 @@
-"""The service as the machine sees it: some projects, apps and people, a clock of its own, and HTTP.
+"""The service as the machine sees it: some projects, apps and people, a clock, and HTTP.
 
 Every answer is looked at, whatever it answers.
 """
@@ -27,7 +27,7 @@ from tests.machine.things import App, Asked, Family, Person, Project, Session
 from tests.relying_party import FORM, basic, sign_in
 
 BROWSERS = 3
-# All browsers go through one: building the middleware anew for each would take most of the time.
+# All browsers go through one: building the middleware for each of them would take most of the time.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 
@@ -140,8 +140,8 @@ class State:
 def people_and_apps(clock: Clock) -> State:
     """Return three projects with five apps, their owner and four other people, three of them signed in."""
     owner = make_account("owner@example.com")
-    rows = [make_project(owner, name=name) for name in ("Orbit", "Tide", "House")]
-    orbit, tide, house = projects = [Project(row.name, row.pk) for row in rows]
+    rows = [make_project(owner, name=name) for name in ("Orbit", "Tide", "Own")]
+    orbit, tide, own = projects = [Project(row.name, row.pk) for row in rows]
 
     def app(name: str, project: Project, kind: Client.Type, **traits: bool) -> App:
         callback = f"https://{name}.example.com/callback"
@@ -168,7 +168,7 @@ def people_and_apps(clock: Clock) -> State:
         app("orbit-spa", orbit, kinds.SPA),
         app("tide-new", tide, kinds.SPA, capped=True),
         app("tide-native", tide, kinds.NATIVE),
-        app("house", house, kinds.WEB, first_party=True),
+        app("own", own, kinds.WEB, first_party=True),
     ]
     accounts = [make_account(f"{name}@example.com") for name in ("ada", "bob", "cyd", "dee")]
     people = [Person(account.email, account.pk) for account in accounts] + [Person(owner.email, owner.pk, owns=True)]

@@ -260,7 +260,7 @@ def test_the_hint_s_person_is_signed_out_and_no_other(app: RelyingParty, person:
     assert present(app.browser) == bob.email
 
 
-def test_after_that_the_same_request_asks_whoever_is_present(app: RelyingParty) -> None:
+def test_after_that_the_same_request_asks_the_present_account(app: RelyingParty) -> None:
     app, bob, proven = two_accounts(app)
     log_out(app.browser, **proven)
     response = log_out(app.browser, **proven)

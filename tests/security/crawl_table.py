@@ -39,7 +39,7 @@ OPEN_PAGE = Policy(cache="no-store when signed in")
 PERSONAL = OPEN_PAGE
 PAGE = Policy(cache="no-store")
 ADMIN = Policy(cache="no-store when signed in", csp="admin")
-# Apps send people here, with a form of their own if they like.
+# Apps send people here, with a form if they like.
 FROM_APPS = Policy(cache="no-store", exempt=True)
 API = Policy(cache="no-store", csp="none", frame="none", cors="any", exempt=True)
 
@@ -255,7 +255,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "Signing in and up; whoever is signed in is sent on",
+        "Signing in and up; signed-in people are sent on",
         PAGE,
         "anonymous others",
         """
@@ -361,7 +361,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "The console, whoever one is",
+        "The console, for everyone",
         PAGE,
         "anonymous others",
         """
@@ -452,7 +452,7 @@ GROUPS = (
         """,  # noqa: E501  (a row is a line)
     ),
     Group(
-        "The admin has no sign-in of its own: strangers are sent to ours, whoever may enter is sent in",
+        "The admin has no separate sign-in: strangers are sent to the service's, people with access are let in",
         ADMIN,
         "anonymous others reviewer operator superuser",
         """
@@ -482,7 +482,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "The reviewers' desk",
+        "App review",
         ADMIN,
         "others reviewer operator superuser",
         """

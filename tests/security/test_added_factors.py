@@ -234,7 +234,7 @@ def enrol_app(browser: Browser) -> Any:
 @pytest.mark.parametrize("enrol", [lambda browser: add_key(browser, SoftKey()), enrol_app])
 def test_the_first_factor_ends_all_other_sessions(enrol: Callable[[Browser], Any], person: Account) -> None:
     here, elsewhere, half = sign_in(Browser(), person), sign_in(Browser(), person), Browser()
-    confirm_password(elsewhere, person)  # lately, so that it could add a factor of its own
+    confirm_password(elsewhere, person)  # lately, so that it could add a factor
     assert "signs out all other browsers" in here.get(ADD).content.decode()
     assert "signs out all other browsers" in here.get(ADD_APP).content.decode()
     with pytest.MonkeyPatch.context() as patch:

@@ -23,7 +23,7 @@ from oidc.clients import app_pages
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project
-from tests.devportal.operations.test_audit import CHANGES_NOTHING, DEEDS
+from tests.devportal.operations.test_audit import CHANGES, CHANGES_NOTHING
 from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_key
 from tests.oidc.domains.internet import Internet, internet
@@ -37,7 +37,7 @@ Role = ProjectMember.Role
 
 # Not done by virtue of a role in a project: making one, and answering an invitation (below).
 WITHOUT_A_ROLE = {"project_new", "invitation"}
-# What every member may do: leave, and end a key of their own.
+# What every member may do: leave the project, and end a key that they created.
 OF_EVERY_MEMBER = {"project_leave", "key_revoke"}
 # What developers do with their own keys. In the table of the crawl the key is the owner's, and 403 to anybody else.
 OF_THE_KEYS_OWNER = {"key_rotate", "key_expiry"}
@@ -55,7 +55,11 @@ class Sent:
 
 
 def _of_the_table(name: str) -> Sent:
-    return Sent(name, DEEDS[name].form, lambda place: DEEDS[name].prepare(place.things, place.project, place.owner))
+    return Sent(
+        name,
+        CHANGES[name].form,
+        lambda place: CHANGES[name].prepare(place.things, place.project, place.owner),
+    )
 
 
 def _app(place: Place) -> Client:
@@ -81,7 +85,7 @@ def _anothers_key(place: Place) -> None:
     place.things["key_id"] = make_key(place.project, dan)[0].public_id
 
 
-FORMS = {name: _of_the_table(name) for name in DEEDS if name not in WITHOUT_A_ROLE} | {
+FORMS = {name: _of_the_table(name) for name in CHANGES if name not in WITHOUT_A_ROLE} | {
     "domain_check": Sent("domain_check"),
     "key_revoke of another": Sent("key_revoke", {}, _anothers_key),
     "app_page take_down": Sent("app_page", {"step": "take_down"}, _published),
@@ -226,7 +230,7 @@ def test_who_accepts_while_the_inviter_is_demoted_does_not_join(place: Place) ->
 
 
 def test_two_owners_who_hand_projects_to_each_other_do_not_wait_for_ever(place: Place) -> None:
-    """People are locked by their key, after the project: whoever acts is not always first."""
+    """People are locked by their key, after the project: the person who acts is not always first."""
     other = make_account()
     theirs = create_project(other, "Elsewhere")
     mine = [

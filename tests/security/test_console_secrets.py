@@ -96,7 +96,7 @@ def test_secrets_are_in_the_one_answer_that_shows_them(
         for where, text in places.items()
         if any(form in text for form in (secret, base64.b64encode(secret.encode()).decode()))
     ]
-    # While a run lasts its session holds the verifier; after the exchange it is worth nothing.
+    # While a run lasts its session holds the verifier; after the exchange it is no longer valid.
     assert [pair for pair in found if pair != ("verifier", "database")] == []
 
 

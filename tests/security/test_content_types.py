@@ -1,4 +1,4 @@
-"""What a request says that its body is: no claim breaks an address, whoever sends it and before anything is read."""
+"""The declared type of a request body: no value breaks a page, no matter who sends it, even before anything is read."""
 
 import functools
 import io

@@ -79,7 +79,7 @@ def faults(row: Row, stage: Stage) -> Iterator[str]:
 
 
 def looked_at(row: Row, stage: Stage) -> Iterator[tuple[str, str]]:
-    """Yield who meets which fault: GET as everybody, POST as two of each column, the rest as whoever sees most."""
+    """Yield who meets which fault: GET as everybody, POST as two of each column, the rest as the one who sees most."""
     url, policy = stage.url(row.address), row.group.policy
     for role, expected in row.get.items():
         answer = stage.walkers[role].ask("GET", url)

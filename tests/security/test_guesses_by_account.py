@@ -21,7 +21,7 @@ from tests.totp import totp
 
 MOST = 10  # GUESSES_PER_KNOWN_BROWSER
 HOUR = 3600
-SECOND_STEP, AGAIN, PROOF = "/account/2fa/authenticate/", "/account/2fa/reauthenticate/", "/account/login/mailbox/"
+TWO_STEP_PAGE, AGAIN, PROOF = "/account/2fa/authenticate/", "/account/2fa/reauthenticate/", "/account/login/mailbox/"
 KEY_AGAIN = "/account/2fa/webauthn/reauthenticate/"
 
 Guess = Callable[[Browser, int], Any]
@@ -143,17 +143,17 @@ def guessed(person: Account, secret: str, settings: Any) -> Account:
     """A person at whose codes somebody has guessed as often as may be, hours ago."""
     settings.WRONG_CODES_PER_ACCOUNT = 8
     for number in range(8):
-        assert at_second_step(person, f"{number:06}", f"198.51.100.{number}").status_code == 200
+        assert at_two_step_page(person, f"{number:06}", f"198.51.100.{number}").status_code == 200
         if number % 3 == 0:
             cache.clear()
     return person
 
 
-def at_second_step(person: Account, code: str, ip: str = "203.0.113.7", browser: Browser | None = None) -> Any:
+def at_two_step_page(person: Account, code: str, ip: str = "203.0.113.7", browser: Browser | None = None) -> Any:
     browser = browser or Browser()
     form = {"login": person.email, "password": PASSWORD}
     assert browser.post("/account/login/", form, REMOTE_ADDR=ip).status_code == 302
-    return browser.post(SECOND_STEP, {"code": code}, REMOTE_ADDR=ip)
+    return browser.post(TWO_STEP_PAGE, {"code": code}, REMOTE_ADDR=ip)
 
 
 def prove(browser: Browser, person: Account) -> Any:
@@ -172,15 +172,15 @@ def test_neither_time_nor_a_lost_cache_opens_the_next_guess(guessed: Account, se
     for seconds in (0, HOUR, 24 * HOUR, 400 * 24 * HOUR):
         later(seconds)
         cache.clear()
-        assert asks_for_mailbox(at_second_step(guessed, "123456"))
-        assert asks_for_mailbox(at_second_step(guessed, totp(secret)))  # whether it is right is not even checked
+        assert asks_for_mailbox(at_two_step_page(guessed, "123456"))
+        assert asks_for_mailbox(at_two_step_page(guessed, totp(secret)))  # whether it is right is not even checked
 
 
 def test_the_owner_is_told_once_that_the_limit_is_reached(guessed: Account, secret: str) -> None:
     owner = Browser()
-    at_second_step(guessed, "123456", browser=owner)
+    at_two_step_page(guessed, "123456", browser=owner)
     prove(owner, guessed)
-    assert owner.post(SECOND_STEP, {"code": "123456"}).status_code == 200
+    assert owner.post(TWO_STEP_PAGE, {"code": "123456"}).status_code == 200
     assert SecurityEvent.objects.filter(account=guessed, kind="wrong_codes").count() == 1
     notice = Outbox.objects.get(subject__contains="Too many wrong codes for your account")
     assert notice.to == guessed.email
@@ -213,33 +213,33 @@ def test_a_known_browser_proves_the_mailbox_too(person: Account, settings: Any) 
     del known.cookies["openport_session"]
     TOTP.activate(person, generate_totp_secret())
     WrongCodes.objects.create(account=person, count=settings.WRONG_CODES_PER_ACCOUNT)
-    assert asks_for_mailbox(at_second_step(person, "123456", browser=known))
+    assert asks_for_mailbox(at_two_step_page(person, "123456", browser=known))
 
 
 def test_with_the_proof_the_owner_signs_in_and_the_count_begins_again(guessed: Account, secret: str) -> None:
     browser = Browser()
-    assert asks_for_mailbox(at_second_step(guessed, totp(secret), browser=browser))
-    assert prove(browser, guessed)["Location"] == SECOND_STEP
-    assert browser.post(SECOND_STEP, {"code": totp(secret)})["Location"] == "/connect/resume"
+    assert asks_for_mailbox(at_two_step_page(guessed, totp(secret), browser=browser))
+    assert prove(browser, guessed)["Location"] == TWO_STEP_PAGE
+    assert browser.post(TWO_STEP_PAGE, {"code": totp(secret)})["Location"] == "/connect/resume"
     assert browser.get("/account/").status_code == 200
-    assert at_second_step(guessed, "123456", "192.0.2.9").status_code == 200
+    assert at_two_step_page(guessed, "123456", "192.0.2.9").status_code == 200
 
 
 def test_the_proof_is_of_the_browser_that_gave_it(guessed: Account) -> None:
     owner = Browser()
-    at_second_step(guessed, "123456", browser=owner)
+    at_two_step_page(guessed, "123456", browser=owner)
     prove(owner, guessed)
-    assert owner.post(SECOND_STEP, {"code": "123456"}).status_code == 200
-    assert asks_for_mailbox(at_second_step(guessed, "123456"))
+    assert owner.post(TWO_STEP_PAGE, {"code": "123456"}).status_code == 200
+    assert asks_for_mailbox(at_two_step_page(guessed, "123456"))
 
 
 def test_browsers_with_the_proof_share_a_limit(guessed: Account, stopped_clock: None) -> None:
     answers = []
     for number in range(MOST + 1):
         browser = Browser()
-        assert asks_for_mailbox(at_second_step(guessed, "123456", f"192.0.2.{number}", browser))
+        assert asks_for_mailbox(at_two_step_page(guessed, "123456", f"192.0.2.{number}", browser))
         prove(browser, guessed)
-        answers.append(browser.post(SECOND_STEP, {"code": "123456"}))
+        answers.append(browser.post(TWO_STEP_PAGE, {"code": "123456"}))
     assert [is_limited(answer) for answer in answers] == [False] * MOST + [True]
 
 
@@ -274,7 +274,7 @@ def test_a_right_code_in_between_begins_the_count_again(signed_in: Browser, pers
 
 
 def test_recovery_codes_are_guesses_as_well(guessed: Account) -> None:
-    assert asks_for_mailbox(at_second_step(guessed, "ABCD-EFGH"))
+    assert asks_for_mailbox(at_two_step_page(guessed, "ABCD-EFGH"))
 
 
 def test_a_key_needs_no_proof(signed_in: Browser, person: Account, settings: Any) -> None:
@@ -284,8 +284,8 @@ def test_a_key_needs_no_proof(signed_in: Browser, person: Account, settings: Any
     WrongCodes.objects.create(account=person, count=settings.WRONG_CODES_PER_ACCOUNT)
     browser = Browser()
     browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
-    options = browser.get(SECOND_STEP).context["js_data"]["request_options"]
-    assert browser.post(SECOND_STEP, {"credential": key.signed(options)})["Location"] == "/connect/resume"
+    options = browser.get(TWO_STEP_PAGE).context["js_data"]["request_options"]
+    assert browser.post(TWO_STEP_PAGE, {"credential": key.signed(options)})["Location"] == "/connect/resume"
 
 
 def test_codes_cannot_be_guessed_without_the_password(person: Account, secret: str, settings: Any) -> None:
@@ -293,7 +293,7 @@ def test_codes_cannot_be_guessed_without_the_password(person: Account, secret: s
     for _ in range(3):
         stranger = Browser()
         stranger.post("/account/login/", {"login": person.email, "password": "wrong"})
-        stranger.post(SECOND_STEP, {"code": "123456"})
+        stranger.post(TWO_STEP_PAGE, {"code": "123456"})
         stranger.post(AGAIN, {"code": "123456"})
     assert not WrongCodes.objects.exists()
 
@@ -302,7 +302,7 @@ def test_a_question_ends_with_the_sign_in(person: Account) -> None:
     """A browser that was asked before somebody signed in there otherwise is asked nothing any more."""
     browser = Browser()
     session = browser.session
-    session[guesses.ASKED] = {"email": "bob@example.com", "then": SECOND_STEP}
+    session[guesses.ASKED] = {"email": "bob@example.com", "then": TWO_STEP_PAGE}
     session.save()
     assert browser.get(PROOF).status_code == 200
     browser.post("/account/login/", {"login": person.email, "password": PASSWORD})

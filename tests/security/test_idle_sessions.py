@@ -169,7 +169,7 @@ def test_another_account_that_waits_in_the_browser_ends_too(person: Account, set
 
 
 def test_sessions_from_before_the_setting_go_on_as_they_were(signed_in: Browser, settings: Any, wait: Wait) -> None:
-    """They hold no end of their own; the next time that they are stored, they have one."""
+    """They store no expiry; the next time that they are stored, they have one."""
     session = signed_in.session
     data = {name: value for name, value in session.items() if name != "lasts_until"}
     end = timezone.now() + timedelta(days=10)

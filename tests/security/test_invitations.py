@@ -171,7 +171,7 @@ def test_an_address_that_is_claimed_and_not_proven_opens_nothing(family: Family,
     assert family.members.count() == 1
 
 
-def test_whoever_has_not_proven_an_address_invites_nobody() -> None:
+def test_people_without_a_verified_email_address_cannot_invite() -> None:
     unproven = make_account("not-me@example.com", verified=False)
     family_of(unproven)
     browser = Browser()

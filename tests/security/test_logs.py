@@ -20,7 +20,7 @@ PINNED = ("oauthlib", "oauth2_provider")
 
 @pytest.fixture
 def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
-    """What is logged with all loggers at DEBUG but those that the settings pin, without any filter."""
+    """What is logged, without any filter, with all loggers at DEBUG except the ones that the settings pin."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     loggers = [logging.getLogger(name) for name in list(logging.Logger.manager.loggerDict)] + [logging.getLogger()]

@@ -28,7 +28,7 @@ START_SECONDS = 60
 
 def test_celery_leaves_logging_to_the_settings() -> None:
     assert app.conf.worker_hijack_root_logger is False
-    assert setup_logging.send(sender=None), "without a receiver Celery sets up handlers of its own"
+    assert setup_logging.send(sender=None), "without a receiver Celery sets up its handlers"
 
 
 def test_every_task_hides_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def said(page: Any) -> bool:
     return bool(page.status_code == 200 and b"We sent you several mails already" in page.content)
 
 
-def test_a_few_resets_a_day_whoever_asks(person: Account, mailoutbox: list[Any], later: Any) -> None:
+def test_a_mailbox_gets_a_few_resets_a_day(person: Account, mailoutbox: list[Any], later: Any) -> None:
     answers = [reset(person.email, n) for n in range(20)]
     assert len(mailoutbox) == MOST
     assert [answer.status_code for answer in answers[:MOST]] == [302] * MOST

@@ -176,7 +176,7 @@ def test_a_passkey_page_and_a_known_browser_need_no_code(person: Account) -> Non
     assert Browser().get("/account/login/").status_code == 200
 
 
-def test_the_second_step_goes_on_after_the_proof(person: Account) -> None:
+def test_two_step_verification_goes_on_after_the_proof(person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     for n in range(7):

@@ -171,7 +171,7 @@ def test_a_name_is_asked_once_and_every_connection_goes_to_that_answer(rig: Rig)
     assert outbound.fetch(URL).text == "here"
     assert rig.names.questions == [(NAME, "A"), (NAME, "AAAA")]
     assert rig.dialled == [(PUBLIC, 443)] * 3
-    assert_refused(URL, "private_address", "not public")  # the next time it is asked anew
+    assert_refused(URL, "private_address", "not public")  # the next time the name is looked up again
     assert len(rig.dialled) == 3
 
 

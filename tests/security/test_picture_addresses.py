@@ -26,7 +26,7 @@ from tests.factories import make_account, make_client, make_key, make_project
 from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, claims_of
 
-# What every answer of the service has, whoever asks for what. Values that differ at each request are not compared.
+# Headers of every answer of the service. Values that differ at each request are not compared.
 SAID_TO_ALL = {
     "Content-Type",
     "Cache-Control",

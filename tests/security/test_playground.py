@@ -162,7 +162,7 @@ def test_an_answer_that_is_changed_is_turned_away(spa: Playground, change: dict[
 
 
 def test_somebody_else_s_browser_can_do_nothing_with_an_answer(spa: Playground) -> None:
-    """Whoever gets hold of the address that a developer came back to has neither the run nor its verifier."""
+    """The URL that a developer came back to gives a thief neither the run nor its verifier."""
     answer = parameters_of(spa.sign_in(spa.begin("email")))
     thief = sign_in(Browser(), make_account())
     assert is_turned_away(thief.get(CALLBACK, answer), answer["code"])
@@ -252,7 +252,7 @@ def test_forms_of_other_sites_change_nothing(spa: Playground, name: str) -> None
 
 
 def test_a_member_sees_no_tokens_of_a_person_who_was_lured(spa: Playground, developer: Account) -> None:
-    """A developer sends somebody an authorization URL of a run of their own: the answer ends in that browser."""
+    """A developer sends somebody the authorization URL of a run: the answer ends in that browser."""
     url = spa.begin("email")
     victim = Playground(spa.client, sign_in(Browser(), make_account("vic@example.com")))
     location = victim.sign_in(url)

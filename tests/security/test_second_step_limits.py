@@ -1,4 +1,4 @@
-"""Guesses at the second step are limited like passwords, and nobody is locked out of it by others."""
+"""Guesses in two-step verification are limited like passwords, and nobody can lock others out of it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""People, the API and the admin on hosts of their own: what does not belong on a host is 404, and touches nothing."""
+"""People, the API and the admin on separate hosts: what does not belong on a host is 404, and changes nothing."""
 
 import re
 from collections.abc import Iterator

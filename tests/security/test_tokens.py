@@ -1,6 +1,6 @@
 """Algorithm and key come from us, never from a token's header (RFC 8725).
 
-Each forged token is given a row of its own, so that what refuses it is the check of the token itself.
+Each forged token has a row, so that it is refused by the check of the token itself.
 """
 
 import base64

@@ -20,7 +20,7 @@ from tests.soft_key import SoftKey, give_key
 
 pytestmark = pytest.mark.django_db
 
-LOGIN, SECOND_STEP = "/account/2fa/webauthn/login/", "/account/2fa/authenticate/"
+LOGIN, TWO_STEP_PAGE = "/account/2fa/webauthn/login/", "/account/2fa/authenticate/"
 REAUTHENTICATE, ADD = "/account/2fa/webauthn/reauthenticate/", "/account/2fa/webauthn/add/"
 STEP_UP, SIGN_UP = "/connect/step-up", "/account/2fa/webauthn/signup/"
 Options = dict[str, Any]
@@ -35,22 +35,22 @@ def login_options(browser: Browser) -> Options:
     return options
 
 
-def reach_second_step(browser: Browser, account: Account) -> Options:
+def reach_two_step_page(browser: Browser, account: Account) -> Options:
     page = browser.post("/account/login/", {"login": account.email, "password": PASSWORD}, follow=True)
     options: Options = page.context["js_data"]["request_options"]
     return options
 
 
-def reach_second_step_by_reset(account: Account) -> tuple[Browser, Options]:
-    """Choose a new password by a code from the mail, and stop at the second step until it has expired."""
+def reach_two_step_page_by_reset(account: Account) -> tuple[Browser, Options]:
+    """Choose a new password by a code from the mail, and stop at two-step verification until it has expired."""
     browser = sign_in_by_mail(account)
-    options: Options = browser.get(SECOND_STEP).context["js_data"]["request_options"]
+    options: Options = browser.get(TWO_STEP_PAGE).context["js_data"]["request_options"]
     let_expire(browser)
     return browser, options
 
 
 def let_expire(browser: Browser) -> None:
-    """Let the sign-in that waits for its second step expire; its challenge stays in the session."""
+    """Let the sign-in that waits for two-step verification expire; its challenge stays in the session."""
     session = browser.session
     del session["account_login"]
     session.save()
@@ -58,8 +58,8 @@ def let_expire(browser: Browser) -> None:
 
 def sign_in_with_both(account: Account, key: SoftKey) -> Browser:
     browser = Browser()
-    options = reach_second_step(browser, account)
-    assert browser.post(SECOND_STEP, {"credential": key.signed(options)}).status_code == 302
+    options = reach_two_step_page(browser, account)
+    assert browser.post(TWO_STEP_PAGE, {"credential": key.signed(options)}).status_code == 302
     assert is_signed_in(browser)
     return browser
 
@@ -69,15 +69,15 @@ def options_for(purpose: str, account: Account, key: SoftKey) -> tuple[Browser, 
     if purpose == LOGIN:
         browser = Browser()
         return browser, login_options(browser)
-    if purpose == SECOND_STEP:
+    if purpose == TWO_STEP_PAGE:
         browser = Browser()
-        return browser, reach_second_step(browser, account)
+        return browser, reach_two_step_page(browser, account)
     browser = sign_in_with_both(account, key)
     data = browser.get(purpose).context["js_data"]
     return browser, data.get("request_options") or data["creation_options"]
 
 
-PURPOSES = [LOGIN, SECOND_STEP, REAUTHENTICATE, ADD]
+PURPOSES = [LOGIN, TWO_STEP_PAGE, REAUTHENTICATE, ADD]
 
 
 @pytest.fixture
@@ -91,30 +91,30 @@ def key(person: Account) -> SoftKey:
 
 
 @pytest.mark.parametrize("is_staff", [False, True])
-def test_the_challenge_of_a_second_step_signs_nobody_in_alone(is_staff: bool, person: Account, key: SoftKey) -> None:
-    """The person reaches the second step of an account of their own, and answers with somebody else's key."""
+def test_a_two_step_challenge_signs_nobody_in_alone(is_staff: bool, person: Account, key: SoftKey) -> None:
+    """The person reaches two-step verification of their account, and answers with somebody else's key."""
     victim = make_account("victim@example.com", is_staff=is_staff, is_superuser=is_staff)
     stolen = SoftKey(verifies=False, id=b"a key that lay around")
     give_key(victim, stolen)
-    browser, options = reach_second_step_by_reset(person)
+    browser, options = reach_two_step_page_by_reset(person)
     browser.post(LOGIN, {"credential": stolen.signed(options, victim)})
     assert not is_signed_in(browser)
     assert browser.get("/admin/").status_code == 302
 
 
-@pytest.mark.parametrize("made_for", [SECOND_STEP, LOGIN])
+@pytest.mark.parametrize("made_for", [TWO_STEP_PAGE, LOGIN])
 @pytest.mark.parametrize("verifies", [False, True])
-def test_sign_in_and_second_step_do_not_share_challenges(
+def test_sign_in_and_two_step_verification_do_not_share_challenges(
     made_for: str, verifies: bool, person: Account, key: SoftKey
 ) -> None:
     key.verifies = verifies
-    if made_for == SECOND_STEP:
-        browser, options = reach_second_step_by_reset(person)
+    if made_for == TWO_STEP_PAGE:
+        browser, options = reach_two_step_page_by_reset(person)
         sent_to = LOGIN
     else:
         browser = Browser()
-        options, sent_to = login_options(browser), SECOND_STEP
-        reach_second_step(browser, person)
+        options, sent_to = login_options(browser), TWO_STEP_PAGE
+        reach_two_step_page(browser, person)
     browser.post(sent_to, {"credential": key.signed(options, person)})
     assert not is_signed_in(browser)
 
@@ -133,14 +133,14 @@ def test_a_challenge_of_another_account_is_refused(person: Account, key: SoftKey
     other = make_account()
     give_key(other, SoftKey(id=b"of the other"))
     browser = Browser()
-    options = reach_second_step(browser, other)
+    options = reach_two_step_page(browser, other)
     kept = browser.session["webauthn_challenges"]
     browser.post("/account/choose", {"decision": "another"})
-    reach_second_step(browser, person)
+    reach_two_step_page(browser, person)
     session = browser.session
     session["webauthn_challenges"] = kept
     session.save()
-    browser.post(SECOND_STEP, {"credential": key.signed(options)})
+    browser.post(TWO_STEP_PAGE, {"credential": key.signed(options)})
     assert not is_signed_in(browser)
 
 
@@ -176,7 +176,7 @@ def test_a_challenge_ends_after_five_minutes(
         assert not is_signed_in(browser)
 
 
-@pytest.mark.parametrize("purpose", [LOGIN, SECOND_STEP, REAUTHENTICATE])
+@pytest.mark.parametrize("purpose", [LOGIN, TWO_STEP_PAGE, REAUTHENTICATE])
 @pytest.mark.parametrize("wrong", ["{}", "", "[", '{"response":{}}', "signed by another key"])
 def test_a_wrong_response_uses_a_challenge_up(purpose: str, wrong: str, person: Account, key: SoftKey) -> None:
     browser, options = options_for(purpose, person, key)
@@ -215,7 +215,7 @@ def test_a_sign_in_forgets_the_challenges_before_it(person: Account) -> None:
 
 def test_cancel_forgets_the_challenge(spa: Any, person: Account, key: SoftKey) -> None:
     browser = Browser()
-    reach_second_step(browser, person)
+    reach_two_step_page(browser, person)
     browser.post("/account/choose", {"decision": "another"})
     assert "webauthn_challenges" not in browser.session
 
@@ -262,7 +262,7 @@ def test_a_key_alone_has_to_verify_its_user_whatever_was_asked_for(
     assert not is_signed_in(browser)
 
 
-def test_a_key_that_is_a_second_step_only_does_not_sign_in_alone(person: Account) -> None:
+def test_a_two_step_key_does_not_sign_in_alone(person: Account) -> None:
     key = SoftKey()
     give_key(person, key, signs_in_alone=False)
     browser = Browser()

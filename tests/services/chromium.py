@@ -2,7 +2,7 @@
 
 Playwright marks the thread it is used on as running an event loop, and Django gives such a thread other
 database connections than the test has: what the test wrote in its transaction would be gone. So the browser
-has a thread of its own, and a test hands it the steps to take there.
+has a separate thread, and a test hands it the steps to take there.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class Chromium:
 
 @contextlib.contextmanager
 def start() -> Iterator[Chromium]:
-    """Yields a browser without a profile of its own; each visit has a fresh one."""
+    """Yields a browser without a profile; each visit has a new one."""
     with ThreadPoolExecutor(1, thread_name_prefix="chromium") as thread:
         playwright, browser = thread.submit(_launch).result()
         try:

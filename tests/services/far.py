@@ -1,4 +1,4 @@
-"""A road to a server of the tests' own that a test may make longer, in a process of its own.
+"""A proxy to a test server with a delay that a test chooses, in a separate process.
 
 Run as a script it passes what comes to its port on to another port of this machine, and keeps back every answer; how
 many seconds long, it reads from its input, a number a line.

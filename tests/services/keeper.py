@@ -92,7 +92,7 @@ def _keep(home: Path, user: str | None, command: list[str]) -> int:
         if select.select([sys.stdin], [], [], 0.2)[0]:
             break
     if server.poll() is not None:
-        return 1  # It ended by itself; the folder stays for whoever reads its log, or starts it again.
+        return 1  # It ended by itself; the folder stays, so that its log can be read and it can be started again.
     server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown; an ordinary end for the others.
     try:
         server.wait(STOP_SECONDS)

@@ -36,7 +36,7 @@ def start() -> Iterator[Path]:
 
 
 def run(script: str, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a script of tests/clients and returns what it printed; its exit code is the caller's to judge."""
+    """Runs a script of tests/clients and returns what it printed; the caller checks its exit code."""
     return subprocess.run(
         ["node", CLIENTS / script, *arguments],
         cwd=CLIENTS,

@@ -16,7 +16,7 @@ KEY, SECRET = "AKIATESTS", "a/secret+with:marks@in#it"
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """A server; each test takes a bucket of its own."""
+    """A server; each test uses a separate bucket."""
 
     port: int
 

@@ -1,12 +1,12 @@
-"""Which tests `make test` leaves to `make test-all`, and how the latter shares those that need services.
+"""Which tests `make test` leaves to `make test-all`, and how the latter shares tests that need services.
 
 `make test` takes at most two minutes on two cores. It leaves out THOROUGH, the files and tests that take longest. Of
 all others it runs the first CASES cases, and in the folders of SAMPLED the first one. With ARGS, it leaves out nothing.
 
 `--dist loadscope` shares tests that need services among xdist's processes. A file whose tests share a server stays
-whole; all other tests go one by one to whoever is free. What takes longest by itself begins first, so that none of it
-is left for the end, when the other processes have nothing more to do: xdist by itself begins with the files of most
-tests, and the longest have one or two.
+whole; all other tests go one by one to the next free process. The longest tests begin first, so that none of them
+is left for the end, when the other processes are idle: xdist itself begins with the files that have the most tests,
+and the longest have one or two.
 """
 
 from collections import Counter

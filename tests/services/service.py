@@ -1,7 +1,7 @@
-"""The service itself, as an operator runs it: `manage.py serve` with a data folder and a database of its own.
+"""The service itself, as an operator runs it: `manage.py serve` with a separate data folder and database.
 
 A test declares the people and apps that it needs with `provision`; what the service mails it reads from the
-data folder. Two test modules share one service, so each declares people and projects by names of its own.
+data folder. Two test modules share one service, so each uses different names for people and projects.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ class Service:
         return self.home / "log"
 
     def client(self, timeout: float = 20) -> httpx.Client:
-        """Return an HTTP client of the service, with cookies of its own."""
+        """Return an HTTP client of the service, with separate cookies."""
         return httpx.Client(base_url=self.address, timeout=timeout)
 
     def discovery(self) -> dict[str, Any]:

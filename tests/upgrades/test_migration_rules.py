@@ -28,7 +28,7 @@ def refusals(migration: migrations.Migration, before: Any, created: frozenset[st
     contract = getattr(migration, "contract", "")
     changed = {str(getattr(operation, "model_name", "")).lower() for operation in flattened(migration.operations)}
     if len(changed - created - {""}) > 1:
-        yield f"it locks several tables, {sorted(changed - created)}: each is changed in a migration of its own"
+        yield f"it locks several tables, {sorted(changed - created)}: change each in a separate migration"
     for operation in flattened(migration.operations):
         model = str(getattr(operation, "model_name", "")).lower()
         if isinstance(operation, CONTRACTING) and not contract:
@@ -54,13 +54,13 @@ def refusals_of_code(operation: migrations.RunPython, migration: migrations.Migr
     if any(word in source for word in AT_ONCE) and not any(word in source for word in IN_BATCHES):
         yield "RunPython changes rows in one statement: use core.database.batches"
     if len(migration.operations) > 1:
-        yield "RunPython stands beside other operations, whose locks would last as long: give it a migration of its own"
+        yield "RunPython stands beside other operations, whose locks would last as long: give it a separate migration"
 
 
 def refusals_of_change(operation: Operation, migration: migrations.Migration, before: Any) -> Iterator[str]:
     if isinstance(operation, AddIndexConcurrently):
         if migration.atomic or len(migration.operations) > 1:
-            yield "an index is built concurrently in a migration of its own, with atomic = False"
+            yield "an index is built concurrently in a separate migration, with atomic = False"
     elif isinstance(operation, migrations.AddIndex | migrations.AddConstraint):
         yield f"{type(operation).__name__} locks a table while it is read: see docs/upgrades.md"
     elif isinstance(operation, migrations.AddField):
@@ -72,7 +72,7 @@ def refusals_of_change(operation: Operation, migration: migrations.Migration, be
     elif isinstance(operation, migrations.AlterField) and not isinstance(operation, DropForeignKeyIndex):
         old = before.models[migration.app_label, operation.model_name_lower].fields[operation.name]
         if of_the_column(old) != of_the_column(operation.field):
-            yield "AlterField of a column may write the whole table anew: add another column"
+            yield "AlterField of a column may write the whole table again: add another column"
 
 
 def of_the_column(field: Any) -> tuple[Any, ...]:

@@ -292,7 +292,7 @@ def test_it_signs_out_everybody_else_and_comes_back(signed_in: Browser, person: 
     assert "Signed out all other browsers" in page(signed_in, "/account/activity/")
 
 
-def test_whoever_is_not_signed_in_is_led_there(client: Browser, person: Account) -> None:
+def test_strangers_are_sent_to_sign_in_and_back(client: Browser, person: Account) -> None:
     text = page(client, "/account/secure/")
     assert 'href="/account/login/?next=/account/secure/"' in text
     assert 'href="/account/password/reset/"' in text

@@ -1,4 +1,4 @@
-"""Closing, keeping and deleting an account at the same moment, on PostgreSQL with connections of their own."""
+"""Closing, keeping and deleting an account at the same moment, on PostgreSQL with separate connections."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -139,7 +139,7 @@ def test_a_wrong_password_learns_nothing(closed: Account) -> None:
     assert pages[0].count("<") == pages[1].count("<")
 
 
-def test_the_second_step_comes_first(closed: Account) -> None:
+def test_two_step_verification_comes_first(closed: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(closed, secret)
     browser = Browser()
@@ -171,7 +171,7 @@ def test_one_that_was_turned_off_stays_so(person: Account) -> None:
         closing.keep(person.pk)
 
 
-def test_signing_up_anew_is_told_how_to_keep_it(closed: Account) -> None:
+def test_signing_up_again_explains_how_to_keep_the_account(closed: Account) -> None:
     mail.outbox.clear()
     form = {"email": closed.email, "given_name": "Ada", "password1": "another horse 8 staple"}
     answer = Browser().post("/account/signup/", form)
@@ -201,7 +201,7 @@ def test_it_is_kept_and_what_ended_stays_ended(app: RelyingParty, person: Accoun
     assert AuditEvent.objects.filter(action="account.deletion_cancelled", actor=person).exists()
 
 
-@pytest.mark.parametrize("change", ["password", "closed anew"])
+@pytest.mark.parametrize("change", ["password", "closed again"])
 def test_a_held_sign_in_is_worth_nothing_once_sessions_have_ended(closed: Account, change: str) -> None:
     """A thief who knew the password waits at the page, while its owner keeps the account and looks after it."""
     thief, owner = try_to_sign_in(closed), try_to_sign_in(closed)

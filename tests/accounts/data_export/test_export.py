@@ -14,7 +14,7 @@ from django.test import Client as Browser
 from PIL import Image
 
 from accounts.data_export import archive, contents, creating, tasks
-from accounts.data_export import encryption as sealing
+from accounts.data_export import encryption as file_encryption
 from accounts.deletion import deleting
 from accounts.models import Account, DataExport, FileToDelete, Outbox, SecurityEvent
 from accounts.tasks import delete_files
@@ -113,7 +113,7 @@ def test_the_page_reads_without_script_or_anything_from_elsewhere(confirmed: Bro
 
 
 @pytest.mark.parametrize(("method", "path"), [("post", "/account/export"), ("get", "/account/export/file")])
-def test_nobody_gets_anything_who_has_not_confirmed_that_it_is_them(
+def test_nobody_gets_an_export_without_confirming_their_identity(
     signed_in: Browser, person: Account, method: str, path: str
 ) -> None:
     DataExport.objects.create(account=person, asked_at=clock.now())
@@ -271,13 +271,13 @@ def test_a_file_that_is_gone_or_spoiled_is_told(confirmed: Browser, tmp_path: Pa
 
 
 def test_pieces_can_not_be_left_out_moved_or_taken_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "PIECE", 10)
-    sealed = io.BytesIO()
-    sealing.seal(io.BytesIO(b"0123456789" * 3), sealed, 7)
-    lines = sealed.getvalue().splitlines(keepends=True)
+    monkeypatch.setattr(file_encryption, "PIECE", 10)
+    encrypted = io.BytesIO()
+    file_encryption.seal(io.BytesIO(b"0123456789" * 3), encrypted, 7)
+    lines = encrypted.getvalue().splitlines(keepends=True)
 
     def opened(*order: int, owner: int = 7) -> bytes:
-        return b"".join(sealing.unseal(io.BytesIO(b"".join(lines[place] for place in order)), owner))
+        return b"".join(file_encryption.unseal(io.BytesIO(b"".join(lines[place] for place in order)), owner))
 
     assert opened(0, 1, 2) == b"0123456789" * 3
     for order in ((0, 1), (1, 2), (0, 2, 1), (0, 1, 1, 2), ()):

@@ -66,7 +66,7 @@ def code_mailed_to(address: str) -> str:
 
 
 def sign_in_by_mail(account: Account) -> Browser:
-    """Choose a new password by a code from the mail, and return the browser, which may be asked for a second step."""
+    """Choose a new password by a code from the mail, and return the browser, which two-step verification may follow."""
     browser = Browser()
     browser.post("/account/password/reset/", {"email": account.email})
     answer = browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(account.email)})

@@ -23,7 +23,7 @@ from tests.accounts.factors.conftest import (
 from tests.factories import PASSWORD
 from tests.totp import totp
 
-SECOND_STEP = "/account/2fa/authenticate/"
+TWO_STEP_PAGE = "/account/2fa/authenticate/"
 DOCS = declared.PROJECT_DIR / "docs" / "accounts.md"
 CODE_FIELD, KEY_BUTTON = 'name="code"', 'id="mfa_webauthn_authenticate"'
 
@@ -32,10 +32,10 @@ def is_in(browser: Browser) -> bool:
     return browser.get("/account/").status_code == 200
 
 
-def second_step(browser: Browser) -> str:
-    """Return the page of the second step, which has to be where the browser stands."""
+def two_step_page(browser: Browser) -> str:
+    """Return the page of two-step verification; the browser has to be there."""
     assert not is_in(browser)
-    page = browser.get(SECOND_STEP)
+    page = browser.get(TWO_STEP_PAGE)
     assert page.status_code == 200
     return page.content.decode()
 
@@ -66,19 +66,19 @@ def test_row_passkey_recovery_codes_left(person: Account) -> None:
     give_passkey(person)
     codes = give_codes(person)
     browser = sign_in_by_mail(person)
-    page = second_step(browser)
+    page = two_step_page(browser)
     assert "Recovery code" in page
     assert KEY_BUTTON in page
     assert "authenticator app" not in page
-    browser.post(SECOND_STEP, {"code": "00000000"})
+    browser.post(TWO_STEP_PAGE, {"code": "00000000"})
     assert not is_in(browser)
-    browser.post(SECOND_STEP, {"code": codes[3]})
+    browser.post(TWO_STEP_PAGE, {"code": codes[3]})
     assert is_in(browser)
 
 
 def test_row_passkey_no_recovery_codes(person: Account, operator: Account, later: Callable[[float], None]) -> None:
     give_passkey(person)
-    page = second_step(sign_in_by_mail(person))
+    page = two_step_page(sign_in_by_mail(person))
     assert CODE_FIELD not in page
     assert KEY_BUTTON in page
     assert "I have lost all of these" in page
@@ -89,10 +89,10 @@ def test_row_authenticator_app_recovery_codes_left(person: Account) -> None:
     give_app(person)
     codes = give_codes(person)
     browser, _ = sign_in_as_far_as_possible(person)
-    page = second_step(browser)
+    page = two_step_page(browser)
     assert "one of your recovery codes" in page
     assert KEY_BUTTON not in page
-    browser.post(SECOND_STEP, {"code": codes[0]})
+    browser.post(TWO_STEP_PAGE, {"code": codes[0]})
     assert is_in(browser)
 
 
@@ -103,7 +103,7 @@ def test_row_authenticator_app_recovery_codes_used_up(
     for code in give_codes(person):
         assert Authenticator.objects.get(user=person, type="recovery_codes").wrap().validate_code(code)
     browser, _ = sign_in_as_far_as_possible(person)
-    page = second_step(browser)
+    page = two_step_page(browser)
     assert "authenticator app" in page
     assert "or one of your recovery codes" not in page
     assert is_in(recover(person, operator, later))
@@ -114,7 +114,7 @@ def test_row_recovery_codes_authenticator_app_left(person: Account) -> None:
     for code in give_codes(person):
         Authenticator.objects.get(user=person, type="recovery_codes").wrap().validate_code(code)
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": totp(secret)})
+    browser.post(TWO_STEP_PAGE, {"code": totp(secret)})
     assert is_in(browser)
     assert "You have used all of yours" in browser.get("/account/2fa/").content.decode()
 
@@ -122,7 +122,7 @@ def test_row_recovery_codes_authenticator_app_left(person: Account) -> None:
 def test_row_password_and_second_factors(person: Account, operator: Account, later: Callable[[float], None]) -> None:
     give_app(person)
     give_passkey(person)
-    assert second_step(sign_in_by_mail(person))
+    assert two_step_page(sign_in_by_mail(person))
     assert is_in(recover(person, operator, later))
     assert is_in(sign_in_as_far_as_possible(person, NEW_PASSWORD)[0])
 
@@ -130,7 +130,7 @@ def test_row_password_and_second_factors(person: Account, operator: Account, lat
 def test_row_mailbox_password_known(person: Account) -> None:
     secret = give_app(person)
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": totp(secret)})
+    browser.post(TWO_STEP_PAGE, {"code": totp(secret)})
     assert is_in(browser)
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     browser.post("/account/email/", {"action_add": "", "email": "ada@new.example.com"})
@@ -165,7 +165,7 @@ def test_row_encryption_key(person: Account, settings: Any) -> None:
     give_codes(person)
     settings.KEY_ENCRYPTION_KEY, settings.KEY_ENCRYPTION_KEY_FALLBACKS = "n" * 40, []
     browser, _ = sign_in_as_far_as_possible(person)
-    assert second_step(browser)
+    assert two_step_page(browser)
     assert unreadable.remove_unreadable_factors(person.pk)
     assert not is_in(sign_in_as_far_as_possible(person)[0])
     assert is_in(sign_in_by_mail(person))
@@ -178,12 +178,12 @@ def test_row_encryption_key_passkey_left(person: Account, settings: Any) -> None
     settings.KEY_ENCRYPTION_KEY, settings.KEY_ENCRYPTION_KEY_FALLBACKS = "n" * 40, []
     assert not unreadable.remove_unreadable_factors(person.pk)
     browser, _ = sign_in_as_far_as_possible(person)
-    page = second_step(browser)
+    page = two_step_page(browser)
     assert KEY_BUTTON in page
     assert CODE_FIELD not in page
 
 
-def test_a_mailbox_alone_never_opens_an_account_with_a_second_step(person: Account) -> None:
+def test_a_mailbox_alone_never_opens_an_account_with_two_step_verification(person: Account) -> None:
     give_app(person)
     browser = sign_in_by_mail(person)
     assert not is_in(browser)

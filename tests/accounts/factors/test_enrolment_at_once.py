@@ -1,4 +1,4 @@
-"""Two sessions of one account set up a first factor at the same moment, on PostgreSQL with connections of their own."""
+"""Two sessions of one account set up a first factor at the same moment, on PostgreSQL with separate connections."""
 
 import pytest
 from allauth.mfa.models import Authenticator

@@ -232,7 +232,7 @@ def test_a_reminder_goes_out_once_before_it_is_done(started: AccountRecovery, la
     assert factors(started.account) == 3
 
 
-def test_when_it_is_due_the_person_starts_anew(started: AccountRecovery, later: Callable[[float], None]) -> None:
+def test_when_it_is_due_the_person_starts_again(started: AccountRecovery, later: Callable[[float], None]) -> None:
     account = started.account
     elsewhere = browser_of(account)
     stamp = account.session_stamp

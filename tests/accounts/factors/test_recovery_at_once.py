@@ -1,4 +1,4 @@
-"""Recoveries that are started, stopped and due at once, on PostgreSQL with connections of their own."""
+"""Recoveries that are started, stopped and due at once, on PostgreSQL with separate connections."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -80,7 +80,7 @@ def test_a_reset_goes_on_too(person: Account, down: type[MailServer], later: Mov
     assert 'name="password1"' in typed.content.decode()
 
 
-def test_so_does_whoever_changes_their_password(person: Account, down: type[MailServer], later: Mover) -> None:
+def test_so_does_changing_the_password(person: Account, down: type[MailServer], later: Mover) -> None:
     from tests.factories import PASSWORD as CURRENT
 
     browser = sign_in(Browser(), person)

@@ -1,4 +1,4 @@
-"""Several senders at the same outbox, on PostgreSQL with connections of their own: each mail goes out once."""
+"""Several senders at the same outbox, on PostgreSQL with separate connections: each mail goes out once."""
 
 from collections import Counter
 

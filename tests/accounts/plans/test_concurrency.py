@@ -1,4 +1,4 @@
-"""Readers, steps, reports and the periodic task at once, on PostgreSQL with connections of their own."""
+"""Readers, steps, reports and the periodic task at once, on PostgreSQL with separate connections."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Invitations answered, sent and withdrawn at once, on PostgreSQL with connections of their own."""
+"""Invitations answered, sent and withdrawn at once, on PostgreSQL with separate connections."""
 
 from typing import Any
 

@@ -145,7 +145,7 @@ def test_two_writers_at_once_add_up() -> None:
 
     def write(number: int) -> None:
         try:
-            # A process of its own, as far as counters go; each batch in another order.
+            # A separate process, as far as counters go; each batch in a different order.
             for turn in range(5):
                 local = LocalCounters()
                 order = kinds if number % 2 else kinds[::-1]

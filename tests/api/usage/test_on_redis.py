@@ -120,7 +120,7 @@ def test_many_that_drain_at_once_lose_nothing(redis_url: str, store: Any) -> Non
     def drain(writer: RedisCounters) -> None:
         while not done.is_set():
             batch = writer.drain()
-            # One that was settled in between is empty; whoever had it wrote it.
+            # One that was settled in between is empty: the process that had it wrote it.
             if batch is not None and batch[1]:
                 batches[batch[0]] = batch[1]
                 writer.settle(batch[0])

@@ -75,7 +75,7 @@ def test_an_answer_that_came_too_late_is_never_taken_for_the_next(redis_url: str
     assert held.execute("ECHO", "mine") == b"mine"
 
 
-def test_a_forked_process_connects_anew(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_process_connects_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     held = HeldConnections(client)
     number = held.execute("CLIENT", "ID")
     monkeypatch.setattr(held, "_process", -1)

@@ -103,7 +103,7 @@ def test_a_new_key_is_published_at_once(server: Server) -> None:
     assert server.asked == 2
 
 
-def test_it_is_compressed_for_whoever_can_read_that(server: Server) -> None:
+def test_it_is_compressed_for_clients_that_accept_it(server: Server) -> None:
     plain = server.get(DISCOVERY)
     for _ in range(2):
         small = server.get(DISCOVERY, HTTP_ACCEPT_ENCODING="gzip, br")
@@ -115,7 +115,7 @@ def test_it_is_compressed_for_whoever_can_read_that(server: Server) -> None:
 
 
 @pytest.mark.parametrize("encodings", ["", "gzip"])
-def test_whoever_has_it_already_gets_304(server: Server, encodings: str) -> None:
+def test_a_client_with_a_current_copy_gets_304(server: Server, encodings: str) -> None:
     tag = server.get(JWKS, HTTP_ACCEPT_ENCODING=encodings).headers["ETag"]
     again = server.get(JWKS, HTTP_ACCEPT_ENCODING=encodings, HTTP_IF_NONE_MATCH=tag)
     assert (again.status, again.body) == (304, b"")

@@ -27,7 +27,7 @@ from tests.services.service import ROOT, own_database
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-# A process of its own: the instrumentations change the libraries for good.
+# A separate process: the instrumentations change the libraries for good.
 PROGRAM = """
 import io, json, logging, os
 import django

@@ -70,13 +70,13 @@ def canaries(world: World, as_superuser: Browser, as_operator: Browser, as_revie
 def test_no_page_renders_a_secret_and_none_fails(
     request: pytest.FixtureRequest, canaries: dict[str, str], who: str
 ) -> None:
-    pages, unheard = crawl(request.getfixturevalue(who)), set(unlinked())
+    pages, unlinked_urls = crawl(request.getfixturevalue(who)), set(unlinked())
     assert sum(page.status == 200 for page in pages) > (30 if who != "as_reviewer" else 0)
     for page in pages:
         assert page.status < 500, page.url
         found = {name for secret, name in canaries.items() if secret in page.text}
         assert not found, f"{page.url} shows {found}"
-        assert page.status < 400 or page.url in unheard, f"a link leads to {page.url}: {page.status}"
+        assert page.status < 400 or page.url in unlinked_urls, f"a link leads to {page.url}: {page.status}"
 
 
 def test_the_walk_would_notice(canaries: dict[str, str], as_superuser: Browser, world: World) -> None:

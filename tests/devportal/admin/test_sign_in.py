@@ -1,4 +1,4 @@
-"""The admin has no sign-in of its own: whatever is sent to its address, nobody is signed in by it."""
+"""The admin has no separate sign-in: nothing that is sent to its URL signs anybody in."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -106,7 +106,7 @@ def test_a_session_without_its_older_factor_is_asked_for_it(superuser: Account) 
     assert leads_to(browser) == WANTED
 
 
-def test_a_recovery_code_is_a_second_step_too(superuser: Account) -> None:
+def test_a_recovery_code_is_enough(superuser: Account) -> None:
     give_app(superuser)
     codes = give_codes(superuser)
     browser, _ = sign_in_as_far_as_possible(superuser)

@@ -57,5 +57,5 @@ def test_pages_of_the_console(name: str, as_owner: Browser, owner: Account, proj
 
 @pytest.mark.parametrize("path", [*(page.address for page in PAGES.values()), "/docs/api/", "/docs/search?q=token"])
 def test_pages_of_the_docs(path: str, as_owner: Browser, owner: Account, project: Project) -> None:
-    things_of(project, owner)  # a client and a key of one's own to choose
+    things_of(project, owner)  # a client and a key to choose
     assert not without_rules(as_owner.get(path).content.decode())

@@ -26,7 +26,7 @@ Role = ProjectMember.Role
 
 
 @dataclass(frozen=True)
-class Deed:
+class Change:
     """A form as an owner sends it so that it does its work, and the action that the trail then tells."""
 
     action: str
@@ -73,51 +73,53 @@ def _with_once(form: Mapping[str, Any]) -> dict[str, Any]:
 
 CLIENT = {"name": "Starling", "type": "spa", "redirect_uris": REDIRECT_URI, idempotency.FIELD: ""}
 
-DEEDS: dict[str, Deed] = {
-    "project_new": Deed("project.created", {"name": "Lunar Notes", idempotency.FIELD: ""}),
-    "invitation": Deed("invitation.accepted", {"decision": "accept"}, _invited),
-    "project_settings": Deed("project.renamed", {"name": "Lunar Notes"}),
-    "project_transfer": Deed("project.transferred", {"to": "member"}, _other_member, ("invitation.ended",)),
-    "project_leave": Deed("member.left", {}, _second_owner, ("invitation.ended",)),
-    "project_delete": Deed("project.deleted", {"typed": "Orbit Notes"}),
-    "project_restore": Deed("project.restored", {}, _deleted),
-    "members": Deed("invitation.sent", {"email": "new@example.com", "role": "viewer"}),
-    "member": Deed("member.role_changed", {"role": "viewer"}, _other_member),
-    "member_remove": Deed("member.removed", {}, _other_member),
-    "invitation_renew": Deed("invitation.sent"),
-    "invitation_withdraw": Deed("invitation.withdrawn"),
+CHANGES: dict[str, Change] = {
+    "project_new": Change("project.created", {"name": "Lunar Notes", idempotency.FIELD: ""}),
+    "invitation": Change("invitation.accepted", {"decision": "accept"}, _invited),
+    "project_settings": Change("project.renamed", {"name": "Lunar Notes"}),
+    "project_transfer": Change("project.transferred", {"to": "member"}, _other_member, ("invitation.ended",)),
+    "project_leave": Change("member.left", {}, _second_owner, ("invitation.ended",)),
+    "project_delete": Change("project.deleted", {"typed": "Orbit Notes"}),
+    "project_restore": Change("project.restored", {}, _deleted),
+    "members": Change("invitation.sent", {"email": "new@example.com", "role": "viewer"}),
+    "member": Change("member.role_changed", {"role": "viewer"}, _other_member),
+    "member_remove": Change("member.removed", {}, _other_member),
+    "invitation_renew": Change("invitation.sent"),
+    "invitation_withdraw": Change("invitation.withdrawn"),
     #
     # Clients
-    "client_new": Deed("client.created", CLIENT),
-    "client_settings": Deed("client.changed", {"name": "Starling", "redirect_uris": REDIRECT_URI}),
-    "client_switch": Deed("client.turned_off", {"enabled": "off"}),
-    "client_type": Deed("client.type_changed", {"type": "spa", "understood": "on"}),
-    "client_delete": Deed("client.deleted", {"typed": "Orbit Notes"}),
-    "client_secret_new": Deed("client_secret.created", {idempotency.FIELD: ""}),
-    "client_secret_rotate": Deed("client_secret.rotated", {"when": "24h", idempotency.FIELD: ""}),
-    "client_secret_expiry": Deed("client_secret.expiry_changed", {"when": "7d"}),
-    "client_secret_end": Deed("client_secret.ended", {"understood": "on"}),
+    "client_new": Change("client.created", CLIENT),
+    "client_settings": Change("client.changed", {"name": "Starling", "redirect_uris": REDIRECT_URI}),
+    "client_switch": Change("client.turned_off", {"enabled": "off"}),
+    "client_type": Change("client.type_changed", {"type": "spa", "understood": "on"}),
+    "client_delete": Change("client.deleted", {"typed": "Orbit Notes"}),
+    "client_secret_new": Change("client_secret.created", {idempotency.FIELD: ""}),
+    "client_secret_rotate": Change("client_secret.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "client_secret_expiry": Change("client_secret.expiry_changed", {"when": "7d"}),
+    "client_secret_end": Change("client_secret.ended", {"understood": "on"}),
     #
     # Domains
-    "domains": Deed("domain.added", {"name": "starling.example"}),
-    "domain_remove": Deed("domain.removed"),
+    "domains": Change("domain.added", {"name": "starling.example"}),
+    "domain_remove": Change("domain.removed"),
     #
     # Keys
-    "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
-    "key_rotate": Deed("api_key.rotated", {"when": "24h", idempotency.FIELD: ""}),
-    "key_expiry": Deed("api_key.expiry_changed", {"when": "7d"}),
-    "key_revoke": Deed("api_key.revoked"),
+    "key_new": Change("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
+    "key_rotate": Change("api_key.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "key_expiry": Change("api_key.expiry_changed", {"when": "7d"}),
+    "key_revoke": Change("api_key.revoked"),
     #
     # Branding and review: its other steps are told too (test_reviews_machine.py)
-    "review": Deed("review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}),
-    "review_appeal": Deed("review.appealed", {"text": "The second page shows it."}, _rejected),
-    "project_appeal": Deed("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
+    "review": Change(
+        "review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}
+    ),
+    "review_appeal": Change("review.appealed", {"text": "The second page shows it."}, _rejected),
+    "project_appeal": Change("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
     #
     # The public page of a reviewed app
-    "app_page": Deed("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
+    "app_page": Change("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
     #
     # Playground
-    "playground_address": Deed("client.changed", {"wanted": "yes"}),
+    "playground_address": Change("client.changed", {"wanted": "yes"}),
 }
 
 # What is sent by POST and changes nothing that anybody else sees.
@@ -136,17 +138,17 @@ CHANGES_NOTHING = {
 
 def test_every_form_is_known_here() -> None:
     forms = set(SENT)
-    assert forms - CHANGES_NOTHING - set(DEEDS) == set(), "add the forms that changed, with what the trail tells"
-    assert set(DEEDS) - forms == set()
+    assert forms - CHANGES_NOTHING - set(CHANGES) == set(), "add the forms that changed, with what the trail tells"
+    assert set(CHANGES) - forms == set()
 
 
-@pytest.mark.parametrize("name", DEEDS)
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_form_that_changes_something_adds_to_the_trail(
     name: str, as_owner: Browser, project: Project, owner: Account
 ) -> None:
-    deed, things = DEEDS[name], things_of(project, owner)
-    deed.prepare(things, project, owner)
-    form = _with_once(deed.form)
+    change, things = CHANGES[name], things_of(project, owner)
+    change.prepare(things, project, owner)
+    form = _with_once(change.form)
     if form.get("to") == "member":
         form["to"] = things["member_id"]
     url = reverse(f"console:{name}", kwargs={argument: things[argument] for argument in ROUTES[name]})
@@ -154,7 +156,7 @@ def test_a_form_that_changes_something_adds_to_the_trail(
     response = as_owner.post(url, form, REMOTE_ADDR="192.0.2.7")
     assert response.status_code in (200, 302), response.content
     added = AuditEvent.objects.exclude(pk__in=before).order_by("pk")
-    assert [event.action for event in added] == [deed.action, *deed.follows]
+    assert [event.action for event in added] == [change.action, *change.follows]
     event = added[0]
     assert (event.actor, event.actor_email, event.ip) == (owner, owner.email, "192.0.2.7")
     assert event.request_id == response["X-Request-ID"]
@@ -173,7 +175,7 @@ def test_a_form_that_is_refused_adds_nothing(as_developer: Browser, project: Pro
     before = AuditEvent.objects.count()
     for name in ("project_settings", "project_transfer", "project_delete", "members", "member", "member_remove"):
         url = reverse(f"console:{name}", kwargs={argument: things[argument] for argument in ROUTES[name]})
-        assert as_developer.post(url, _with_once(DEEDS[name].form)).status_code == 403
+        assert as_developer.post(url, _with_once(CHANGES[name].form)).status_code == 403
     assert AuditEvent.objects.count() == before
 
 

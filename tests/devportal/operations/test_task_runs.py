@@ -1,4 +1,4 @@
-"""When each periodic task last succeeded is kept, whoever runs it."""
+"""The last success of each periodic task is stored, whichever process runs it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Two at once, on PostgreSQL with connections of their own: one wins, the other is told."""
+"""Two at once, on PostgreSQL with separate connections: one wins, the other is told."""
 
 from collections import Counter
 from collections.abc import Callable

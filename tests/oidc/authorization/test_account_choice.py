@@ -152,7 +152,7 @@ def test_a_form_opened_before_the_switch_is_refused(both: RelyingParty, bob: Acc
     assert not Connection.objects.exists()
 
 
-def test_everything_is_checked_anew_after_a_switch(both: RelyingParty, bob: Account) -> None:
+def test_everything_is_checked_again_after_a_switch(both: RelyingParty, bob: Account) -> None:
     url = both.authorize().context["choose_url"]
     Client.objects.update(enabled=False)
     back = choose(both.browser, bob, url)
@@ -273,7 +273,7 @@ def test_the_id_token_of_another_account_offers_it_first(both: RelyingParty, bob
     assert email_of(both, both.browser.get(back["Location"])) == bob.email
 
 
-def test_whoever_else_is_chosen_the_app_is_told(both: RelyingParty, person: Account, bob: Account) -> None:
+def test_the_app_learns_when_another_account_is_chosen(both: RelyingParty, person: Account, bob: Account) -> None:
     both.tokens()
     back = choose(both.browser, person, both.authorize(id_token_hint=hint_of_bob(both, bob))["Location"])
     assert answer_of(both.browser.get(back["Location"]))["error"] == "login_required"

@@ -215,7 +215,7 @@ def test_a_code_is_no_passkey(app: RelyingParty, person: Account) -> None:
 
 
 @pytest.mark.django_db(transaction=True)  # allauth says so once the app is stored
-def test_setting_up_an_app_is_a_second_step(app: RelyingParty, person: Account) -> None:
+def test_setting_up_an_authenticator_app_counts(app: RelyingParty, person: Account) -> None:
     assert "Set up an authenticator app" in app.authorize(claims=essential(MULTI_FACTOR)).content.decode()
     confirm_password(app.browser, person)
     form = app.browser.get("/account/2fa/totp/activate/").context["form"]
@@ -304,7 +304,7 @@ def test_who_has_the_means_is_asked_and_may_go_on_without(app: RelyingParty, key
     back = press(app, page, "go-on")
     tokens = tokens_after(app, app.browser.get(back["Location"]))
     assert "acr" not in claims_of(tokens["id_token"])
-    assert shows(app.authorize(acr_values="phr"), "a passkey")  # a later request asks anew
+    assert shows(app.authorize(acr_values="phr"), "a passkey")  # a later request asks again
 
 
 def test_cancelling_a_wish_is_cancelling_the_sign_in(app: RelyingParty, key: SoftKey) -> None:
@@ -348,7 +348,7 @@ def test_a_new_password_beside_an_old_passkey_is_not_enough(app: RelyingParty, k
     assert answer_of(app.authorize(claims=essential("phr"), max_age="300", prompt="none"))["error"] == "login_required"
 
 
-def test_two_factors_anew_are_a_password_and_a_code(app: RelyingParty, person: Account) -> None:
+def test_two_factors_again_are_a_password_and_a_code(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
     follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), totp(secret))
     age_sign_in(app.browser, 1000)

@@ -275,7 +275,7 @@ def test_another_clients_reference_is_answered_for_that_client(choosy: RelyingPa
 
 
 @pytest.mark.parametrize("now", ["", "email", "email offline_access profile"])
-def test_a_page_that_was_open_when_the_choice_changed_is_shown_anew(choosy: RelyingParty, now: str) -> None:
+def test_a_page_that_was_open_when_the_choice_changed_is_shown_again(choosy: RelyingParty, now: str) -> None:
     page = choosy.authorize()
     make_optional(choosy, now)
     response = choosy.answer_consent(page, optional=["email"])

@@ -293,7 +293,7 @@ def test_no_more_people_are_read_than_the_cap(reviewed: RelyingParty, settings: 
 # --- Consent that was given ---
 
 
-def test_remembered_consent_is_asked_anew_and_seen_as_unreviewed(reviewed: RelyingParty, foreign: RelyingParty) -> None:
+def test_remembered_consent_is_asked_again_as_unreviewed(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     reviewed.code()
     assert "code" in answer_of(reviewed.authorize())
     response = foreign.authorize()

@@ -1,4 +1,4 @@
-"""Logos: raster only and encoded anew, whatever is sent; and for nobody but the project before review."""
+"""Logos: raster only and always encoded again; before review, only the project sees them."""
 
 import io
 import struct
@@ -39,7 +39,7 @@ def opened(data: bytes) -> Image.Image:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
-def test_a_logo_is_kept_encoded_anew(kind: str) -> None:
+def test_a_logo_is_encoded_again(kind: str) -> None:
     sent = image(kind)
     kept = cleaned(sent)
     assert kept != sent

@@ -8,7 +8,7 @@ from oidc.clients.redirect_uris import check_each, clean_redirect_uris
 GOOD = "https://app.example.com/callback"
 
 
-def test_each_is_judged_in_its_place() -> None:
+def test_each_uri_is_checked_where_it_is_listed() -> None:
     entries = check_each([GOOD, "", "  https://app.example.com/other ", "http://app.example.com/", GOOD, f"{GOOD}/"])
     assert [entry.address for entry in entries] == [
         GOOD,

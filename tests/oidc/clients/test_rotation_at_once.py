@@ -1,4 +1,4 @@
-"""Rotations at the same moment, and beside token requests, on PostgreSQL with connections of their own."""
+"""Rotations at the same moment, and beside token requests, on PostgreSQL with separate connections."""
 
 from datetime import timedelta
 from typing import Any

@@ -75,7 +75,7 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
 
 
 def state(domain: ProjectDomain) -> str:
-    """Read a domain anew, and return in words how far it is proven."""
+    """Read a domain again, and return in words how far it is verified."""
     domain.refresh_from_db()
     if domain.lost_at:
         return "lost"

@@ -121,7 +121,7 @@ def test_a_domain_that_is_gone_is_neither_checked_nor_removed_again(domain: Proj
     assert trail() == [("domain.removed", "example.com")]
 
 
-def test_whoever_adds_a_domain_again_gets_another_value(
+def test_adding_a_domain_again_gives_another_value(
     internet: Internet, domain: ProjectDomain, project: Project, owner: Account
 ) -> None:
     before = prove(domain, internet).token

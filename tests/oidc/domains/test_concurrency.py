@@ -1,4 +1,4 @@
-"""Domains that are looked at, removed and declared by many at once, on PostgreSQL with connections of their own."""
+"""Domains that are looked at, removed and declared by many at once, on PostgreSQL with separate connections."""
 
 from typing import Any
 

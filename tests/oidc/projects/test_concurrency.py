@@ -1,4 +1,4 @@
-"""Projects and their members changed by many at once, on PostgreSQL with connections of their own."""
+"""Projects and their members changed by many at once, on PostgreSQL with separate connections."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Invitations to projects: mailed within bounds, answered by whoever proves the address, and never twice."""
+"""Invitations to projects: limited in number, answered once, by the owner of the mailbox."""
 
 from collections.abc import Callable
 from typing import Any
@@ -243,7 +243,7 @@ def test_an_invitation_ends_with_the_right_of_who_sent_it(how: str, project: Pro
     assert not ProjectMember.objects.filter(account=ines).exists()
     event = AuditEvent.objects.get(action="invitation.ended")
     assert (event.project, event.target, event.before) == (project.public_id, ines.email, {"role": "owner"})
-    # Whoever may invite opens it anew.
+    # Anyone who may invite can renew it.
     invitations.invite(project, ines.email, "viewer", owner)
     assert invitations.accept(row.pk, ines).role == Role.VIEWER
 

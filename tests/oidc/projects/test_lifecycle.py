@@ -43,7 +43,7 @@ def actions() -> list[str]:
 # --- Making and renaming ---
 
 
-def test_whoever_makes_a_project_owns_it(owner: Account) -> None:
+def test_the_creator_of_a_project_owns_it(owner: Account) -> None:
     project = lifecycle.create_project(owner, "  Orbit Notes ")
     assert project.name == "Orbit Notes"
     assert ProjectMember.objects.get(project=project).role == ProjectMember.Role.OWNER

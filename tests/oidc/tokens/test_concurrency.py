@@ -1,4 +1,4 @@
-"""Many at once, on PostgreSQL with connections of their own: exactly one wins, and nothing is left half done."""
+"""Many at once, on PostgreSQL with separate connections: exactly one wins, and nothing is left half done."""
 
 import threading
 from collections.abc import Callable

@@ -171,7 +171,7 @@ def test_whose_account_is_deleted_has_none(
 # --- Finding ---
 
 
-def some_deeds(project: Project, owner: Account, developer: Account) -> None:
+def some_changes(project: Project, owner: Account, developer: Account) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
     invitations.invite(project, "ines@example.com", "viewer", owner)
     report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
@@ -196,10 +196,12 @@ def some_deeds(project: Project, owner: Account, developer: Account) -> None:
 def test_a_kind_narrows_the_list(
     as_viewer: Browser, project: Project, owner: Account, developer: Account, kind: str, expected: list[str]
 ) -> None:
-    some_deeds(project, owner, developer)
+    some_changes(project, owner, developer)
     everything = ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]
     text = told(as_viewer, project, f"?kind={kind}")
-    assert [deed for deed in everything if deed in text] == [deed for deed in everything if deed in expected]
+    assert [action for action in everything if action in text] == [
+        action for action in everything if action in expected
+    ]
 
 
 def test_every_sentence_is_of_one_kind_and_says_who() -> None:
@@ -210,7 +212,7 @@ def test_every_sentence_is_of_one_kind_and_says_who() -> None:
 
 
 def test_a_person_narrows_the_list(as_viewer: Browser, project: Project, owner: Account, developer: Account) -> None:
-    some_deeds(project, owner, developer)
+    some_changes(project, owner, developer)
     report(Event("project.suspended", make_account(is_staff=True).pk, project.public_id))
     number = ProjectMember.objects.get(account=developer).pk
     text = told(as_viewer, project, f"?by={number}")

@@ -91,8 +91,8 @@ def test_heights_are_in_proportion_and_layers_stand_on_each_other() -> None:
     good, bad = heights(svg, "good"), heights(svg, "server-error")
     assert good == pytest.approx([good[0], good[0] / 2])
     assert bad == pytest.approx([good[0] / 2, good[0] / 10], abs=0.02)
-    floor = feet(svg, "good")[0]
-    assert feet(svg, "server-error") == pytest.approx([floor - good[0], floor], abs=0.02)
+    bottom = feet(svg, "good")[0]
+    assert feet(svg, "server-error") == pytest.approx([bottom - good[0], bottom], abs=0.02)
 
 
 def test_nothing_is_drawn_outside_the_picture() -> None:

@@ -73,7 +73,7 @@ def test_where_the_question_does_not_arise_nothing_is_said(
     assert "Not at every host" not in page
 
 
-def test_an_address_that_is_not_saved_yet_is_judged_as_well(as_developer: Browser, client_of: Client) -> None:
+def test_a_url_that_is_not_saved_yet_is_checked_as_well(as_developer: Browser, client_of: Client) -> None:
     make_domain(client_of.project, "orbit.test")
     for added, said in (("https://orbit.test/x", "orbit.test</span>."), ("https://third.test/x", OUTSIDE)):
         page = words(as_developer.get(at("client_settings", client_of.project, client_of), {"add": added}))
@@ -154,7 +154,7 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
     text = words(as_developer.get(page))
     assert '<li><code class="break">elsewhere.test</code></li>' in text
     assert "then submit this change for review." in text
-    make_domain(client.project, "elsewhere.test")  # proven, and nothing has computed it anew
+    make_domain(client.project, "elsewhere.test")  # proven, and nothing has computed it again
     approved(fresh(client), developer, reviewer)
     assert "Hosts outside the review" not in words(as_developer.get(page))
     assert "elsewhere.test" in fresh(client).approved_hosts

@@ -56,7 +56,7 @@ def types_of(person: Account) -> set[str]:
     return set(Authenticator.objects.filter(user=person).values_list("type", flat=True))
 
 
-def test_until_then_the_second_step_refuses_codes_and_no_page_fails(lost_key: str, person: Account) -> None:
+def test_until_then_codes_are_rejected_and_no_page_fails(lost_key: str, person: Account) -> None:
     browser = Browser()
     assert browser.post("/account/login/", {"login": person.email, "password": PASSWORD}).status_code == 302
     code = totp(lost_key)
@@ -95,7 +95,7 @@ def test_the_service_signs_again_and_what_was_signed_stays_good(app: RelyingPart
     assert Browser().get("/health/ready").status_code == 200
 
 
-def test_who_has_no_other_second_step_proves_their_address(
+def test_people_without_another_factor_prove_their_mailbox(
     lost_key: str, person: Account, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):

@@ -87,7 +87,7 @@ def test_reports_of_several_people_are_one_case(
     assert ReviewCase.objects.get().reports.count() == 2
 
 
-def test_whoever_took_the_access_back_can_still_report(as_pia: Browser, pia: Account, app: Client, rf: Any) -> None:
+def test_people_who_removed_an_app_can_still_report_it(as_pia: Browser, pia: Account, app: Client, rf: Any) -> None:
     request = rf.post("/")
     request.user = pia
     consent.remove_consent(app.connections.get(), request)
