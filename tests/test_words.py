@@ -1,7 +1,6 @@
-"""The words of the project: nothing that people read or write here uses a word that the project does not use.
+"""Words that the project does not use, in any tracked text file, with the word to use instead.
 
-Every tracked text file is read, line by line, without importing anything. The first word of a row is what to write
-instead. A word that is also right somewhere does not belong in the table.
+Files are read line by line; nothing is imported. Only words that are always wrong belong in the table.
 """
 
 import re
@@ -16,16 +15,17 @@ SUFFIXES = {".css", ".html", ".in", ".js", ".md", ".py", ".toml", ".txt"}
 # Generated, a recorded state of the database, and the table below.
 LEFT_OUT = ("requirements/", "tests/upgrades/development_state", "tests/test_words.py")
 
+DESK = r"the(_| reviewers'? | review )?desk|review(ers'?)? desk"
 # A regular expression, in any case, between characters that are not letters; and what to write instead.
 WORDS = {
     r"mend(s|ed|ing)?": "fix",
-    r"the(_| reviewers'? | review )?desk|review(ers'?)? desk": "app review, reviewer",
+    DESK: "app review, reviewer",
     r"verdicts?": "result",
     r"(pre)?judg(e|es|ed|ing|ements?)": "check, rule",
     r"likeness(es)?": "similarity",
     r"lost[ _]answers?|unheard": "lost response",
     r"accesses": "scope descriptions",
-    r"seal(s|ed|ing)?|unseal(s|ed|ing)?": "encrypt, encryption",
+    r"(?<!\.)(un)?seal(s|ed|ing)?": "encrypt, encryption",
     r"second[ _]steps?": "two-step verification, passkey, authenticator app, recovery code",
     r"deeds?": "action",
     r"anew": "again, or cut",
@@ -44,15 +44,17 @@ WORDS = {
 }
 # (word, path or the folder it is in): a pattern of what may stand there, and why.
 ALLOWED = {
+    (DESK, ""): ("written_at_the_desk", "A name in the data export, which people may have downloaded."),
     ("e-mails?", "devportal/docs/search/ranking.py"): ('"e-mail"', "Readers of the docs may search for it."),
     (r"(?<!math\.)floors?", "devportal/console/charts/"): (r"\.floor|def floor", "The bottom line of a chart."),
 }
 PATTERNS = {word: re.compile(rf"(?<![^\W\d_])(?:{word})(?![^\W\d_])", re.IGNORECASE) for word in WORDS}
-# Most lines have none of them: one look at each line is enough.
+# Most lines contain none of them: one search per line is enough.
 ANY = re.compile("|".join(pattern.pattern for pattern in PATTERNS.values()), re.IGNORECASE)
 
 
 def is_allowed(word: str, path: str, line: str) -> bool:
+    """Whether the line is an exception that ALLOWED lists."""
     return any(
         word == allowed and path.startswith(place) and re.search(text, line) is not None
         for (allowed, place), (text, _) in ALLOWED.items()
@@ -60,7 +62,7 @@ def is_allowed(word: str, path: str, line: str) -> bool:
 
 
 def found_in(path: str, text: str) -> Iterator[str]:
-    """Yield what a file says with other words than the project's: the place, the words, and what to write instead."""
+    """Yield each place in a file where a word of the table occurs, and what to write instead."""
     for number, line in enumerate(text.splitlines(), 1):
         if not ANY.search(line):
             continue
@@ -80,14 +82,14 @@ def texts() -> dict[str, str]:
     }
 
 
-def test_only_words_of_the_project_are_used() -> None:
+def test_no_file_uses_a_word_of_the_table() -> None:
     read = texts()
     assert len(read) > 1000
     found = [one for path, text in read.items() for one in found_in(path, text)]
     assert not found, "\n".join([f"{len(found)} lines with words that the project does not use:", *found])
 
 
-def test_every_allowed_place_is_there() -> None:
+def test_every_exception_is_needed() -> None:
     read = texts()
     for (word, place), (text, _) in ALLOWED.items():
         lines = [line for path in read if path.startswith(place) for line in read[path].splitlines()]
@@ -104,11 +106,11 @@ def test_every_allowed_place_is_there() -> None:
         "Whoever signs in sees it.",
         "A folder of its own.",
         "on connections of their own, which close",
-        "test_who_has_not_signed_in",
+        "def test_who_has_not_signed_in() -> None:",
         "Send an e-mail.",
     ],
 )
-def test_a_word_that_is_not_used_is_found(line: str) -> None:
+def test_a_word_of_the_table_is_found(line: str) -> None:
     assert list(found_in("core/clock.py", line))
 
 
@@ -116,5 +118,5 @@ def test_a_word_that_is_not_used_is_found(line: str) -> None:
     "line",
     ["Amend and commend it.", "math.floor(3.2)", "People see logs of their own projects.", "A lawsuit, adjudged."],
 )
-def test_other_words_are_left_alone(line: str) -> None:
+def test_similar_words_are_allowed(line: str) -> None:
     assert list(found_in("core/clock.py", line)) == []

@@ -60,7 +60,7 @@ class Plain(Browser):
 
 @dataclass
 class Walker:
-    """Somebody with a browser; each request comes from an address of its own, so that no limit is met."""
+    """Somebody with a browser; each request comes from a different IP address, so that no limit is reached."""
 
     browser: Plain
     origin: int

@@ -200,7 +200,7 @@ def test_a_proxy_of_the_environment_plays_no_part(variable: str, rig: Rig, monke
     assert rig.dialled == [(PUBLIC, 443)]
 
 
-# --- What is told ---
+# --- Entries ---
 
 
 def test_each_code_has_a_sentence_that_names_no_address_and_ends() -> None:

@@ -34,10 +34,10 @@ def told(browser: Browser, project: Project, query: str = "") -> str:
     return text_of(browser, project, query).split("Show", 1)[1]
 
 
-# --- What is told ---
+# --- Entries ---
 
 
-def test_a_deed_says_who_what_before_and_after(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_an_entry_shows_who_did_what_before_and_after(as_viewer: Browser, project: Project, owner: Account) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
     text = told(as_viewer, project)
     assert "olga@example.com renamed the project" in text
@@ -115,13 +115,13 @@ def test_nothing_of_the_apps_people_is_told(as_owner: Browser, project: Project,
     assert "No activity yet" in text
 
 
-def test_only_this_projects_deeds_are_told(as_owner: Browser, project: Project, outsider: Account) -> None:
+def test_only_events_of_this_project_are_listed(as_owner: Browser, project: Project, outsider: Account) -> None:
     lifecycle.rename_project(Project.objects.get(name="Elsewhere"), "Somewhere", outsider)
     assert "Somewhere" not in told(as_owner, project)
     assert "otto@example.com" not in told(as_owner, project)
 
 
-def test_the_address_a_deed_came_from_is_shown_to_owners_alone(
+def test_only_owners_see_the_ip_address_of_an_event(
     as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project
 ) -> None:
     as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}, REMOTE_ADDR="192.0.2.7")

@@ -43,6 +43,6 @@ def test_only_fields_that_differ_are_changes() -> None:
     assert changes({"name": "a", "on": True}, {"name": "b", "on": True}) == ({"name": "a"}, {"name": "b"})
 
 
-def test_the_service_s_own_deeds_are_told_as_its_own(db: None) -> None:
+def test_actions_of_the_service_show_its_name(db: None) -> None:
     report(Event("client_secret.created", None, "prj_one", "op_client_one"))
     assert activity._who(AuditEvent.objects.get(), by_service=False) == settings.SERVICE_NAME
