@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("path", sorted({*BEGIN_FIRST, *SAMPLED, *THOROUGH, *WHOLE}))
-def test_what_is_named_is_there(path: str) -> None:
+def test_everything_named_exists(path: str) -> None:
     file, _, test = path.partition("::")
     found = [*ROOT.glob(f"{file}*"), *ROOT.glob(f"{file}/*")]
     assert found

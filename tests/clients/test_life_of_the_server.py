@@ -116,7 +116,7 @@ def code_at(url: str) -> str:
     return parse_qs(urlsplit(url).query)["code"][0]
 
 
-def test_what_was_acknowledged_survives_a_kill(service: Service, app: App) -> None:
+def test_acknowledged_changes_survive_a_kill(service: Service, app: App) -> None:
     ada = Person(service, ADA)
     code = code_at(ada.go(app.authorization_url()))
     exchanged = app.exchange(code)

@@ -121,7 +121,7 @@ def test_curl_from_the_sign_in_request_to_a_refresh(started: Started, kind: str,
 
 
 @pytest.mark.skipif(bool(TOOLS), reason=f"not on the PATH: {', '.join(TOOLS)}")
-def test_curl_says_when_an_answer_is_not_ours(started: Started, tmp_path: Path) -> None:
+def test_curl_reports_an_answer_with_another_state(started: Started, tmp_path: Path) -> None:
     client = started.clients["native"]
     commands = save(started.blocks("native", "curl"), tmp_path)
     with Terminal(tmp_path) as terminal:

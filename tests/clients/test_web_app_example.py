@@ -76,7 +76,7 @@ def test_sign_in_and_out(live_service: Service, sample_app: str) -> None:
     assert "Nobody is signed in" in browser.get("/").text
 
 
-def test_what_goes_wrong_is_said_plainly(live_service: Service, sample_app: str) -> None:
+def test_errors_are_explained(live_service: Service, sample_app: str) -> None:
     browser = httpx.Client(base_url=sample_app, timeout=20)
     go = browser.post("/sign-in").headers["Location"]
     back = Person(live_service, GUEST, decision="cancel").go(f"{go}&prompt=consent")
@@ -92,7 +92,7 @@ def test_what_goes_wrong_is_said_plainly(live_service: Service, sample_app: str)
     assert browser.get("/nowhere").status_code == 404
 
 
-def test_without_a_service_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_a_service_the_message_says_what_to_do(tmp_path: Path) -> None:
     with start({"DATA_DIR": str(tmp_path)}) as process:
         said, _ = process.communicate(timeout=20)
     assert process.returncode != 0
@@ -120,7 +120,7 @@ def registered(tmp_path: Path) -> dict[str, str]:
     return {"DATA_DIR": str(tmp_path), "PORT_OF_CLIENT": str(port)}
 
 
-def test_a_port_that_is_taken_is_a_sentence(registered: dict[str, str]) -> None:
+def test_a_port_in_use_gives_a_clear_message(registered: dict[str, str]) -> None:
     port = int(registered["PORT_OF_CLIENT"])
     with socket.create_server(("127.0.0.1", port)), start(registered) as process:
         said, _ = process.communicate(timeout=20)
@@ -132,7 +132,7 @@ def test_a_port_that_is_taken_is_a_sentence(registered: dict[str, str]) -> None:
     assert "Traceback" not in said
 
 
-def test_another_port_may_be_chosen_and_what_has_to_be_registered_is_said(registered: dict[str, str]) -> None:
+def test_another_port_prints_the_redirect_uri_to_register(registered: dict[str, str]) -> None:
     port = keeper.free_port()
     with start(registered | {"APP_PORT": str(port)}) as process:
         assert process.stdout is not None
@@ -143,7 +143,7 @@ def test_another_port_may_be_chosen_and_what_has_to_be_registered_is_said(regist
 
 
 @pytest.mark.parametrize("port", ["x", "0", "65536", "-1", "²"])
-def test_what_is_no_port_is_a_sentence(registered: dict[str, str], port: str) -> None:
+def test_an_invalid_port_gives_a_clear_message(registered: dict[str, str], port: str) -> None:
     with start(registered | {"APP_PORT": port}) as process:
         said, _ = process.communicate(timeout=20)
     assert process.returncode == 1
@@ -152,7 +152,7 @@ def test_what_is_no_port_is_a_sentence(registered: dict[str, str], port: str) ->
 
 
 @pytest.mark.parametrize("missing", ["OIDC_ISSUER", "CLIENT_SECRET"])
-def test_half_of_an_env_file_is_a_sentence(missing: str) -> None:
+def test_an_incomplete_env_file_gives_a_clear_message(missing: str) -> None:
     given = {"OIDC_ISSUER": "http://localhost:1/", "CLIENT_ID": "x", "CLIENT_SECRET": "y"} | {missing: ""}
     with start(given) as process:
         said, _ = process.communicate(timeout=20)

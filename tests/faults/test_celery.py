@@ -38,9 +38,7 @@ def wait_until(what: Callable[[], bool], why: str) -> None:
         time.sleep(0.1)
 
 
-def test_tasks_whose_worker_is_killed_are_done_by_the_next_one_and_once(
-    production: Rig, mail_server: MailServer
-) -> None:
+def test_tasks_of_a_killed_worker_are_done_once_by_the_next_one(production: Rig, mail_server: MailServer) -> None:
     service, database = production.service, production.postgres
     client_id = declare(service, 2)
     people = [NewPerson(service, f"new{number}", Ledger()) for number in range(PEOPLE)]

@@ -39,7 +39,7 @@ def quiet(browser: Browser) -> Browser:
     return browser
 
 
-def test_apps_are_told_to_try_again(app: RelyingParty, lost_database: Lost) -> None:
+def test_apps_get_503_with_retry_after(app: RelyingParty, lost_database: Lost) -> None:
     lost_database.away = False
     tokens = app.tokens()
     lost_database.away = True

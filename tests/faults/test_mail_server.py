@@ -41,7 +41,7 @@ def production(mail_server: MailServer) -> Iterator[Rig]:
 
 @pytest.mark.redis
 @pytest.mark.postgres
-def test_sign_up_goes_on_and_the_codes_come_after_recovery(production: Rig, mail_server: MailServer) -> None:
+def test_sign_up_works_and_codes_arrive_after_recovery(production: Rig, mail_server: MailServer) -> None:
     ledger = Ledger()
     people: dict[str, NewPerson] = {}
     for fault in FAULTS:
@@ -78,7 +78,7 @@ def test_sign_up_goes_on_and_the_codes_come_after_recovery(production: Rig, mail
 
 
 @pytest.mark.parametrize("fault", ["silent", "down"])
-def test_so_it_does_in_the_embedded_environment(fault: str) -> None:
+def test_sign_up_works_in_the_embedded_environment_too(fault: str) -> None:
     mail_server = MailServer()
     ledger = Ledger()
     with running(EMAIL_URL=mail_server.url) as service:

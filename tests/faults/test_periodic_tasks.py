@@ -31,7 +31,7 @@ LONG_AGO = timedelta(days=400)
 
 
 @pytest.mark.parametrize("name", SCHEDULE)
-def test_a_task_that_nobody_takes_is_dropped_before_the_next(name: str) -> None:
+def test_a_task_without_a_worker_expires_before_the_next_run(name: str) -> None:
     entry = SCHEDULE[name]
     assert 0 < entry["options"]["expires"] < entry["schedule"]
 
@@ -45,7 +45,7 @@ def test_each_process_knows_all_tasks_from_its_start() -> None:
     assert set(SCHEDULE) <= known
 
 
-def test_no_task_runs_for_ever() -> None:
+def test_every_task_has_a_time_limit() -> None:
     assert celery.conf.task_soft_time_limit < celery.conf.task_time_limit <= 600
 
 

@@ -108,7 +108,7 @@ def test_a_request_is_one_trip_to_one_node_of_a_cluster(parted: Cluster, setting
     assert written(shared)["f"] >= 63
 
 
-def test_a_batch_in_doubt_is_sent_again_to_where_it_may_be(parted: Cluster, settings: Any) -> None:
+def test_a_batch_without_an_answer_is_sent_again_to_the_same_node(parted: Cluster, settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = 1.0
     shared = Counters(counters_at(parted.url))
     assert shared.shared is not None
@@ -122,7 +122,7 @@ def test_a_batch_in_doubt_is_sent_again_to_where_it_may_be(parted: Cluster, sett
     assert written(shared) == Counter({"f": 1})
 
 
-def test_a_lost_node_of_a_cluster_stops_nobody(settings: Any) -> None:
+def test_a_lost_cluster_node_blocks_nobody(settings: Any) -> None:
     with redis_nodes.cluster() as made:
         shared = Counters(counters_at(made.url))
         shared.take([Limit("app:1", 5)])

@@ -81,7 +81,7 @@ def test_a_body_arrives_whole_whatever_its_size(length: int) -> None:
     ("announced", "expected"),
     [("-1", "400"), ("1_0", "400"), ("٣", "400"), ("5242881", "413"), ("9" * 5000, "413"), ("7", "400")],
 )
-def test_a_length_that_is_none_too_large_or_not_reached_is_refused(announced: str, expected: str) -> None:
+def test_an_invalid_too_large_or_unreached_content_length_is_rejected(announced: str, expected: str) -> None:
     source = io.BytesIO(b"short")
     status, headers, _ = ask(bounded(answer(HttpResponse())), source=source, CONTENT_LENGTH=announced)
     assert status.startswith(expected)
@@ -94,7 +94,7 @@ def test_a_chunked_body_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("length", "most"), [(10, 4), (2 * MEGABYTE, 1)])
-def test_so_many_bodies_are_received_at_once_and_no_more(length: int, most: int) -> None:
+def test_the_number_of_bodies_received_at_once_is_limited(length: int, most: int) -> None:
     gate = Gate()
     application = bounded(answer(HttpResponse()))
     body: dict[str, Any] = {"CONTENT_LENGTH": str(length), "source": gate}
@@ -111,7 +111,7 @@ def test_so_many_bodies_are_received_at_once_and_no_more(length: int, most: int)
     assert ask(application, **body)[0] == "200 OK"
 
 
-def test_who_finds_no_slot_waits_a_little_and_what_needs_none_is_answered_meanwhile() -> None:
+def test_requests_wait_briefly_for_a_slot_and_others_are_answered() -> None:
     gate = threading.Event()
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
@@ -163,7 +163,7 @@ def test_pages_and_endpoints_of_programs_do_not_wait_for_each_other() -> None:
         gate.clear()
 
 
-def test_a_slot_is_lent_while_nothing_is_asked_of_the_database() -> None:
+def test_a_slot_is_lent_while_the_database_is_not_used() -> None:
     gate = threading.Event()
     connected = []
 
@@ -214,7 +214,7 @@ def test_a_request_that_lent_its_slot_and_gets_none_back_gets_503() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_slot_is_kept_amid_a_transaction() -> None:
+def test_a_slot_is_kept_inside_a_transaction() -> None:
     bound: Any = None
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
@@ -231,7 +231,7 @@ def test_a_slot_is_kept_amid_a_transaction() -> None:
     assert ask(bound, "/account/")[0] == "200 OK"
 
 
-def test_the_connection_goes_with_the_slot_and_not_with_the_thread() -> None:
+def test_the_connection_belongs_to_the_slot_and_not_to_the_thread() -> None:
     used = []
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
@@ -296,7 +296,7 @@ def test_a_response_is_closed_when_its_content_is_taken() -> None:
         ("/v10", None, None),
     ],
 )
-def test_a_refusal_has_the_shape_of_its_endpoint(path: str, busy: Any, refused: Any) -> None:
+def test_a_rejection_has_the_format_of_its_endpoint(path: str, busy: Any, refused: Any) -> None:
     for status, expected in ((503, busy), (413, refused)):
         line, headers, body = HTTPError(status).answer(path)
         assert line.startswith(str(status))

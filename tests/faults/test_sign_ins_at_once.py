@@ -58,7 +58,7 @@ class SignIn:
         self.seconds = time.monotonic() - began
 
 
-def test_fifty_sign_ins_at_once_keep_no_token_waiting(busy: Rig) -> None:
+def test_fifty_sign_ins_at_once_do_not_delay_tokens(busy: Rig) -> None:
     client_id = declare_people(busy)
     people = [SignIn(busy.service, number) for number in range(PEOPLE)]
     together = threading.Barrier(PEOPLE)

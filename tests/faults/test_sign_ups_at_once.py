@@ -75,7 +75,7 @@ def all_at_once(*steps: Callable[[], None]) -> None:
 
 @pytest.mark.redis
 @pytest.mark.postgres
-def test_twelve_sign_ups_at_once_turn_away_neither_each_other_nor_a_sign_in(busy: Rig) -> None:
+def test_twelve_sign_ups_at_once_all_succeed_and_so_does_a_sign_in(busy: Rig) -> None:
     busy.service.provision(people=[{"email": "known@example.com", "password": PASSWORD}])
     for _ in range(2):  # a worker starts its thread for hashes with the first of them
         new_person(busy.service.client(), 100).send()

@@ -39,7 +39,7 @@ def service() -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("drip", [b"", b"x"])
-def test_slow_bodies_hold_up_nobody_else(service: Service, drip: bytes) -> None:
+def test_slow_bodies_do_not_delay_others(service: Service, drip: bytes) -> None:
     with slow_callers(service, TOKEN_HEAD + "Content-Length: 100\r\n\r\n", 200, drip):
         assert_serves(service)
         time.sleep(2)
@@ -66,14 +66,14 @@ def test_large_uploads_that_stop_leave_smaller_bodies_their_places(service: Serv
         assert_serves(service)
 
 
-def test_bodies_without_an_end_hold_nobody_up(service: Service) -> None:
+def test_endless_bodies_do_not_delay_others(service: Service) -> None:
     words = TOKEN_HEAD + "Transfer-Encoding: chunked\r\n\r\n"
     with slow_callers(service, words, 40, b"1\r\nx\r\n") as callers:
         assert_serves(service)
         assert all(line.startswith("HTTP/1.1 4") for line in callers.ends(END_SECONDS))
 
 
-def test_bodies_that_wait_to_be_asked_for_hold_nobody_up(service: Service) -> None:
+def test_bodies_that_expect_100_continue_do_not_delay_others(service: Service) -> None:
     words = TOKEN_HEAD + "Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"
     with slow_callers(service, words, 40):
         assert_serves(service)
@@ -84,7 +84,7 @@ def test_a_body_beyond_all_limits_is_refused_before_it_comes(service: Service) -
         assert set(callers.ends(2)) == {"HTTP/1.1 413 Payload Too Large"}
 
 
-def test_unfinished_heads_and_silent_connections_hold_nobody_up(service: Service) -> None:
+def test_unfinished_headers_and_silent_connections_do_not_delay_others(service: Service) -> None:
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     count = min(5000, most - 500)
@@ -101,7 +101,7 @@ def test_unfinished_heads_and_silent_connections_hold_nobody_up(service: Service
     assert_serves(service)
 
 
-def test_answers_that_nobody_reads_hold_nobody_up(service: Service) -> None:
+def test_unread_answers_do_not_delay_others(service: Service) -> None:
     static = "GET /static/admin/js/vendor/xregexp/xregexp.js HTTP/1.1\r\n"
     page = "GET /docs/ HTTP/1.1\r\n"
     host = "Host: localhost:{port}\r\n\r\n"

@@ -15,7 +15,7 @@ WRONG = "another key of more than thirty-two characters"
 TOLD = "KEY_ENCRYPTION_KEY: the active signing key was encrypted with another key"
 
 
-def test_no_process_ends_and_each_names_the_setting() -> None:
+def test_every_process_keeps_running_and_names_the_setting() -> None:
     with fresh() as service:
         service.start()
         service.stop()

@@ -91,7 +91,7 @@ def test_javascript_parses_with_a_hostile_address(name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash on the PATH")
 @pytest.mark.parametrize("name", JAVASCRIPT + PYTHON)
-def test_what_is_pasted_into_a_terminal_takes_nothing_of_the_address(name: str) -> None:
+def test_commands_for_a_terminal_contain_no_url_of_the_reader(name: str) -> None:
     plain = {block.file: block.code for block in blocks_of(GUIDES[name], "http://localhost:3000/callback")}
     odd = {block.file: block.code for block in blocks_of(GUIDES[name], "http://localhost:3000/callback?a=$(id)'")}
     for file, code in odd.items():

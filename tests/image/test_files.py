@@ -60,7 +60,7 @@ def test_every_container_has_no_more_rights_than_it_needs(name: str) -> None:
     assert ("healthcheck" in service) == (name != "migrate")
 
 
-def test_only_what_has_to_be_met_is_on_one_network() -> None:
+def test_only_containers_that_talk_to_each_other_share_a_network() -> None:
     joined = {name: set(service["networks"]) for name, service in services().items()}
     assert joined["database"] == joined["valkey"] == {"inside"}
     assert joined["proxy"] & joined["web"] == {"proxied"}
@@ -101,7 +101,7 @@ def test_the_store_of_limits_evicts_nothing() -> None:
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
 
 
-def test_the_example_sets_all_that_has_no_default() -> None:
+def test_the_example_sets_every_setting_without_a_default() -> None:
     given = assigned((DEPLOY / ".env.example").read_text(encoding="utf-8"))
     assert compose.read(**given)["services"]["web"]["environment"]["DEFAULT_FROM_EMAIL"].endswith("@example.com>")
     with pytest.raises(compose.UnsetError):
@@ -138,7 +138,7 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in folder.iterdir()} == made
 
 
-def test_what_builds_the_image_leaves_secrets_outside() -> None:
+def test_the_build_context_is_a_list_of_folders() -> None:
     taken = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert {line[1:].partition("/")[0] for line in taken} <= {
         "LICENSE", "accounts", "api", "core", "devportal", "manage.py", "oidc", "requirements", "static", "templates",
@@ -160,7 +160,7 @@ def unit(path: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("path", sorted(UNITS.glob("*.service")), ids=lambda path: path.stem)
-def test_units_run_as_nobody_in_particular_and_can_write_to_one_folder(path: Path) -> None:
+def test_units_run_as_an_unprivileged_user_and_can_write_to_one_folder(path: Path) -> None:
     found = unit(path)
     assert found["User"] == ["portal"]
     assert found["NoNewPrivileges"] == ["yes"]

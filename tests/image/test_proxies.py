@@ -75,7 +75,7 @@ def test_every_host_leads_to_the_service_by_its_name(proxy: Proxy, caller: httpx
         assert headers["X-Forwarded-Proto"] == "https"
 
 
-def test_what_strangers_say_of_themselves_is_dropped(caller: httpx.Client) -> None:
+def test_forwarding_headers_of_strangers_are_dropped(caller: httpx.Client) -> None:
     claimed = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http", "X-Request-ID": "chosen-by-a-stranger"}
     headers = caller.get("/", headers=claimed).json()["headers"]
     assert headers["X-Forwarded-For"] == "127.0.0.1"
@@ -123,7 +123,7 @@ def test_plain_http_is_sent_on(proxy: Proxy) -> None:
     assert answer.headers["Location"].startswith(f"https://{HOSTS['auth']}")
 
 
-def test_a_host_of_nobody_gets_no_certificate(proxy: Proxy) -> None:
+def test_an_unknown_host_gets_no_certificate(proxy: Proxy) -> None:
     context = ssl.create_default_context(cafile=str(proxy.authority))
     context.check_hostname = False
     with socket.create_connection(("127.0.0.1", proxy.https)) as plain, pytest.raises(ssl.SSLError):

@@ -32,7 +32,7 @@ def test_a_superseded_token_is_refused_in_the_same_instant(app: RelyingParty, mo
     assert app.refresh(first).status_code == 400
 
 
-def test_an_account_that_is_activated_again_is_signed_in_nowhere(signed_in: Browser, person: Account) -> None:
+def test_a_reactivated_account_is_signed_out_everywhere(signed_in: Browser, person: Account) -> None:
     assert signed_in.get("/account/apps/").status_code == 200
     for is_active in (False, True):
         person.is_active = is_active

@@ -154,7 +154,7 @@ def rotate(service: Service, over: Event) -> list[str]:
     return [step for step in steps if step != "waiting"]
 
 
-def test_no_check_fails_while_keys_come_and_go() -> None:
+def test_no_check_fails_while_keys_rotate() -> None:
     with two_servers() as (first, second):
         people = [{"email": f"p{number}@example.com", "password": PASSWORD} for number in range(THREADS)]
         app = {"name": "Orbit", "type": "spa", "redirect_uris": [CALLBACK]}

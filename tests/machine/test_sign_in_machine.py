@@ -108,11 +108,11 @@ def run(world: World, examples: int, steps: int, **options: Any) -> None:
     run_state_machine_as_test(lambda: SignInMachine(world), settings=profile)  # type: ignore[arg-type]  # a factory does
 
 
-def test_what_lives_works_and_nothing_else(world: World) -> None:
+def test_only_valid_credentials_work(world: World) -> None:
     run(world, examples=25, steps=30, derandomize=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [1, 2])  # which two processes take at once
-def test_what_lives_works_and_nothing_else_at_length(world: World, part: int) -> None:
+def test_only_valid_credentials_work_at_length(world: World, part: int) -> None:
     run(world, examples=11, steps=60, print_blob=True)

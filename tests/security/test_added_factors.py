@@ -209,9 +209,7 @@ def test_a_factor_that_was_added_in_this_session_does_not_confirm(
     assert leads_to(signed_in) == ADD
 
 
-def test_when_only_new_factors_are_left_a_new_sign_in_is_needed(
-    protected: SoftKey, signed_in: Browser, person: Account
-) -> None:
+def test_with_only_new_factors_a_new_sign_in_is_needed(protected: SoftKey, signed_in: Browser, person: Account) -> None:
     use_key(signed_in, protected)
     with pytest.MonkeyPatch.context() as patch:  # recovery codes come with it
         patch.setattr("django.db.transaction.on_commit", lambda act, **kwargs: act())
@@ -291,7 +289,7 @@ def test_a_sign_in_of_staff_confirms_only_with_a_key_that_verified_them(*, verif
 
 
 @pytest.mark.usefixtures("second_factor_asked_for")
-def test_the_password_and_a_key_of_ones_own_do_not_open_the_admin() -> None:
+def test_the_password_and_an_added_key_do_not_open_the_admin() -> None:
     owner = make_account("owner@example.com", is_staff=True, is_superuser=True)
     thief = sign_in(Browser(), owner)
     give_key(owner, SoftKey(), signs_in_alone=True)
@@ -333,7 +331,7 @@ def test_a_second_key_does_not_open_the_admin_in_the_session_that_added_it() -> 
 
 @pytest.mark.usefixtures("second_factor_asked_for")
 @pytest.mark.parametrize("verifies", [True, False])
-def test_staff_do_not_confirm_for_an_app_with_a_key_that_verified_nobody(
+def test_staff_cannot_confirm_for_an_app_with_a_key_without_user_verification(
     *, verifies: bool, app: RelyingParty, person: Account
 ) -> None:
     key = SoftKey(verifies=verifies)
@@ -359,7 +357,7 @@ def test_a_further_passkey_is_no_passkey_for_an_app(protected: SoftKey, app: Rel
 
 
 @pytest.mark.parametrize("level", ["phr", MULTI_FACTOR])
-def test_setting_up_a_factor_raises_no_level_beside_another(level: str, app: RelyingParty, person: Account) -> None:
+def test_setting_up_another_factor_does_not_raise_the_level(level: str, app: RelyingParty, person: Account) -> None:
     """The session confirmed with a code before the account's app was replaced, so it has shown one factor by now."""
     give_key(person, SoftKey(id=b"not at hand"))
     session = app.browser.session

@@ -45,7 +45,7 @@ OTHERS = (
 OF_A_PERSON = [each for each in plain_paths(get_resolver().url_patterns) if not each.startswith(OTHERS)]
 
 
-def test_there_are_such_pages() -> None:
+def test_the_list_of_pages_is_not_empty() -> None:
     assert len(OF_A_PERSON) > 60
     assert {"/", "/docs/", "/account/", "/account/2fa/recovery-codes/", "/console/", "/admin/"} <= set(OF_A_PERSON)
 
@@ -84,7 +84,7 @@ def test_the_codes_of_strangers_are_asked_for_on_pages_that_are_not_stored(clien
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", ["/", "/docs/"])
-def test_the_public_pages_are_left_to_themselves_for_strangers(address: str, client: Browser) -> None:
+def test_public_pages_may_be_cached_for_strangers(address: str, client: Browser) -> None:
     response = client.get(address)
     assert "no-store" not in response.get("Cache-Control", "")
     assert not response.cookies
@@ -116,7 +116,7 @@ urlpatterns = [
 
 @pytest.mark.django_db
 @pytest.mark.urls("tests.security.test_caching")
-def test_only_what_says_that_it_is_public_keeps_its_own_word() -> None:
+def test_only_public_pages_keep_their_cache_control() -> None:
     browser, stranger = Browser(), Browser()
     browser.cookies["openport_session"] = "x" * 32
     for address in ("nothing-said", "kept-an-hour", "private", "public-with-cookie", "publication", "cookie"):

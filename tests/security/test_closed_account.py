@@ -65,7 +65,7 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("role", WHO)
-def test_no_address_is_open(closed: Stage, role: str) -> None:
+def test_every_url_is_closed(closed: Stage, role: str) -> None:
     wrong = []
     for row in ROWS:
         if row.address in HELD or not row.is_first:

@@ -87,7 +87,7 @@ def is_led_within(response: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_no_address_breaks_a_page_or_changes_anything(name: str, place: Place) -> None:
+def test_no_url_breaks_a_page_or_changes_anything(name: str, place: Place) -> None:
     wrong = []
     before = rows()
     for kind, value in QUERIES.items():

@@ -159,7 +159,7 @@ def demote(place: Place, name: str) -> None:
 
 
 @pytest.mark.parametrize("what", [what for what in FORMS if what not in OF_EVERY_MEMBER])
-def test_who_is_demoted_meanwhile_changes_nothing(what: str, place: Place) -> None:
+def test_people_demoted_meanwhile_change_nothing(what: str, place: Place) -> None:
     sent = FORMS[what]
     status, has_changed = race(place, sent, lambda: demote(place, sent.name))
     assert not has_changed
@@ -168,7 +168,7 @@ def test_who_is_demoted_meanwhile_changes_nothing(what: str, place: Place) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", FORMS)
-def test_who_is_removed_meanwhile_changes_nothing(what: str, place: Place) -> None:
+def test_people_removed_meanwhile_change_nothing(what: str, place: Place) -> None:
     status, has_changed = race(place, FORMS[what], lambda: _lock(place).delete())
     assert not has_changed
     assert status in (302, 404, 200)
@@ -180,7 +180,7 @@ def _deactivate(account: Account) -> None:
 
 
 @pytest.mark.parametrize("what", FORMS)
-def test_who_is_deactivated_meanwhile_changes_nothing(what: str, place: Place) -> None:
+def test_people_deactivated_meanwhile_change_nothing(what: str, place: Place) -> None:
     status, has_changed = race(place, FORMS[what], lambda: _deactivate(place.owner))
     assert not has_changed
     assert status in (302, 404, 200)
@@ -201,7 +201,7 @@ def test_nothing_is_changed_in_a_project_that_is_deleted_meanwhile(what: str, pl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", FORMS)
-def test_a_suspension_meanwhile_takes_no_right_and_is_not_undone(what: str, place: Place) -> None:
+def test_a_suspension_meanwhile_removes_no_role_and_is_not_undone(what: str, place: Place) -> None:
     """The members of a suspended project go on working on it; nothing of it answers anybody."""
 
     def suspend() -> None:
@@ -214,7 +214,7 @@ def test_a_suspension_meanwhile_takes_no_right_and_is_not_undone(what: str, plac
     assert Project.objects.get(pk=place.project.pk).is_suspended
 
 
-def test_who_accepts_while_the_inviter_is_demoted_does_not_join(place: Place) -> None:
+def test_accepting_while_the_inviter_is_demoted_does_not_join(place: Place) -> None:
     other_owner = make_account()
     other = create_project(other_owner, "Elsewhere")
     ProjectMember.objects.create(project=other, account=make_account(), role=Role.OWNER)

@@ -41,7 +41,7 @@ THINGS = ("client_id", "secret_id", "key_id", "member_id", "invitation_id", "num
 
 @pytest.mark.parametrize("name", [name for name in ROUTES if set(ROUTES[name]) & set(THINGS)])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_thing_of_another_project_is_not_there(name: str, method: str, place: Place) -> None:
+def test_objects_of_other_projects_are_not_found(name: str, method: str, place: Place) -> None:
     """Each thing alone is somebody else's, with a form that would work on one's own."""
     other = make_place()
     # Reviews are numbered for each client: a number that the own client has not.
@@ -57,7 +57,7 @@ def test_a_thing_of_another_project_is_not_there(name: str, method: str, place: 
         assert not changed
 
 
-def test_what_no_form_may_say_is_not_read(place: Place) -> None:
+def test_fields_outside_the_form_are_ignored(place: Place) -> None:
     """Fields that forms do not have, by the names of the columns (docs/security.md#the-console)."""
     other = make_place()
     forbidden: dict[str, Any] = {
@@ -125,7 +125,7 @@ def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_no_page_tells_who_the_people_of_an_app_are(name: str, place: Place) -> None:
+def test_no_page_shows_who_uses_an_app(name: str, place: Place) -> None:
     """Neither the account, nor the `sub` in another project, nor its id (docs/security.md#ids-and-pictures)."""
     person = make_account("somebody@people.example", given_name="Zwentibold", family_name="Quux")
     other = make_place()

@@ -64,7 +64,7 @@ def status(path: str, method: str, content_type: str, body: bytes = b"a=%ff", qu
 @pytest.mark.parametrize(
     "path", ["/console/", "/account/login/", "/connect/token", "/connect/consent", "/v1/me", "/.well-known/jwks"]
 )
-def test_no_content_type_breaks_an_address(path: str, db: None) -> None:
+def test_no_content_type_breaks_a_page(path: str, db: None) -> None:
     for content_type in TYPES:
         for method in ("GET", "POST"):
             assert status(path, method, content_type) < 500, (method, content_type)

@@ -52,7 +52,7 @@ def test_every_url_has_a_row_and_every_row_a_url() -> None:
     assert len(addresses) == len(set(addresses))
 
 
-def test_every_act_of_the_admin_has_a_row() -> None:
+def test_every_action_of_the_admin_has_a_row() -> None:
     listed = {re.sub(r"\{\w+\}", "{row}", row.address) for row in ROWS}
     actions = set()
     for model, page in admin.site._registry.items():
@@ -64,7 +64,7 @@ def test_every_act_of_the_admin_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)
-def test_who_gets_what(group: Group, stage: Stage) -> None:
+def test_each_person_gets_what_the_table_says(group: Group, stage: Stage) -> None:
     wrong = "\n".join(fault for row in rows_of(group) for fault in faults(row, stage))
     assert not wrong, wrong
 

@@ -137,7 +137,7 @@ def test_mails_to_them_are_gone_whether_they_wait_or_not(leaving: Account, to: s
     assert [message.to for message in mail.outbox] == [["bo@example.com"]]
 
 
-def test_a_waiting_mail_goes_without_the_name_of_who_left(leaving: Account) -> None:
+def test_a_waiting_mail_loses_the_name_of_a_deleted_person(leaving: Account) -> None:
     project = make_project(make_account())
     ProjectMember.objects.create(project=project, account=leaving, role=ProjectMember.Role.OWNER)
     invitations.invite(project, "eve@example.com", "viewer", leaving)
@@ -148,7 +148,7 @@ def test_a_waiting_mail_goes_without_the_name_of_who_left(leaving: Account) -> N
     assert stored(ADDRESS) == set()
 
 
-def test_a_mail_that_is_being_sent_while_its_person_goes_is_no_fault(leaving: Account) -> None:
+def test_deleting_a_person_while_their_mail_is_sent_is_not_an_error(leaving: Account) -> None:
     row = body("Hello", to=ADDRESS)
     assert row.claim()
     deleting.delete_account(leaving)
@@ -158,7 +158,7 @@ def test_a_mail_that_is_being_sent_while_its_person_goes_is_no_fault(leaving: Ac
     assert not Outbox.objects.exists()
 
 
-def test_an_open_invitation_to_a_family_stays_its_senders(leaving: Account) -> None:
+def test_an_open_family_invitation_stays_with_its_sender(leaving: Account) -> None:
     """The one place that is left on purpose, for as long as the invitation is open; docs/retention.md."""
     owner = make_account()
     family = Family.objects.create(owner=owner)

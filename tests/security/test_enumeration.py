@@ -79,7 +79,7 @@ def test_the_work_is_the_same(
     assert known == (0 if way is reset else 1)
 
 
-def test_an_address_that_nobody_has_proven_is_no_exception(
+def test_an_unverified_email_address_is_no_exception(
     person: Account, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_account("unproven@example.com", verified=False)

@@ -160,7 +160,7 @@ def prove(browser: Browser, person: Account) -> Any:
     return browser.post(PROOF, {"code": guesses.code_for(person.email)})
 
 
-def test_a_hundred_is_the_most_by_default() -> None:
+def test_a_hundred_guesses_are_the_default_limit() -> None:
 
     from devportal import settings as declared
 
@@ -168,7 +168,7 @@ def test_a_hundred_is_the_most_by_default() -> None:
     assert declared.NUMBER_BOUNDS["WRONG_CODES_PER_ACCOUNT"][1] == 100  # NIST SP 800-63B, 3.2.2
 
 
-def test_neither_time_nor_a_lost_cache_opens_the_next_guess(guessed: Account, secret: str, later: Any) -> None:
+def test_neither_time_nor_an_empty_cache_allows_another_guess(guessed: Account, secret: str, later: Any) -> None:
     for seconds in (0, HOUR, 24 * HOUR, 400 * 24 * HOUR):
         later(seconds)
         cache.clear()
@@ -225,7 +225,7 @@ def test_with_the_proof_the_owner_signs_in_and_the_count_begins_again(guessed: A
     assert at_two_step_page(guessed, "123456", "192.0.2.9").status_code == 200
 
 
-def test_the_proof_is_of_the_browser_that_gave_it(guessed: Account) -> None:
+def test_the_proof_counts_only_in_its_browser(guessed: Account) -> None:
     owner = Browser()
     at_two_step_page(guessed, "123456", browser=owner)
     prove(owner, guessed)
@@ -298,7 +298,7 @@ def test_codes_cannot_be_guessed_without_the_password(person: Account, secret: s
     assert not WrongCodes.objects.exists()
 
 
-def test_a_question_ends_with_the_sign_in(person: Account) -> None:
+def test_the_mailbox_question_ends_with_the_sign_in(person: Account) -> None:
     """A browser that was asked before somebody signed in there otherwise is asked nothing any more."""
     browser = Browser()
     session = browser.session

@@ -75,14 +75,14 @@ def all_is_well(response: Any) -> bool:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", STRANGERS)
-def test_what_strangers_get(client: Browser, path: str) -> None:
+def test_headers_for_strangers(client: Browser, path: str) -> None:
     response = client.get(path)
     assert all_is_well(response), (response.headers, response.content[:3000])
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", FOR_APPS)
-def test_what_apps_get_is_taken_for_nothing_but_json(client: Browser, path: str) -> None:
+def test_answers_to_apps_are_read_only_as_json(client: Browser, path: str) -> None:
     response = client.get(path)
     assert has_the_rest(response)
     assert response["Content-Type"] == "application/json"
@@ -95,7 +95,7 @@ def test_pages_answer_to_our_own_hosts_alone(client: Browser, path: str) -> None
 
 
 @pytest.mark.parametrize("path", SIGNED_IN)
-def test_what_people_get(signed_in: Browser, path: str) -> None:
+def test_headers_for_signed_in_people(signed_in: Browser, path: str) -> None:
     response = signed_in.get(path)
     assert response.status_code == 200
     assert response["X-Frame-Options"] == "DENY"
@@ -123,13 +123,13 @@ def test_redirects_carry_them_too(app: RelyingParty) -> None:
     assert response["Referrer-Policy"] == "no-referrer"
 
 
-def test_the_admins_looser_policy_is_the_admins_alone(client: Browser, db: None) -> None:
+def test_only_the_admin_has_the_looser_policy(client: Browser, db: None) -> None:
     for path in ("/administrator/", "/account/?next=/admin/", "/connect/admin/", "//admin/"):
         assert "unsafe" not in client.get(path)["Content-Security-Policy"]
     assert directives(client.get("/admin/"))["frame-ancestors"] == "'none'"
 
 
-def test_what_is_secret_or_personal_is_not_stored(app: RelyingParty) -> None:
+def test_secret_and_personal_pages_are_not_stored(app: RelyingParty) -> None:
     code = app.code()
     token_answer = app.exchange(code)
     access = token_answer.json()["access_token"]
@@ -157,7 +157,7 @@ def test_sign_in_pages_are_not_stored(client: Browser, db: None) -> None:
 FORGED = ("<script>", "a b", "x" * 200, "short", "\u00e9" * 10, "eyJhbGciOiJub25lIn0", "a" * 8 + ",b" * 4)
 
 
-def test_a_request_id_is_believed_from_trusted_proxies_alone(client: Browser, db: None, settings: Any) -> None:
+def test_only_trusted_proxies_may_set_the_request_id(client: Browser, db: None, settings: Any) -> None:
     sent = {"X-Request-ID": "proxy-1234567", "X-Forwarded-For": "127.0.0.1"}
     for path in ("/v1/me", "/account/login/", "/health/live", "/nothing"):
         settings.TRUSTED_PROXIES = []
@@ -169,7 +169,7 @@ def test_a_request_id_is_believed_from_trusted_proxies_alone(client: Browser, db
 
 
 @pytest.mark.parametrize("given", FORGED)
-def test_a_malformed_request_id_is_not_taken_over(given: str, client: Browser, db: None, settings: Any) -> None:
+def test_a_malformed_request_id_is_replaced(given: str, client: Browser, db: None, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
     assert client.get("/v1/me", headers={"X-Request-ID": given})["X-Request-ID"] != given
 

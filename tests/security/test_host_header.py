@@ -48,7 +48,7 @@ def test_own_hosts_are_answered(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", FOREIGN)
-def test_others_get_a_calm_400(host: str) -> None:
+def test_unknown_hosts_get_a_short_400(host: str) -> None:
     for path in (*PAGES, *FOR_APPS):
         response = Browser().get(path, headers={"Host": host})
         assert response.status_code == 400, path
@@ -74,7 +74,7 @@ def test_the_answer_of_the_developer_api_has_its_shape() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("host", ["10.1.2.3:8000", "evil.example.com", "localhost:1", "", "[fe80::1]:80"])
-def test_probes_are_answered_whatever_they_name(host: str) -> None:
+def test_probes_are_answered_with_any_host(host: str) -> None:
     assert status(host, "/health/live") == 200
     assert status(host, "/health/ready") == 200
 

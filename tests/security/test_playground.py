@@ -198,7 +198,7 @@ def test_a_second_answer_is_turned_away_and_the_first_may_be_loaded_again(spa: P
     assert is_turned_away(spa.browser.get(CALLBACK, answer | {"code": "another"}))
 
 
-def test_somebody_elses_code_in_ones_own_answer_is_worth_nothing(spa: Playground) -> None:
+def test_another_persons_code_is_rejected_in_a_run(spa: Playground) -> None:
     """A code that was issued to another app, or with another challenge, can't be slipped in."""
     state = parameters_of(spa.begin("email"))["state"]
     attacker = sign_in(Browser(), make_account("mallory@example.com"))
@@ -224,7 +224,7 @@ def test_a_run_is_exchanged_at_its_own_client_only(spa: Playground, project: Pro
     assert spa.exchange().context["result"].exchange.status == 200
 
 
-def test_who_may_no_longer_use_it_gets_no_tokens(spa: Playground) -> None:
+def test_people_who_lost_access_get_no_tokens(spa: Playground) -> None:
     once = spa.go("email").context["once"]
     membership = ProjectMember.objects.filter(project=spa.client.project)
     make_owner = ProjectMember(project=spa.client.project, account=make_account(), role=Role.OWNER)
@@ -261,7 +261,7 @@ def test_a_member_sees_no_tokens_of_a_person_who_was_lured(spa: Playground, deve
     assert stage(spa) == "begun"
 
 
-def test_whose_tokens_they_are(spa: Playground, developer: Account) -> None:
+def test_the_page_says_whose_tokens_they_are(spa: Playground, developer: Account) -> None:
     spa.go("email")
     assert developer.email in spa.exchange().context["result"].calls[0].body
 
@@ -269,7 +269,7 @@ def test_whose_tokens_they_are(spa: Playground, developer: Account) -> None:
 # --- Where it leads ---
 
 
-def test_no_parameter_leads_elsewhere(spa: Playground) -> None:
+def test_no_parameter_redirects_elsewhere(spa: Playground) -> None:
     evil = "https://evil.example.com/"
     for name in ("next", "redirect_uri", "return_to", "url", "continue"):
         answer = parameters_of(spa.sign_in(spa.begin("email"))) | {name: evil}
@@ -305,7 +305,7 @@ ODD = ["\x00", "a\x00b", "\ud7ff", "🦊" * 50, "a" * 100_000, "\r\nSet-Cookie: 
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_odd_input_is_no_fault(text: str, project: Project, developer: Account) -> None:
+def test_odd_input_is_not_an_error(text: str, project: Project, developer: Account) -> None:
     client, _ = make_web_client(project)
     playground = Playground(client, sign_in(Browser(), developer)).open()
     assert playground.post("address", wanted=text).status_code in (302, 400)
@@ -318,7 +318,7 @@ def test_odd_input_is_no_fault(text: str, project: Project, developer: Account) 
         assert playground.browser.get(CALLBACK, {name: text}).status_code == 400
 
 
-def test_what_an_answer_says_is_shown_as_text(spa: Playground) -> None:
+def test_answers_are_shown_as_text(spa: Playground) -> None:
     state = parameters_of(spa.begin("email"))["state"]
     script = "<script>alert(1)</script>"
     answer = {"error": script, "error_description": script * 100, "state": state, "iss": settings.ISSUER}
@@ -360,7 +360,7 @@ def test_behind_https_its_calls_are_https_and_not_redirected(proxies: list[str],
         internal_client._handler.cache_clear()
 
 
-def test_a_call_leaves_the_request_around_it_as_it_was(rf: RequestFactory, db: None) -> None:
+def test_a_call_does_not_change_the_request_around_it(rf: RequestFactory, db: None) -> None:
     outer = rf.get("/console/", REMOTE_ADDR="203.0.113.9")
     RequestIdMiddleware(lambda request: HttpResponse())(outer)
     before = request_id.current()

@@ -45,7 +45,7 @@ def run(folder: Path, code: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_written_is_for_nobody_else(tmp_path: Path) -> None:
+def test_written_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     run(folder, WRITE)
     assert mode(folder) == 0o700
@@ -69,7 +69,7 @@ def from_before(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_was_open_is_closed(from_before: Path) -> None:
+def test_open_permissions_are_tightened(from_before: Path) -> None:
     assert len(open_to_others(from_before)) == 5
     bootstrap.restrict_permissions(from_before)
     assert open_to_others(from_before) == {}
@@ -87,7 +87,7 @@ def test_a_link_is_not_followed_out_of_the_folder(from_before: Path, tmp_path: P
     assert (mode(outside), mode(outside / "file")) == (0o755, 0o644)
 
 
-def test_a_folder_of_everybody_s_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_shared_folder_is_not_changed(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         tmp_path.chmod(0o1777)

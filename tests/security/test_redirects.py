@@ -231,7 +231,7 @@ def unlimited(settings: Any) -> None:
     settings.RATELIMIT_ENABLE = False
 
 
-def test_sign_in_leads_nowhere_else(person: Account, unlimited: None) -> None:
+def test_sign_in_redirects_nowhere_else(person: Account, unlimited: None) -> None:
     for target in ELSEWHERE:
         form = {"login": person.email, "password": PASSWORD, "next": target}
         response = Browser().post(f"/account/login/?{urlencode({'next': target})}", form)
@@ -242,7 +242,7 @@ def test_sign_in_leads_nowhere_else(person: Account, unlimited: None) -> None:
 @pytest.mark.parametrize(
     "path", ["/account/login/", "/account/signup/", "/account/logout/", "/account/reauthenticate/", "/connect/resume"]
 )
-def test_signed_in_people_are_led_nowhere_else(app: RelyingParty, path: str, unlimited: None) -> None:
+def test_signed_in_people_are_redirected_nowhere_else(app: RelyingParty, path: str, unlimited: None) -> None:
     session = app.browser.cookies["openport_session"].value
     for target in ELSEWHERE:
         query = urlencode({"next": target})
@@ -254,7 +254,7 @@ def test_signed_in_people_are_led_nowhere_else(app: RelyingParty, path: str, unl
                 assert f'href="{target}"' not in response.content.decode()
 
 
-def test_asking_again_leads_nowhere_else(app: RelyingParty, person: Account, unlimited: None) -> None:
+def test_confirming_again_redirects_nowhere_else(app: RelyingParty, person: Account, unlimited: None) -> None:
     for target in ELSEWHERE:
         form = {"login": person.email, "password": PASSWORD, "next": target}
         response = app.browser.post("/account/reauthenticate/", form)
@@ -263,7 +263,7 @@ def test_asking_again_leads_nowhere_else(app: RelyingParty, person: Account, unl
 
 
 @pytest.mark.parametrize("target", ELSEWHERE[:3])
-def test_switching_and_signing_out_lead_nowhere_else(app: RelyingParty, target: str) -> None:
+def test_switching_and_signing_out_redirect_nowhere_else(app: RelyingParty, target: str) -> None:
     for path, form in (
         ("/account/choose", {"next": target, "request": target, "account": target}),
         ("/account/choose", {"next": target, "decision": "another"}),

@@ -120,7 +120,7 @@ def test_the_parent_of_an_approved_domain_carries_no_badge(owner: Account, revie
     assert BADGE in consent_page(client, "https://sub.apps.tenant.test/callback")
 
 
-def test_there_the_limit_of_people_and_of_scopes_holds(reviewed: Client, owner: Account, settings: Any) -> None:
+def test_the_limits_of_people_and_scopes_apply_without_a_badge(reviewed: Client, owner: Account, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 0
     make_domain(reviewed.project, "later.test")
     uri = "https://later.test/callback"

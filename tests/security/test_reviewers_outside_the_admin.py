@@ -60,7 +60,7 @@ def sees(browser: Browser, app: Client) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("has_factor", [False, True])
-def test_a_reviewer_who_has_used_none_sees_nothing(app: Client, has_factor: bool) -> None:
+def test_a_reviewer_without_a_second_factor_sees_nothing(app: Client, has_factor: bool) -> None:
     """Neither one who has no second factor, nor one whose session is from before they set it up."""
     reviewer = make_reviewer("rena@example.com")
     browser = signed_in(reviewer)
@@ -88,7 +88,7 @@ def test_the_page_that_asks_leads_back(app: Client) -> None:
     assert sees(browser, app) == (200, 200)
 
 
-def test_a_reviewer_with_it_sees_both(app: Client) -> None:
+def test_a_reviewer_with_a_second_factor_sees_both(app: Client) -> None:
     reviewer = make_reviewer("rena@example.com")
     assert sees(signed_in(reviewer, give_app(reviewer)), app) == (200, 200)
 
@@ -100,21 +100,21 @@ def test_a_factor_that_was_used_long_ago_is_asked_for_again(app: Client) -> None
     assert sees(browser, app) == (302, 404)
 
 
-def test_a_superuser_needs_it_too(app: Client) -> None:
+def test_a_superuser_needs_a_second_factor_too(app: Client) -> None:
     root = make_account("root@example.com", is_staff=True, is_superuser=True)
     assert sees(signed_in(root), app) == (302, 404)
     secret = give_app(root)
     assert sees(signed_in(root, secret), app) == (200, 200)
 
 
-def test_members_need_none(app: Client, owner: Account) -> None:
+def test_members_need_no_second_factor(app: Client, owner: Account) -> None:
     assert sees(signed_in(owner), app) == (200, 200)
     reviewer = make_reviewer("rena@example.com")
     ProjectMember.objects.create(project=app.project, account=reviewer, role=ProjectMember.Role.VIEWER)
     assert sees(signed_in(reviewer), app) == (200, 200)
 
 
-def test_others_learn_nothing(app: Client) -> None:
+def test_people_without_a_role_learn_nothing(app: Client) -> None:
     assert sees(signed_in(make_account("eve@example.com")), app) == (404, 404)
     operator = make_account("opal@example.com")
     assert sees(signed_in(operator), app) == (404, 404)

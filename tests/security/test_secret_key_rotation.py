@@ -40,7 +40,7 @@ def test_a_session_goes_on(signed_in: Browser, settings: Any, forget: bool) -> N
     assert signed_in.get("/account/").status_code == (302 if forget else 200)
 
 
-def test_a_session_that_was_seen_since_needs_the_fallback_no_more(signed_in: Browser, settings: Any) -> None:
+def test_a_session_used_since_no_longer_needs_the_fallback(signed_in: Browser, settings: Any) -> None:
     rotate(settings)
     assert signed_in.get("/account/").status_code == 200
     settings.SECRET_KEY_FALLBACKS = []
@@ -83,7 +83,7 @@ def test_a_new_sign_in_is_signed_with_the_new_key(person: Account, settings: Any
     assert browser.get("/account/").status_code == 200
 
 
-def test_whatever_uses_the_key_by_hand_is_known() -> None:
+def test_every_use_of_the_secret_key_is_known() -> None:
     found = set()
     for folder in ("core", "accounts", "oidc", "api", "devportal"):
         for path in (ROOT / folder).rglob("*.py"):

@@ -21,7 +21,7 @@ NEW_PASSWORD = "another horse 7 battery"
 # --- Cookies ---
 
 
-def test_cookies_have_names_of_their_own(person: Account) -> None:
+def test_cookies_have_unusual_names(person: Account) -> None:
     browser = Browser()
     browser.get("/account/login/")
     sign_in(browser, person)
@@ -166,7 +166,7 @@ def is_code(line: str) -> bool:
     return 6 <= len(text) <= 12 and text.isalnum() and text.upper() == text
 
 
-def test_a_mail_of_a_reset_acts_by_nothing_that_is_opened(person: Account, mailoutbox: list[Any]) -> None:
+def test_opening_a_link_of_a_reset_mail_changes_nothing(person: Account, mailoutbox: list[Any]) -> None:
     Browser().post("/account/password/reset/", {"email": person.email}, headers={"Host": "127.0.0.1"})
     body = mailoutbox[-1].body
     assert "127.0.0.1" not in body
@@ -174,7 +174,7 @@ def test_a_mail_of_a_reset_acts_by_nothing_that_is_opened(person: Account, mailo
     assert any(is_code(line) for line in body.splitlines())
 
 
-def test_a_code_of_a_reset_is_worth_nothing_in_another_browser(person: Account, mailoutbox: list[Any]) -> None:
+def test_a_reset_code_does_not_work_in_another_browser(person: Account, mailoutbox: list[Any]) -> None:
     Browser().post("/account/password/reset/", {"email": person.email})
     code = next(line.strip() for line in mailoutbox[-1].body.splitlines() if is_code(line))
     other = Browser()

@@ -126,12 +126,12 @@ def test_whatever_the_cookie_holds_no_page_fails(value: str, app: RelyingParty) 
     assert app.authorize().status_code == 200
 
 
-def test_a_cookie_header_with_nul_bytes_is_nobody_s(browser: Browser) -> None:
+def test_a_cookie_header_with_nul_bytes_signs_nobody_in(browser: Browser) -> None:
     for value in (f"{cookie_name()}=\x00", f"{cookie_name()}={'a' * 32}.\x00", f"\x00={other_keys(browser)[0]}"):
         assert Browser().get(CHOOSE, headers={"Cookie": value})["Location"].startswith("/account/login/")
 
 
-def test_input_that_no_text_can_hold_chooses_nobody(browser: Browser) -> None:
+def test_invalid_unicode_chooses_nobody(browser: Browser) -> None:
     for form in ({"account": "\x00"}, {"decision": "\x00"}, {"request": "\x00", "account": "x"}):
         assert browser.post(CHOOSE, form).status_code in (302, 400)
     assert present(browser) == "ada@example.com"
@@ -193,7 +193,7 @@ def test_a_reference_of_another_browser_chooses_nothing(browser: Browser, bob: A
 
 
 @pytest.mark.parametrize("method", ["get", "head"])
-def test_looking_changes_nothing(browser: Browser, method: str, person: Account) -> None:
+def test_get_requests_change_nothing(browser: Browser, method: str, person: Account) -> None:
     references = choices_of(browser.get(CHOOSE))
     for query in (f"account={references['bob@example.com']}", "decision=another", "decision=sign-out-all"):
         getattr(browser, method)(f"{CHOOSE}?{query}")
@@ -202,7 +202,7 @@ def test_looking_changes_nothing(browser: Browser, method: str, person: Account)
 
 
 @pytest.mark.parametrize("form", [{"account": "BOB"}, ANOTHER, SIGN_OUT_OF_ALL])
-def test_nothing_is_done_for_another_site(browser: Browser, form: dict[str, str], person: Account) -> None:
+def test_requests_of_other_sites_change_nothing(browser: Browser, form: dict[str, str], person: Account) -> None:
     checked = Browser(enforce_csrf_checks=True)
     checked.cookies = browser.cookies
     form = {name: choices_of(browser.get(CHOOSE))["bob@example.com"] if v == "BOB" else v for name, v in form.items()}
@@ -243,7 +243,7 @@ def test_adding_an_account_makes_a_new_key_and_keeps_the_other_s(person: Account
     assert other_keys(browser) == [first]
 
 
-def test_what_waits_at_a_sign_in_page_is_no_session_of_who_signs_in(app: RelyingParty, bob: Account) -> None:
+def test_a_waiting_sign_in_page_is_not_a_session_of_the_person(app: RelyingParty, bob: Account) -> None:
     app.authorize()
     app.browser.post(CHOOSE, ANOTHER)
     waiting = key_of(app.browser)
@@ -261,7 +261,7 @@ def test_a_second_sign_in_of_the_same_account_replaces_its_first(browser: Browse
     assert not UserSession.objects.filter(session_key=hash_of(first)).exists()
 
 
-def test_signing_in_after_a_sign_out_joins_those_who_are_left(browser: Browser, person: Account) -> None:
+def test_signing_in_after_a_sign_out_joins_the_remaining_accounts(browser: Browser, person: Account) -> None:
     browser.post("/account/logout/")
     sign_in(browser, person)
     assert listed(browser) == ["ada@example.com", "bob@example.com"]
@@ -338,7 +338,7 @@ def drop_the_backend(bob: Account, elsewhere: Browser) -> None:
 @pytest.mark.parametrize(
     "end", [change_password, sign_out_everywhere_else, deactivate, delete, end_everybody, expire, drop_the_backend]
 )
-def test_what_ends_sessions_ends_those_that_wait(
+def test_ending_sessions_ends_waiting_ones_too(
     end: Callable[[Account, Browser], None], browser: Browser, bob: Account
 ) -> None:
     elsewhere = sign_in(Browser(), bob)

@@ -123,7 +123,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("host", HOSTS)
-def test_what_does_not_belong_is_404_before_anything_is_touched(host: str) -> None:
+def test_pages_of_other_hosts_are_404_before_anything_changes(host: str) -> None:
     browser = Browser(raise_request_exception=False)
     wrong = []
     with CaptureQueriesContext(connection) as queries:
@@ -141,7 +141,7 @@ def test_what_does_not_belong_is_404_before_anything_is_touched(host: str) -> No
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("host", [AUTH, API, ADMIN])
-def test_what_belongs_reaches_its_view(host: str, refused: list[str]) -> None:
+def test_pages_of_the_host_reach_their_view(host: str, refused: list[str]) -> None:
     browser = Browser(raise_request_exception=False)
     for path, belongs in places():
         if (belongs == EVERYWHERE or host in belongs) and not path.startswith("//"):

@@ -49,7 +49,7 @@ def test_the_cookie_s_key_stands_in_no_table(signed_in: Browser) -> None:
     assert stored_keys() == {hash_of(key)}
 
 
-def test_what_is_stored_signs_nobody_in(signed_in: Browser) -> None:
+def test_stored_values_sign_nobody_in(signed_in: Browser) -> None:
     [stored] = stored_keys()
     for value in (stored, stored[:32], stored.ljust(43, "A"), hash_of(stored)):
         assert not is_signed_in(with_cookie(value)), value
@@ -57,7 +57,7 @@ def test_what_is_stored_signs_nobody_in(signed_in: Browser) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "a" * 31, "a" * 33, "a" * 10_000, "ä" * 32, "%00" * 12, '"a b"', "a" * 32])
-def test_what_is_no_key_is_nobody_s_and_not_adopted(value: str, person: Account) -> None:
+def test_an_invalid_session_key_is_neither_valid_nor_adopted(value: str, person: Account) -> None:
     browser = with_cookie(value)
     assert not is_signed_in(browser)
     sign_in(browser, person)
@@ -118,7 +118,7 @@ def delete(person: Account, here: Browser) -> None:
         (delete, False),
     ],
 )
-def test_what_ends_sessions_ends_all_of_them(
+def test_ending_sessions_ends_all_of_them(
     end: Callable[[Account, Browser], None], stays_here: bool, listed: bool, person: Account
 ) -> None:
     here, elsewhere = sign_in(Browser(), person), sign_in(Browser(), person)
@@ -155,7 +155,7 @@ def test_another_person_s_sessions_go_on(person: Account, client: Browser) -> No
     assert is_signed_in(other)
 
 
-def test_nothing_is_kept_of_the_listed_sessions_of_who_is_deleted(person: Account) -> None:
+def test_deleting_a_person_deletes_their_session_records(person: Account) -> None:
     sign_in(Browser(), person)
     deleting.delete_account(person)
     assert not Session.objects.exists()

@@ -55,7 +55,7 @@ def test_the_bound_is_exact(stranger: RelyingParty) -> None:
     assert stranger.authorize(padding="x" * (room + 1)).status_code == 400
 
 
-def test_its_developer_can_look_it_up(stranger: RelyingParty) -> None:
+def test_its_developer_finds_it_in_the_log(stranger: RelyingParty) -> None:
     from api import usage_counts
 
     stranger.authorize(state="x" * MAX_QUERY)
@@ -64,7 +64,7 @@ def test_its_developer_can_look_it_up(stranger: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize(("name", "longest"), [("state", 2048), ("nonce", 1024)])
-def test_what_an_app_makes_up_has_a_bound_of_which_it_is_told(stranger: RelyingParty, name: str, longest: int) -> None:
+def test_app_chosen_values_are_limited_and_the_app_is_told(stranger: RelyingParty, name: str, longest: int) -> None:
     assert stranger.authorize(**{name: "x" * longest}).status_code == 302
     Session.objects.all().delete()
     refused = RelyingParty(stranger.client, Browser(), state=stranger.state).authorize(**{name: "x" * (longest + 1)})
@@ -79,7 +79,7 @@ def test_what_an_app_makes_up_has_a_bound_of_which_it_is_told(stranger: RelyingP
     assert not Session.objects.exists()
 
 
-def test_before_the_address_is_trusted_even_that_is_a_page(stranger: RelyingParty) -> None:
+def test_before_the_redirect_uri_is_checked_the_error_is_a_page(stranger: RelyingParty) -> None:
     response = stranger.authorize(state="x" * 3000, redirect_uri="https://evil.example/")
     assert is_refused_without_a_trace(response)
     assert "Location" not in response
@@ -187,7 +187,7 @@ def test_the_lifetime_is_never_below_that_of_what_it_holds() -> None:
     assert declared.ANONYMOUS_SESSION_SECONDS >= declared.ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT
 
 
-def test_what_waited_for_too_long_is_forgotten(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_expired_requests_are_forgotten(app: RelyingParty, later: Callable[[float], None]) -> None:
     app.authorize()
     assert interactions.SESSION_KEY in app.browser.session
     later(3601)
@@ -244,6 +244,6 @@ def test_a_refusal_begins_no_session_and_sets_no_cookie(stranger: RelyingParty, 
     assert not Session.objects.exists()
 
 
-def test_an_app_that_is_off_neither(stranger: RelyingParty) -> None:
+def test_a_disabled_app_begins_no_session(stranger: RelyingParty) -> None:
     Client.objects.update(enabled=False)
     assert is_refused_without_a_trace(stranger.authorize())

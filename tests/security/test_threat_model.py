@@ -34,7 +34,7 @@ def test_there_are_lines_for_each_kind_of_attacker() -> None:
 
 
 @pytest.mark.parametrize(("attempt", "shown_by"), threats(), ids=lambda cell: cell[:60])
-def test_each_line_names_a_test(attempt: str, shown_by: str) -> None:
+def test_every_line_names_a_test(attempt: str, shown_by: str) -> None:
     assert NAMED.search(shown_by), attempt
 
 

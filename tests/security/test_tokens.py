@@ -138,7 +138,7 @@ def test_a_key_that_the_token_brings_along(app: RelyingParty, genuine: str) -> N
         {"zip": "DEF"},
     ],
 )
-def test_headers_that_nobody_of_us_writes(app: RelyingParty, genuine: str, more: Changes) -> None:
+def test_headers_that_the_service_never_writes(app: RelyingParty, genuine: str, more: Changes) -> None:
     assert is_refused(app, sign(header_of(genuine) | more, claims_of(genuine)))
 
 
@@ -273,7 +273,7 @@ def test_an_expired_token_with_a_row_that_says_otherwise(
     assert app.call("/v1/me", genuine).status_code == 401
 
 
-def test_more_scope_in_the_token_than_in_its_row_is_worth_nothing(app: RelyingParty) -> None:
+def test_more_scope_in_the_token_than_in_its_row_has_no_effect(app: RelyingParty) -> None:
     token = app.tokens(scope="openid email")["access_token"]
     claims = claims_of(token) | {"scope": "openid email profile account.read"}
     forged = sign(header_of(token), claims)
@@ -424,7 +424,7 @@ def test_only_bearer_is_read(app: RelyingParty, genuine: str, scheme: str) -> No
     assert response.status_code == 401
 
 
-def test_a_revoked_token_is_worth_nothing_however_well_signed(app: RelyingParty) -> None:
+def test_a_revoked_token_with_a_good_signature_is_rejected(app: RelyingParty) -> None:
     tokens = app.tokens()
     app.post("/connect/revoke", {"token": tokens["refresh_token"]} | app.credentials())
     for path in ("/connect/userinfo", "/v1/me"):

@@ -218,7 +218,7 @@ def test_a_file_may_declare_anything(document: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 5000, "\x00", "a = 1\na = 2"])
-def test_what_is_no_toml_is_a_bad_file(text: str, tmp_path: Path) -> None:
+def test_invalid_toml_is_a_bad_file(text: str, tmp_path: Path) -> None:
     file = tmp_path / "state.toml"
     file.write_text(text)
     with pytest.raises(InvalidFile):

@@ -273,7 +273,7 @@ def test_a_two_step_key_does_not_sign_in_alone(person: Account) -> None:
 
 
 @pytest.mark.parametrize("claimed", [{"signs_in_alone": True}, {"clientExtensionResults": {"credProps": {"rk": True}}}])
-def test_what_the_browser_claims_about_a_new_key_does_not_count(claimed: dict[str, Any], signed_in: Browser) -> None:
+def test_claims_of_the_browser_about_a_new_key_do_not_count(claimed: dict[str, Any], signed_in: Browser) -> None:
     made = SoftKey()
     options = signed_in.get(ADD).context["js_data"]["creation_options"]
     credential = json.dumps(json.loads(made.made(options)) | claimed)

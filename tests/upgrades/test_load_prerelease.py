@@ -88,7 +88,7 @@ def test_a_public_client_refreshes(loaded: None) -> None:
     assert claims_of(tokens["access_token"])["sub"] == SECRETS["sub"]
 
 
-def test_what_was_revoked_or_superseded_stays_so(loaded: None) -> None:
+def test_revoked_and_superseded_tokens_stay_so(loaded: None) -> None:
     assert refresh(SECRETS["revoked_refresh_token"], client_id=SECRETS["public_client_id"]).status_code == 400
     assert refresh(SECRETS["superseded"], **confidential()).status_code == 400
     assert refresh(SECRETS["refresh_token"], **confidential()).status_code == 400, "a replay ends the family"

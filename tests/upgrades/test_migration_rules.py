@@ -135,7 +135,7 @@ def write_everywhere(found: Any, schema_editor: Any) -> None:
     ],
     ids=lambda operation: type(operation).__name__,
 )
-def test_what_would_not_is_refused(operation: Operation) -> None:
+def test_unsafe_migrations_are_rejected(operation: Operation) -> None:
     assert list(refusals(made_of(operation), before(), frozenset()))
 
 
@@ -150,7 +150,7 @@ def test_what_would_not_is_refused(operation: Operation) -> None:
     ],
     ids=lambda operation: type(operation).__name__,
 )
-def test_what_would_is_not(operation: Operation) -> None:
+def test_safe_migrations_are_accepted(operation: Operation) -> None:
     assert not list(refusals(made_of(operation), before(), frozenset({"thing"})))
 
 

@@ -33,7 +33,7 @@ def test_every_table_has_one_line() -> None:
     assert sorted(told) == sorted(model._meta.db_table for model in apps.get_models(include_auto_created=True))
 
 
-def test_what_is_named_is_there() -> None:
+def test_everything_named_exists() -> None:
     scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     for _, end, after in ROWS:
         assert {name for name in names(end) if "." in name} <= scheduled
@@ -44,7 +44,7 @@ def test_what_is_named_is_there() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["AUDIT_DAYS", "BILLING_EVENT_DAYS", "SECURITY_EVENT_DAYS"])
-def test_trails_go_by_age_and_with_zero_never(name: str) -> None:
+def test_audit_records_expire_by_age_and_never_with_zero(name: str) -> None:
     def add(age: timedelta) -> Any:
         if name == "AUDIT_DAYS":
             return AuditEvent.objects.create(at=clock.now() - age, action="test.done")

@@ -103,7 +103,7 @@ def check_ledger(filler: Filler, apps: list[App]) -> None:
     assert usage == ROWS + sum(app.calls for app in apps)
 
 
-def test_an_upgrade_under_load_loses_nothing_and_keeps_nobody_waiting(before: Service, after: Path) -> None:
+def test_an_upgrade_under_load_loses_nothing_and_delays_nobody(before: Service, after: Path) -> None:
     with psycopg.connect(before.settings["DATABASE_URL"], autocommit=True) as database:
         filler, apps = fill(database)
         client_id = database.execute(b"SELECT client_id FROM oidc_client").fetchone()
