@@ -158,7 +158,7 @@ def test_the_oldest_ends_the_codes_of_those_between(thief: Browser) -> None:
     assert Account.objects.get().email == OLD
 
 
-def test_who_changes_it_back_leaves_the_thief_no_code(thief: Browser, mailoutbox: list[Any]) -> None:
+def test_changing_it_back_ends_the_codes_of_a_thief(thief: Browser, mailoutbox: list[Any]) -> None:
     change(thief, NEW)
     change(thief, THIRD)
     second = take_back_code(NEW)
@@ -196,7 +196,7 @@ def test_it_goes_with_the_account(thief: Browser, person: Account) -> None:
 
 
 @pytest.mark.parametrize(("email", "code"), [(OLD, "AAAA-BBBB-CCCC"), (NEW, "right"), ("x@example.com", "right")])
-def test_what_does_not_fit_says_the_same(thief: Browser, email: str, code: str) -> None:
+def test_wrong_codes_all_get_the_same_answer(thief: Browser, email: str, code: str) -> None:
     change(thief, NEW)
     answer = take_back(email, take_back_code(OLD) if code == "right" else code)
     assert answer.status_code == 200
@@ -215,7 +215,7 @@ def test_guesses_are_limited_by_address(thief: Browser, stopped_clock: None) -> 
 # --- What a thief has begun, and goes on with after the address was taken back ---
 
 
-def test_a_reset_that_began_before_is_worth_nothing(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
+def test_a_reset_that_began_before_no_longer_works(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
     change(thief, NEW)
     elsewhere = Browser()
     elsewhere.post("/account/password/reset/", {"email": NEW})

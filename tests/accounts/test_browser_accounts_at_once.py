@@ -26,7 +26,7 @@ def tab_of(browser: Browser) -> Browser:
     return tab
 
 
-def test_what_is_signed_out_is_not_brought_back_by_a_switch() -> None:
+def test_switching_does_not_restore_a_signed_out_account() -> None:
     accounts = [make_account(f"p{number}@example.com") for number in range(3)]
     browser = with_accounts(*accounts)
     keys = [key_of(browser), *other_keys(browser)]

@@ -75,7 +75,7 @@ def test_asking_too_soon_leaves_the_code_as_it_is(client: Browser, mailoutbox: l
     assert client.post("/account/confirm-email/", {"code": code_of(mailoutbox[0])})["Location"] == "/connect/resume"
 
 
-def test_another_address_waits_for_nothing(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
+def test_another_email_address_does_not_wait(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
     start_reset(client, "mistyped@example.com")
     start_reset(client, person.email)
     assert [mail.to for mail in mailoutbox] == [["mistyped@example.com"], [person.email]]

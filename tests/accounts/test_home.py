@@ -21,7 +21,7 @@ def home(browser: Browser) -> str:
     return response.content.decode()
 
 
-def test_it_says_who_one_is_and_what_to_do_first(signed_in: Browser, person: Account) -> None:
+def test_the_page_shows_the_account_and_the_first_steps(signed_in: Browser, person: Account) -> None:
     text = home(signed_in)
     assert person.full_name in text
     assert person.email in text
@@ -58,6 +58,6 @@ def test_it_shows_the_latest_apps_and_what_happened(signed_in: Browser, person: 
     assert "Password changed" in text
 
 
-def test_a_plan_that_lives_elsewhere_is_not_waited_for(signed_in: Browser, settings: object) -> None:
+def test_the_page_does_not_wait_for_an_external_plan(signed_in: Browser, settings: object) -> None:
     settings.PLAN_SOURCE_URL = "http://127.0.0.1:1/"  # type: ignore[attr-defined]
     assert "See what it includes" in home(signed_in)

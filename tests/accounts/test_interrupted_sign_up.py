@@ -61,9 +61,7 @@ def test_the_app_that_asked_is_still_there(spa: Client, mailoutbox: list[Any]) -
     assert resumed["Location"].startswith("/connect/authorize?")
 
 
-def test_signing_up_again_replaces_what_was_there_once_the_code_is_typed(
-    client: Browser, mailoutbox: list[Any]
-) -> None:
+def test_signing_up_again_replaces_the_old_data_after_the_code(client: Browser, mailoutbox: list[Any]) -> None:
     sign_up(client, given_name="Squatter")
     again = Browser()
     assert sign_up(again, password1=OTHER)["Location"] == "/account/confirm-email/"
@@ -78,7 +76,7 @@ def test_signing_up_again_replaces_what_was_there_once_the_code_is_typed(
     assert sign_in(Browser(), PASSWORD).status_code == 200
 
 
-def test_strangers_who_sign_up_meanwhile_change_and_disturb_nothing(client: Browser, mailoutbox: list[Any]) -> None:
+def test_sign_ups_of_strangers_meanwhile_change_nothing(client: Browser, mailoutbox: list[Any]) -> None:
     sign_up(client)
     stranger = Browser()
     sign_up(stranger, password1=OTHER, given_name="Eve")
@@ -92,7 +90,7 @@ def test_strangers_who_sign_up_meanwhile_change_and_disturb_nothing(client: Brow
     assert account.check_password(PASSWORD)
 
 
-def test_what_another_sign_up_said_is_forgotten(client: Browser, mailoutbox: list[Any]) -> None:
+def test_data_of_another_sign_up_is_forgotten(client: Browser, mailoutbox: list[Any]) -> None:
     make_account(EMAIL, verified=False)
     sign_up(client, password1=OTHER)
     client.post("/account/logout/")
@@ -102,7 +100,7 @@ def test_what_another_sign_up_said_is_forgotten(client: Browser, mailoutbox: lis
     assert Account.objects.get(email="second@example.com").check_password(PASSWORD)
 
 
-def test_who_was_turned_off_is_not_signed_up_again(client: Browser, mailoutbox: list[Any]) -> None:
+def test_a_deactivated_person_cannot_sign_up_again(client: Browser, mailoutbox: list[Any]) -> None:
     account = make_account(EMAIL, verified=False)
     Account.objects.filter(pk=account.pk).update(is_active=False)
     assert sign_up(client)["Location"] == "/account/confirm-email/"

@@ -98,7 +98,7 @@ def upload(browser: Browser, data: bytes | None, **more: Any) -> Any:
 # --- The same on both ---
 
 
-def test_a_photo_comes_is_shown_and_goes(stored: Listing, app: RelyingParty, person: Account) -> None:
+def test_a_photo_is_uploaded_shown_and_deleted(stored: Listing, app: RelyingParty, person: Account) -> None:
     browser = app.browser
     assert upload(browser, image()).status_code == 302
     (first,) = stored()
@@ -153,7 +153,7 @@ def test_a_photo_whose_row_was_not_saved_is_not_kept(
     assert stored() == []
 
 
-def test_a_logo_comes_is_shown_and_goes(stored: Listing, signed_in: Browser, person: Account) -> None:
+def test_a_logo_is_uploaded_shown_and_deleted(stored: Listing, signed_in: Browser, person: Account) -> None:
     client = make_client(make_project(person))
     developer_actions.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image())))
     (first,) = stored()
@@ -265,7 +265,7 @@ def lost(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(request.param)
 
 
-def test_an_upload_says_so_and_changes_nothing(lost: None, signed_in: Browser, person: Account) -> None:
+def test_a_failed_photo_upload_changes_nothing(lost: None, signed_in: Browser, person: Account) -> None:
     answer = upload(signed_in, image(), given_name="Augusta")
     assert answer.status_code == 503
     assert "The photo could not be stored." in answer.content.decode()
@@ -274,7 +274,7 @@ def test_an_upload_says_so_and_changes_nothing(lost: None, signed_in: Browser, p
     assert upload(signed_in, None, given_name="Augusta").status_code == 302
 
 
-def test_a_logo_says_so_and_changes_nothing(lost: None, signed_in: Browser, person: Account) -> None:
+def test_a_failed_logo_upload_changes_nothing(lost: None, signed_in: Browser, person: Account) -> None:
     client = make_client(make_project(person))
     page = reverse("console:review", args=[client.project.public_id, client.client_id])
     logo = SimpleUploadedFile("logo.png", image(), "image/png")
@@ -290,14 +290,14 @@ def test_a_provision_says_so(lost: None, tmp_path: Path) -> None:
     assert not Account.objects.exists()
 
 
-def test_a_photo_is_503_and_no_cache_keeps_that(gone: None, signed_in: Browser, person: Account) -> None:
+def test_a_photo_is_503_without_the_store_and_not_cached(gone: None, signed_in: Browser, person: Account) -> None:
     Account.objects.filter(pk=person.pk).update(picture="pictures/x.webp")
     answer = signed_in.get("/account/picture")
     assert (answer.status_code, answer["Retry-After"]) == (503, "30")
     assert "no-store" in answer["Cache-Control"]
 
 
-def test_an_account_goes_all_the_same_and_its_photo_later(
+def test_an_account_is_deleted_anyway_and_its_photo_later(
     server: ObjectStore, bucket: str, settings: Any, signed_in: Browser, person: Account, later: Callable[[float], None]
 ) -> None:
     upload(signed_in, image())
@@ -318,7 +318,7 @@ def test_an_account_goes_all_the_same_and_its_photo_later(
     assert not FileToDelete.objects.exists()
 
 
-def test_what_a_failure_leaves_is_noted_while_the_store_is_down(settings: Any, tmp_path: Path) -> None:
+def test_files_left_by_a_failure_are_noted_while_the_store_is_down(settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
 
     def store_and_lose_it() -> None:
@@ -353,7 +353,7 @@ def test_a_crash_after_the_commit_leaves_no_file(
 
 
 @pytest.mark.slow
-def test_nobody_waits_long_and_after_that_not_at_all(silent: None, signed_in: Browser, person: Account) -> None:
+def test_a_store_that_is_down_delays_only_the_first_requests(silent: None, signed_in: Browser, person: Account) -> None:
     Account.objects.filter(pk=person.pk).update(picture="pictures/x.webp")
     began = time.monotonic()
     assert signed_in.get("/account/picture").status_code == 503
@@ -416,7 +416,7 @@ def test_the_setting_is_read_part_by_part() -> None:
         "s3://key:hidden@s3.example.com/pics#hidden",
     ],
 )
-def test_a_wrong_setting_is_named_and_not_told(url: str) -> None:
+def test_a_wrong_setting_is_named_without_its_value(url: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         object_store.storage_options(url)
     assert "MEDIA_STORAGE_URL" in str(refused.value)

@@ -132,7 +132,7 @@ REFUSED: dict[str, bytes] = {
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
 @pytest.mark.parametrize("disguise", [("me.jpg", "image/jpeg"), ("me.png", "image/png")])
-def test_what_is_no_raster_picture_is_refused(
+def test_other_files_than_raster_pictures_are_rejected(
     signed_in: Browser, person: Account, media: Path, data: bytes, disguise: tuple[str, str]
 ) -> None:
     response = upload(signed_in, data, *disguise)
@@ -195,7 +195,7 @@ def test_the_address_serves_the_picture(pictured: RelyingParty, person: Account)
     assert not response.cookies
 
 
-def test_every_face_gives_the_same_address(pictured: RelyingParty) -> None:
+def test_every_endpoint_returns_the_same_picture_url(pictured: RelyingParty) -> None:
     tokens = pictured.tokens()
     addresses = {
         claims_of(tokens["id_token"])["picture"],
@@ -252,7 +252,7 @@ def test_a_deactivated_persons_picture_is_no_longer_served(pictured: RelyingPart
     assert Browser().get(path).status_code == 404
 
 
-def test_a_lost_file_is_no_fault(pictured: RelyingParty, media: Path) -> None:
+def test_a_lost_file_is_not_an_error(pictured: RelyingParty, media: Path) -> None:
     path = path_of(pictured)
     for file in media.rglob("*.webp"):
         file.unlink()
@@ -261,7 +261,7 @@ def test_a_lost_file_is_no_fault(pictured: RelyingParty, media: Path) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/pictures/x/y.webp", "/pictures/x.webp", "/uploads/pictures/x.webp", "/pictures/"])
-def test_what_does_not_exist_is_404(client: Browser, path: str) -> None:
+def test_missing_pictures_are_404(client: Browser, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
@@ -278,7 +278,7 @@ def test_ones_own_picture_is_for_oneself(pictured: RelyingParty) -> None:
 
 
 @pytest.mark.django_db
-def test_an_address_cannot_be_made_from_what_an_app_knows() -> None:
+def test_apps_cannot_guess_picture_urls() -> None:
     first, second = picture_url("pictures/a.webp", "key-one"), picture_url("pictures/a.webp", "key-two")
     assert first != second
     assert "pictures/a" not in (first or "").removeprefix("http://localhost:8000/pictures")

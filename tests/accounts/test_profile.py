@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 # --- Claims ---
 
 
-def test_what_a_profile_holds() -> None:
+def test_fields_of_a_profile() -> None:
     account = make_account("ada@example.com")
     profile = profile_of(account, "key")
     assert profile.email == "ada@example.com"

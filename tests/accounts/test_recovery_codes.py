@@ -85,7 +85,7 @@ def test_another_browser_sees_none_of_what_was_shown(protected: Browser, person:
     assert elsewhere.get(DOWNLOAD).status_code == 403
 
 
-def test_new_ones_are_shown_once_more_and_the_old_ones_are_worth_nothing(protected: Browser, person: Account) -> None:
+def test_new_codes_are_shown_once_and_the_old_ones_no_longer_work(protected: Browser, person: Account) -> None:
     old = codes_of(person)
     shown(protected)
     answer = protected.post(GENERATE)

@@ -43,7 +43,7 @@ def test_the_form_asks_for_address_names_and_password(client: Browser) -> None:
         assert f'name="{name}"' not in text
 
 
-def test_it_makes_an_account_whose_address_is_unproven(client: Browser, mailoutbox: list[Any]) -> None:
+def test_it_creates_an_account_with_an_unverified_email_address(client: Browser, mailoutbox: list[Any]) -> None:
     response = sign_up(client)
     assert response.status_code == 302
     account = Account.objects.get()
@@ -74,7 +74,7 @@ def test_a_wrong_code_proves_nothing(client: Browser, code: str) -> None:
     assert client.get("/account/")["Location"].startswith("/account/login/")
 
 
-def test_a_code_is_worth_nothing_in_another_browser(client: Browser, mailoutbox: list[Any]) -> None:
+def test_a_code_does_not_work_in_another_browser(client: Browser, mailoutbox: list[Any]) -> None:
     sign_up(client)
     other = Browser()
     confirm(other, mailoutbox[0])
@@ -84,7 +84,7 @@ def test_a_code_is_worth_nothing_in_another_browser(client: Browser, mailoutbox:
     assert not Account.objects.filter(email_verified=True).exists()
 
 
-def test_a_mail_acts_by_nothing_that_is_opened(client: Browser, mailoutbox: list[Any]) -> None:
+def test_opening_the_link_of_a_mail_changes_nothing(client: Browser, mailoutbox: list[Any]) -> None:
     sign_up(client)
     body = mailoutbox[0].body
     assert code_of(mailoutbox[0])
@@ -123,7 +123,7 @@ def test_a_family_name_may_be_left_out(client: Browser) -> None:
         {"password1": "new@example.com"},
     ],
 )
-def test_what_the_form_refuses(client: Browser, changes: dict[str, str]) -> None:
+def test_fields_that_the_form_rejects(client: Browser, changes: dict[str, str]) -> None:
     assert sign_up(client, **changes).status_code == 200
     assert not Account.objects.exists()
 

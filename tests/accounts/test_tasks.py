@@ -10,7 +10,7 @@ from accounts.tasks import clear_sessions
 from core import clock
 
 
-def test_only_what_has_expired_goes(signed_in: Browser) -> None:
+def test_only_expired_rows_are_deleted(signed_in: Browser) -> None:
     signed_in.get("/account/")
     clear_sessions()
     assert UserSession.objects.count() == 1

@@ -41,7 +41,7 @@ def test_the_other_tabs_form_goes_on_to_its_own_app(person: Account, strict: Bro
 
 
 @pytest.mark.parametrize("path", ["/account/login/", "/account/signup/", "/account/password/reset/"])
-def test_who_meant_somebody_else_is_asked(person: Account, strict: Browser, path: str) -> None:
+def test_the_page_asks_when_another_account_was_meant(person: Account, strict: Browser, path: str) -> None:
     make_account("bob@example.com")
     (_, fields), (_, stale) = open_tab(strict, make_client()), open_tab(strict, make_client(), path)
     strict.post("/account/login/", {"login": person.email, "password": PASSWORD} | fields)
@@ -53,7 +53,7 @@ def test_who_meant_somebody_else_is_asked(person: Account, strict: Browser, path
     assert strict.session["_auth_user_id"] == str(person.pk)
 
 
-def test_who_signed_out_meanwhile_opens_the_page_again(person: Account, strict: Browser) -> None:
+def test_after_a_sign_out_the_page_is_opened_again(person: Account, strict: Browser) -> None:
     address, fields = open_tab(strict, make_client())
     strict.post("/account/login/", {"login": person.email, "password": PASSWORD} | fields)
     del strict.cookies["openport_session"]
@@ -120,7 +120,7 @@ def test_and_a_reset(client: Browser, person: Account, mailoutbox: list[Any]) ->
     assert not is_asked(client)
 
 
-def test_one_step_of_two_is_no_sign_in(client: Browser, person: Account) -> None:
+def test_one_of_two_factors_is_not_a_sign_in(client: Browser, person: Account) -> None:
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     age_sign_in(client, 600)
     client.post("/account/logout/")

@@ -65,7 +65,7 @@ def test_a_dead_credential_costs_no_more(key: Key, django_assert_num_queries: Qu
         assert call(ME, key.raw).status_code == 401
 
 
-def test_what_is_no_call_asks_nobody(db: None, django_assert_num_queries: Queries) -> None:
+def test_requests_that_are_no_calls_run_no_statements(db: None, django_assert_num_queries: Queries) -> None:
     keyring.reload_keyring()
     call("/v1/openapi.json")
     with django_assert_num_queries(0):
@@ -147,7 +147,9 @@ def test_a_refusal_is_one_trip_at_most(key: Key, watch: Watch, settings: Any) ->
 
 @pytest.mark.redis
 @pytest.mark.parametrize(("path", "method", "status"), [("/v1/zzz", "GET", 404), (ME, "POST", 405)])
-def test_a_call_that_fits_nothing_is_one_trip_too(path: str, method: str, status: int, key: Key, watch: Watch) -> None:
+def test_a_call_that_matches_nothing_is_one_statement_too(
+    path: str, method: str, status: int, key: Key, watch: Watch
+) -> None:
     call(ME, key.raw)
     watch.commands()
     for credential, trips in ((key.raw, 1), ("op_key_guess", 1), (None, 0)):

@@ -118,7 +118,7 @@ def test_a_preflight_is_no_error_and_any_other_options_request_is_one(path: str)
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", NOWHERE)
-def test_nothing_there(path: str, method: str) -> None:
+def test_unknown_paths_are_404(path: str, method: str) -> None:
     response = call(path, method=method)
     assert response.status_code == 404
     assert response["Content-Type"] == "application/json"
@@ -158,7 +158,7 @@ def test_a_post_needs_no_csrf_token_to_be_told_so(signed_in: Browser) -> None:
         assert set(response.json()) == {"error"}
 
 
-def test_a_body_that_nobody_asked_for(key: Key) -> None:
+def test_unexpected_bodies_are_ignored(key: Key) -> None:
     credential = {"Authorization": f"Bearer {key.raw}"}
     for kind in ("application/json", "multipart/form-data", "multipart/form-data; boundary=x", "x"):
         response = Browser().generic("GET", ME, b"\x00{" * 2000, content_type=kind, headers=credential)
@@ -242,7 +242,7 @@ def test_a_refusal_of_the_credential_says_how_to_come_back(everything: dict[str,
         assert ("WWW-Authenticate" in response) == (response.status_code in (401, 403)), name
 
 
-def test_limits_are_told_on_every_counted_answer(everything: dict[str, Any]) -> None:
+def test_every_counted_answer_has_rate_limit_headers(everything: dict[str, Any]) -> None:
     counted = {"profile", "plan", "unchanged", "insufficient_scope", "method_not_allowed", "rate_limited"}
     for name, response in everything.items():
         told = {header for header in response.headers if header.startswith("RateLimit-")}

@@ -185,7 +185,7 @@ def test_the_scope_comes_before_the_source(spa: Client, person: Account, broken_
     assert refusal(call(ME, make_access_token(spa, person, ["openid"]))) == (403, "insufficient_scope")
 
 
-def test_what_the_sender_wrote_is_not_sent_back(key: Key) -> None:
+def test_input_is_not_echoed(key: Key) -> None:
     for credential in (key.raw[:-1] + "!", "<script>alert(1)</script>", "eyJhbGciOiJub25lIn0.e30."):
         assert credential not in call(ME, credential).content.decode()
 

@@ -90,7 +90,7 @@ def test_a_typo_is_refused_without_asking_anybody(key: Key, settings: Any, djang
 @pytest.mark.parametrize(
     "change", [str.upper, str.lower, str.swapcase, lambda raw: raw[7:], lambda raw: raw + "\x00", lambda raw: raw * 2]
 )
-def test_what_is_nearly_a_key_is_none(
+def test_malformed_keys_are_rejected(
     change: Callable[[str], str], key: Key, django_assert_num_queries: Queries
 ) -> None:
     with django_assert_num_queries(0):
@@ -110,7 +110,7 @@ def test_a_good_checksum_with_another_public_id(key: Key) -> None:
 
 
 @given(st.text(string.ascii_letters + string.digits + "_", max_size=80))
-def test_garbage_is_told_by_its_checksum(text: str) -> None:
+def test_garbage_is_recognized_by_its_checksum(text: str) -> None:
     assert keys.parse_public_id("op_key_" + text) is None
 
 
@@ -246,7 +246,7 @@ def test_a_member_gets_a_key_and_others_do_not(person: Account) -> None:
         keys.create_key_for_member(project, person, "Report", [])
 
 
-def test_a_project_has_so_many_live_keys_and_no_more(person: Account, settings: Any) -> None:
+def test_the_number_of_live_keys_is_limited(person: Account, settings: Any) -> None:
     settings.KEYS_PER_PROJECT = 2
     project = make_project(person)
     keys.create_key_for_member(project, person, "Over", [], clock.now() - timedelta(seconds=1))
@@ -285,7 +285,7 @@ def test_the_state_of_a_key(person: Account, later: Callable[[float], None]) -> 
     assert row.state == "revoked"
 
 
-def test_the_trail_is_told_of_a_key_and_never_what_it_is(person: Account) -> None:
+def test_the_audit_trail_names_a_key_but_never_its_value(person: Account) -> None:
     row, raw = make_key(owner=person)
     keys.revoke_key(row, person)
     keys.revoke_key(row, person)

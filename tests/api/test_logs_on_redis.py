@@ -108,7 +108,7 @@ def test_a_sign_in_that_is_refused_travels_too(app: RelyingParty, spa: Client, s
 
 
 @pytest.mark.parametrize("text", ["\x00", "\udc80", "é" * 10_000, "|log|", '"]', "\n", "\u2028", "\U0010ffff"])
-def test_whatever_an_entry_holds_no_request_fails(text: str, key: Key, shared: Counters, store: Any) -> None:
+def test_no_content_of_an_entry_makes_a_request_fail(text: str, key: Key, shared: Counters, store: Any) -> None:
     entry = {"project_id": key.project.pk, "at": time.time(), "status": 200, "milliseconds": 1, "path": text}
     log_buffer.append("request", entry)
     assert shared.take([Limit("a", 10)]).allowed
@@ -205,7 +205,7 @@ def test_a_batch_that_can_not_be_written_stays(
     assert written() == ["a"]
 
 
-def test_one_that_settles_late_takes_nothing_away(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+def test_a_late_settlement_removes_nothing(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
     first = noted(store, redis_url, entry(key, "a"))
     batch = first.drain_entries()
     assert batch is not None

@@ -60,7 +60,7 @@ def test_a_plan_that_may_not_be_kept_says_so(key: Key, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '"a",{} , "b"', "*"])
-def test_what_is_unchanged_is_not_sent_again(form: str, key: Key) -> None:
+def test_an_unchanged_plan_is_304(form: str, key: Key) -> None:
     first = call(PLAN, key.raw)
     again = call(PLAN, key.raw, **{"If-None-Match": form.format(first["ETag"])})
     assert again.status_code == 304
@@ -72,7 +72,7 @@ def test_what_is_unchanged_is_not_sent_again(form: str, key: Key) -> None:
 
 
 @pytest.mark.parametrize("form", ['"other"', "", "nonsense", '"{}', '"\xff"', '"*"', "W/", ","])
-def test_what_does_not_match_is_sent(form: str, key: Key) -> None:
+def test_a_changed_plan_is_sent(form: str, key: Key) -> None:
     etag = call(PLAN, key.raw)["ETag"].strip('"')
     assert call(PLAN, key.raw, **{"If-None-Match": form.format(etag[:-1])}).status_code == 200
 
@@ -107,7 +107,7 @@ def use(monkeypatch: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx
     monkeypatch.setattr(sources, "_source", sources.HttpPlans(source))
 
 
-def test_it_is_passed_on_as_it_is_and_nothing_besides(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_is_passed_on_unchanged_without_other_fields(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, lambda request: httpx.Response(200, json=PAID | {"account_id": 7, "customer": "cus_1"}))
     response = call(PLAN, key.raw)
     assert response.json() == PAID
@@ -140,7 +140,7 @@ def test_it_is_passed_on_as_it_is_and_nothing_besides(key: Key, monkeypatch: pyt
     ],
     ids=str,
 )
-def test_nonsense_is_no_plan(changes: dict[str, Any], key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_plan_is_rejected(changes: dict[str, Any], key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, lambda request: httpx.Response(200, json=PAID | changes))
     response = call(PLAN, key.raw)
     assert refusal(response) == (502, "upstream_unavailable")

@@ -213,7 +213,7 @@ def test_negotiation_and_versioning_act(key: Key) -> None:
         (ValueError("secret"), (500, "internal_error")),
     ],
 )
-def test_whatever_is_raised_has_the_envelope(error: Exception, expected: tuple[int, str], key: Key) -> None:
+def test_every_exception_has_the_envelope(error: Exception, expected: tuple[int, str], key: Key) -> None:
     def get(self: Any, request: Request) -> HttpResponse:
         raise error
 

@@ -60,7 +60,7 @@ def test_it_is_the_id_that_the_projects_apps_see(key: Key) -> None:
 
 
 @pytest.mark.parametrize("family_name", [None, ""])
-def test_what_has_no_value_is_null(family_name: str | None, spa: Client) -> None:
+def test_missing_values_are_null(family_name: str | None, spa: Client) -> None:
     account = make_account(family_name=family_name)
     body = call(ME, make_access_token(spa, account)).json()
     assert body["family_name"] is None

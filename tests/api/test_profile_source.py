@@ -62,14 +62,14 @@ def test_the_address_and_its_proof_stay_ours(key: Key) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"family_name": None}, {"picture": None}, {"name": ""}, {"name": "\ud800"}])
-def test_what_may_be_null_or_odd(changes: dict[str, Any], key: Key) -> None:
+def test_fields_that_may_be_null_or_unusual(changes: dict[str, Any], key: Key) -> None:
     use(lambda request: httpx.Response(200, content=json.dumps(GOOD | changes)))
     response = call(ME, key.raw)
     assert response.status_code == 200
     assert {name: response.json()[name] for name in changes} == changes
 
 
-def test_what_is_absent_is_null(key: Key) -> None:
+def test_absent_fields_are_null(key: Key) -> None:
     use(lambda request: httpx.Response(200, json={"name": "A", "given_name": "A"}))
     body = call(ME, key.raw).json()
     assert (body["family_name"], body["picture"]) == (None, None)
@@ -83,7 +83,7 @@ def test_nothing_is_kept(key: Key) -> None:
     assert {response["Cache-Control"] for response in responses} == {"no-store"}
 
 
-def test_a_failure_is_not_kept_and_hides_nothing_of_yesterday(key: Key) -> None:
+def test_a_failure_is_not_cached_and_the_stale_value_stays(key: Key) -> None:
     use(says())
     assert call(ME, key.raw).status_code == 200
     use(lambda request: httpx.Response(500))

@@ -64,7 +64,7 @@ def test_a_call_that_is_refused(key: Key) -> None:
     assert (row.status, row.code, row.credential, row.subject) == (401, "invalid_api_key", key.row.public_id, "")
 
 
-def test_what_is_nobodys_call_is_in_nobodys_log(key: Key) -> None:
+def test_calls_without_a_project_are_not_logged(key: Key) -> None:
     for path, credential in ((ME, None), (ME, "x"), (ME, key.raw + "x"), ("/v1/none", None), ("/v1/none", "x")):
         call(path, credential)
         call(path, credential, "POST")
@@ -222,7 +222,7 @@ def test_an_entry_without_a_value_that_it_needs_stops_no_other(key: Key) -> None
         "\x00",
     ],
 )
-def test_what_can_not_be_read_stops_no_other(text: str, key: Key) -> None:
+def test_unreadable_entries_do_not_block_others(text: str, key: Key) -> None:
     hold(text, entry(key.project))
     assert len(rows()) == 1
 

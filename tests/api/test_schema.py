@@ -157,7 +157,7 @@ def test_the_agreed_answers_are_as_it_says(file: Path, document: dict[str, Any])
     assert {"RateLimit-Limit", "Retry-After"} & set(golden["headers"]) <= promised
 
 
-def test_it_tells_a_wrong_answer(document: dict[str, Any]) -> None:
+def test_a_wrong_answer_is_reported(document: dict[str, Any]) -> None:
     # The check itself finds what it is there for.
     profile = document["paths"][ME]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     wrongs: list[Any] = [
@@ -214,7 +214,7 @@ def test_no_call_gets_an_answer_that_it_does_not_tell(document: dict[str, Any], 
     assert {200, 401, 403, 429} <= seen
 
 
-def test_no_method_or_path_gets_an_answer_in_another_shape(db: None) -> None:
+def test_every_method_and_path_gets_the_same_format(db: None) -> None:
     @drawn(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(
         st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"]),

@@ -87,7 +87,7 @@ def test_both_endpoints_share_one_limit(key: Key, mid_minute: Mover, settings: A
 # --- What costs, and what does not ---
 
 
-def test_a_refused_call_uses_up_nothing(spa: Client, mid_minute: Mover, settings: Any) -> None:
+def test_a_rejected_call_is_not_counted(spa: Client, mid_minute: Mover, settings: Any) -> None:
     settings.API_CALLS_PER_MINUTE, settings.API_CALLS_PER_PERSON_PER_MINUTE = 4, 1
     ada, eve = (make_access_token(spa, make_account()) for _ in range(2))
     assert use_up(10, ada) == [200] + [429] * 9
@@ -98,7 +98,7 @@ def test_a_refused_call_uses_up_nothing(spa: Client, mid_minute: Mover, settings
     assert use_up(1, make_access_token(spa, make_account())) == [429]
 
 
-def test_what_is_refused_before_the_limits_uses_up_nothing(key: Key, mid_minute: Mover) -> None:
+def test_calls_rejected_before_the_limits_are_not_counted(key: Key, mid_minute: Mover) -> None:
     for path, credential, method in ((ME, None, "POST"), ("/v1/x", None, "GET"), (ME, key.raw + "x", "GET")):
         call(path, credential, method)
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"
@@ -187,7 +187,7 @@ def test_counters_are_kept_for_their_minute_and_no_longer(mid_minute: Mover) -> 
     assert sum(map(len, local._counts.values())) == 1
 
 
-def test_a_flood_of_others_frees_nobody(mid_minute: Mover) -> None:
+def test_a_flood_of_others_resets_no_limit(mid_minute: Mover) -> None:
     local = LocalCounters()
     for _ in range(20):
         local.take([Limit("key:quiet", 20)], Finished())
@@ -213,7 +213,7 @@ def test_guesses_are_limited_by_address(db: None, mid_minute: Mover, settings: A
     assert refusal(call(ME, "x")) == (401, "invalid_token")
 
 
-def test_guesses_touch_nobody_elses_budget(key: Key, token: str, mid_minute: Mover, settings: Any) -> None:
+def test_guesses_do_not_count_for_others(key: Key, token: str, mid_minute: Mover, settings: Any) -> None:
     settings.API_GUESSES_PER_MINUTE = 3
     use_up(10, "op_key_guess")
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"

@@ -183,7 +183,7 @@ def test_a_redis_that_is_two_seconds_away(key: Key, clean: str, use: Callable[[s
 
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "SCRIPT FLUSH", "CLIENT KILL TYPE normal"])
-def test_what_it_forgets_in_mid_run(command: str, key: Key, clean: str, use: Callable[[str], Counters]) -> None:
+def test_a_redis_that_forgets_during_a_run(command: str, key: Key, clean: str, use: Callable[[str], Counters]) -> None:
     shared = use(clean)
     client: Any = redis.Redis.from_url(clean)
     for number in range(30):
@@ -218,7 +218,7 @@ def test_limits_and_revocations_hold_while_it_is_lost(
     assert refusal(call(ME, key.raw)) == (401, "invalid_api_key")
 
 
-def test_what_was_finished_is_not_lost_with_it(key: Key, clean: str, use: Callable[[str], Counters]) -> None:
+def test_finished_counts_are_not_lost_with_it(key: Key, clean: str, use: Callable[[str], Counters]) -> None:
     with redis_service.start() as url:
         shared = use(url)
         for _ in range(3):
@@ -237,7 +237,7 @@ def road(clean: str) -> Iterator[Any]:
         yield road
 
 
-def test_what_a_late_redis_has_counted_is_not_counted_again(
+def test_counts_of_a_late_redis_are_not_counted_again(
     key: Key, clean: str, road: Any, use: Callable[[str], Counters]
 ) -> None:
     shared = use(road.url)

@@ -22,7 +22,7 @@ def answer(response: Any, method: str = "GET", **headers: str) -> Any:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/account/login/", "/docs/", "/nothing"])
-def test_a_page_is_compressed_for_who_asks(path: str) -> None:
+def test_a_page_is_compressed_for_clients_that_accept_it(path: str) -> None:
     browser = Browser()
     plain, small = browser.get(path), browser.get(path, headers=ASKS)
     assert "Content-Encoding" not in plain
@@ -50,19 +50,19 @@ def test_a_strong_etag_becomes_a_weak_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["image/webp", "application/zip", "font/woff2", ""])
-def test_what_would_not_get_smaller_is_left(kind: str) -> None:
+def test_bodies_that_would_not_shrink_are_not_compressed(kind: str) -> None:
     response = answer(HttpResponse(WORDS, headers={"Content-Type": kind}))
     assert response.content == WORDS
     assert "Content-Encoding" not in response
 
 
-def test_what_is_encoded_short_or_not_modified_is_left() -> None:
+def test_encoded_short_and_304_answers_are_not_compressed() -> None:
     assert answer(HttpResponse(WORDS, headers={"Content-Encoding": "br"}))["Content-Encoding"] == "br"
     assert "Content-Encoding" not in answer(HttpResponse(b"short"))
     assert "Content-Encoding" not in answer(HttpResponse(status=304))
 
 
-def test_what_is_streamed_is_sent_as_it_is_made() -> None:
+def test_streamed_answers_are_sent_piece_by_piece() -> None:
     made = []
 
     def lines() -> Any:
@@ -81,7 +81,7 @@ def test_what_is_streamed_is_sent_as_it_is_made() -> None:
 @pytest.mark.parametrize(
     "path", ["/connect/token", "/connect/userinfo", "/v1/me", "/health/ready", "/static/css/base.css"]
 )
-def test_what_programs_call_and_static_files_never_come_here(path: str, monkeypatch: Any) -> None:
+def test_endpoints_of_programs_and_static_files_are_not_compressed_here(path: str, monkeypatch: Any) -> None:
     def fail(*_: Any) -> None:
         raise AssertionError
 

@@ -93,7 +93,7 @@ def test_after_a_rotation_the_old_key_opens_nothing_that_is_stored(stored: Accou
     assert all(encryption.is_current(text) for _, text in encrypted_cells())
 
 
-def test_what_encrypts_is_known() -> None:
+def test_every_encrypted_column_is_known() -> None:
     found = set()
     for folder in ("accounts", "api", "devportal", "oidc"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -144,7 +144,7 @@ def test_a_second_run_changes_nothing(stored: Account, settings: Any) -> None:
     assert list(encrypted_cells()) == before
 
 
-def test_what_no_key_opens_is_counted_named_and_left(stored: Account, settings: Any) -> None:
+def test_undecryptable_values_are_counted_named_and_kept(stored: Account, settings: Any) -> None:
     settings.KEY_ENCRYPTION_KEY = "a third key, which is lost for ever and ever"
     lost = Authenticator.objects.get(user=stored, type="totp")
     lost.data["secret"] = encryption.encrypt("lost")

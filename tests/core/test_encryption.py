@@ -37,7 +37,7 @@ def test_a_fallback_reads_and_the_present_key_encrypts(old: str, settings: Any) 
     assert encryption.decrypt(new) == "plain"
 
 
-def test_what_earlier_versions_encrypted_is_read(settings: Any) -> None:
+def test_values_of_earlier_versions_are_read(settings: Any) -> None:
     import base64
     import hashlib
 
@@ -47,6 +47,6 @@ def test_what_earlier_versions_encrypted_is_read(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no ciphertext", "gAAAAA", "é", "\x00"])
-def test_what_is_no_ciphertext_is_unreadable_and_nothing_worse(text: str) -> None:
+def test_invalid_ciphertext_raises_unreadable(text: str) -> None:
     assert not encryption.is_readable(text)
     assert not encryption.is_current(text)

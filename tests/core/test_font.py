@@ -56,7 +56,7 @@ def test_it_has_the_weights_and_letters_of_the_pages() -> None:
     assert set("AZaz09éßøœ—“”…·€©") - {chr(point) for point in font.getBestCmap()} == set()
 
 
-def test_what_it_is_made_of_is_pinned_and_names_no_host() -> None:
+def test_its_files_are_pinned_and_name_no_host() -> None:
     lock = json.loads((SOURCE / "package-lock.json").read_text())
     package = lock["packages"]["node_modules/@fontsource-variable/inter"]
     assert (

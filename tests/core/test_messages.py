@@ -42,6 +42,6 @@ def test_a_value_that_is_missing_is_an_error() -> None:
         fill_in("{host}", {})
 
 
-def test_pieces_tell_the_values_from_what_stands_between_them() -> None:
+def test_pieces_separate_values_from_the_text_between_them() -> None:
     found = pieces("{who} renamed {target}.", {"who": "{target}", "target": "Orbit"})
     assert found == [Piece("{target}", True), Piece(" renamed ", False), Piece("Orbit", True), Piece(".", False)]

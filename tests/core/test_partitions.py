@@ -135,7 +135,7 @@ def test_two_at_once_do_each_day_once(later: Callable[[float], None]) -> None:
     assert names() == {LOG.default} | {LOG.name_of(clock.now() + ahead * DAY) for ahead in range(8)}
 
 
-def test_a_day_that_goes_while_the_days_are_listed_is_none_of_them(later: Callable[[float], None]) -> None:
+def test_partitions_dropped_while_listing_are_skipped(later: Callable[[float], None]) -> None:
     later(20 * DAY.total_seconds())
     partitions.create_ahead(connection, LOG)
     dropped = LOG.name_of(clock.now())

@@ -107,7 +107,7 @@ def test_a_password_that_waited_too_long_is_not_hashed() -> None:
     assert hashed == []
 
 
-def test_an_error_reaches_who_caused_it_and_the_thread_goes_on() -> None:
+def test_an_error_reaches_its_caller_and_the_thread_goes_on() -> None:
     pool = HashingPool(1, most=1, seconds=5)
 
     def fail() -> str:
@@ -119,7 +119,7 @@ def test_an_error_reaches_who_caused_it_and_the_thread_goes_on() -> None:
 
 
 @pytest.mark.parametrize("login", ["ada@example.com", "nobody@example.com"])
-def test_beyond_the_bound_a_sign_in_is_told_to_try_again(person: Account, closed: None, login: str) -> None:
+def test_beyond_the_limit_a_sign_in_gets_503(person: Account, closed: None, login: str) -> None:
     response = Browser().post("/account/login/", {"login": login, "password": PASSWORD})
     assert response.status_code == 503
     assert 1 <= int(response["Retry-After"]) <= 60
@@ -127,7 +127,7 @@ def test_beyond_the_bound_a_sign_in_is_told_to_try_again(person: Account, closed
     assert "openport_session" not in response.cookies
 
 
-def test_who_was_sent_away_has_not_guessed_wrong(person: Account, closed: None) -> None:
+def test_a_sign_in_that_was_sent_away_is_not_a_wrong_guess(person: Account, closed: None) -> None:
     form = {"login": person.email, "password": PASSWORD}
     browser = Browser()
     for _ in range(GUESSES + 1):

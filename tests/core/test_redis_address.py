@@ -67,7 +67,7 @@ def test_a_cluster() -> None:
         "redis+other://a.example.com",
     ],
 )
-def test_what_is_no_address(url: str, settings: Any) -> None:
+def test_invalid_redis_urls(url: str, settings: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parse_address(url)
     settings.REDIS_URL = url
@@ -102,7 +102,7 @@ def test_a_cluster_needs_another_broker(settings: Any) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "refused"), [(0.05, False), (1, False), (0, True), (-1, True), (60, True)])
-def test_a_time_out_that_is_none(seconds: float, refused: bool, settings: Any) -> None:
+def test_invalid_timeouts(seconds: float, refused: bool, settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = seconds
     assert ["devportal.E032"] * refused == [found.id for found in check_redis_settings(None)]
 
@@ -124,11 +124,11 @@ def test_a_time_out_that_is_none(seconds: float, refused: bool, settings: Any) -
         ("redis+socket:///run/redis.sock", "redis+socket:///run/redis.sock"),
     ],
 )
-def test_what_celery_is_told(url: str, broker: str) -> None:
+def test_celery_settings(url: str, broker: str) -> None:
     assert broker_address(url).url == broker
 
 
-def test_what_celery_is_told_of_sentinels() -> None:
+def test_celery_settings_for_sentinels() -> None:
     told = broker_address(f"rediss+sentinel://app:p%40ss@{SENTINELS}/main/2?sentinel_password=other")
     hosts = ["s1.example.com:26379", "s2.example.com:26379", "[2001:db8::1]:26380"]
     assert told.url == ";".join(f"sentinel://app:p%40ss@{host}/2" for host in hosts)

@@ -141,7 +141,9 @@ def test_each_check_is_documented() -> None:
         ("maybe", "bool", "X must be true or false."),
     ],
 )
-def test_what_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch, text: str, cast: str, problem: str) -> None:
+def test_a_setting_that_is_no_number_is_named(
+    monkeypatch: pytest.MonkeyPatch, text: str, cast: str, problem: str
+) -> None:
     monkeypatch.setenv("X", text)
     env = Env()
     default = False if cast == "bool" else 7
@@ -187,7 +189,7 @@ def test_any_host(production: Any) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x"])
-def test_a_proxy_that_is_everybody_or_nobody(production: Any, proxy: str) -> None:
+def test_a_proxy_network_that_is_too_wide_or_invalid(production: Any, proxy: str) -> None:
     production.TRUSTED_PROXIES = ["192.0.2.7", proxy]
     assert (ids(settings_checks.check_proxies), serious(settings_checks.check_proxies)) == (["E015"], [True])
 
@@ -244,7 +246,7 @@ def test_plain_smtp_to_the_same_machine(production: Any, host: str) -> None:
     assert ids(settings_checks.check_mail) == []
 
 
-def test_a_folder_for_uploads_that_is_none(production: Any, tmp_path: Path) -> None:
+def test_an_invalid_folder_for_uploads(production: Any, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "below"):

@@ -83,7 +83,7 @@ def test_a_name_that_looks_hashed_is_found_first(folder: Path) -> None:
     assert body(get("/static/a.0123456789ab.css")) == b"its own"
 
 
-def test_what_style_sheets_refer_to_is_there() -> None:
+def test_files_that_stylesheets_refer_to_exist() -> None:
     for sheet in (ROOT / "static").rglob("*.css"):
         for target in re.findall(r"url\(\"?([^\")]+)", sheet.read_text()):
             address = "/static/" + os.path.normpath(sheet.parent.relative_to(ROOT / "static") / target)

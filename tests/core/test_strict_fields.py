@@ -58,7 +58,7 @@ def test_a_value_of_another_type_is_refused(field: Any, message: str, allowed: l
             assert refused(field, value) == message
 
 
-def test_what_is_taken_is_kept_as_it_is() -> None:
+def test_accepted_values_are_not_changed() -> None:
     for field, value in [
         (StrictCharField(), "  a text\n"),
         (StrictChoiceField(["a", "b"]), "b"),
@@ -88,7 +88,7 @@ def test_bounds() -> None:
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud800"])
-def test_what_no_database_takes_is_refused(text: str) -> None:
+def test_values_that_no_database_stores_are_rejected(text: str) -> None:
     assert "not allowed" in refused(StrictCharField(), text)
     assert "not allowed" in refused(StrictDictField(), {text: 1})
 

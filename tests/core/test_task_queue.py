@@ -17,7 +17,7 @@ def production(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(celery.conf, "task_always_eager", False)
 
 
-def test_a_broker_that_says_nothing_keeps_nobody_waiting(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_broker_delays_nobody(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
         for name in ("broker_url", "broker_write_url"):
@@ -28,7 +28,7 @@ def test_a_broker_that_says_nothing_keeps_nobody_waiting(production: None, monke
         assert time.monotonic() - began < 0.2
 
 
-def test_what_is_queued_arrives_in_its_order(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queued_tasks_arrive_in_order(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks._waiting.join()
     sent: list[Any] = []
     monkeypatch.setattr(send_mail, "apply_async", lambda args, **options: sent.append(args))

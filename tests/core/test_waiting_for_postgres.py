@@ -79,7 +79,7 @@ def test_a_command_waits_as_long_as_it_takes() -> None:
     assert limits.Limits().server_options() == ""
 
 
-def test_what_the_server_is_told() -> None:
+def test_options_sent_to_the_server() -> None:
     given = limits.Limits(statement=2.5, lock=1, idle_in_transaction=0)
     assert given.server_options() == "-c statement_timeout=2500 -c lock_timeout=1000"
 
@@ -99,7 +99,7 @@ def test_a_pooler_gets_no_prepared_statements_and_no_cursors_that_stay() -> None
         configure(postgres(), pooling="transactional", connect_seconds=2)
 
 
-def test_what_the_address_says_counts() -> None:
+def test_options_in_the_database_url_count() -> None:
     database = postgres(connect_timeout=7, keepalives_idle=1)
     configure(database, pooling="none", connect_seconds=2)
     assert (database["OPTIONS"]["connect_timeout"], database["OPTIONS"]["keepalives_idle"]) == (7, 1)
@@ -147,7 +147,7 @@ def test_the_server_ends_what_runs_too_long_and_the_connection_goes_on(limited: 
 
 
 @pytest.mark.postgres
-def test_a_server_that_says_nothing_is_given_up_on_and_not_asked_again_at_once(limited: Any) -> None:
+def test_a_silent_server_times_out_and_is_not_tried_again_immediately(limited: Any) -> None:
     run(limited, "SELECT set_config('statement_timeout', '0', false)")
     began = time.monotonic()
     with pytest.raises(OperationalError, match="does not answer"):

@@ -38,7 +38,7 @@ def test_queries_are_forgotten_where_they_are_logged(receivers: None, settings: 
     assert request_started.disconnect(reset_queries)
 
 
-def test_each_process_knows_what_to_start_once_the_apps_are_ready() -> None:
+def test_each_process_knows_what_to_start_after_setup() -> None:
     code = (
         "import django; django.setup(); from core.serving.worker_start import STARTS;"
         "print(*(f'{start.__module__}.{start.__name__}' for start in STARTS))"
@@ -52,7 +52,7 @@ def test_each_process_knows_what_to_start_once_the_apps_are_ready() -> None:
     }
 
 
-def test_what_is_loaded_is_left_out_of_garbage_collection() -> None:
+def test_loaded_modules_are_left_out_of_garbage_collection() -> None:
     gc.unfreeze()  # tests/services/plugin.py has frozen them
     freeze_loaded_objects()
     assert gc.get_freeze_count() > 100_000

@@ -52,7 +52,7 @@ def test_a_form_s_address_has_a_page(path: str, signed_in: Browser) -> None:
 
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("path", POST_ONLY)
-def test_who_signs_in_comes_to_the_page_with_the_form(path: str, method: str, db: None) -> None:
+def test_signing_in_leads_to_the_page_with_the_form(path: str, method: str, db: None) -> None:
     response = getattr(Browser(), method)(path)
     assert response.status_code == 302
     (following,) = parse_qs(urlsplit(response["Location"]).query)["next"]
@@ -60,7 +60,7 @@ def test_who_signs_in_comes_to_the_page_with_the_form(path: str, method: str, db
     assert path.startswith(following.rstrip("/")) or following.startswith("/console/")
 
 
-def test_no_address_answers_with_nothing(signed_in: Browser) -> None:
+def test_every_url_answers(signed_in: Browser) -> None:
     """A method that it does not take, at every address of people and staff."""
     blank = []
     for path, _ in ALL:

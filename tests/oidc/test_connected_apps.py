@@ -92,7 +92,7 @@ def test_nobody_removes_what_is_anothers(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "999999", "9" * 30])
-def test_what_does_not_exist_is_404(app: RelyingParty, number: str) -> None:
+def test_missing_pictures_are_404(app: RelyingParty, number: str) -> None:
     assert app.browser.post(f"/account/apps/{number}/remove").status_code == 404
 
 

@@ -198,7 +198,7 @@ def notices() -> "list[Outbox]":
 
 
 @pytest.mark.parametrize(("act", "kind", "subject", "words"), NOTICES, ids=[row[1] for row in NOTICES])
-def test_a_change_is_told_once(
+def test_a_change_sends_one_notice(
     act: Callable[[Owner], None], kind: str, subject: str, words: str, owner: Owner, run: Run
 ) -> None:
     run(lambda: act(owner))
@@ -213,7 +213,7 @@ def test_a_change_is_told_once(
     assert SecurityEvent.objects.filter(account=owner.account, kind=kind).count() == 1
 
 
-def test_turning_on_again_is_told_too(owner: Owner, run: Run) -> None:
+def test_turning_on_again_sends_a_notice_too(owner: Owner, run: Run) -> None:
     run(lambda: operator_does("deactivate", "activate")(owner))
     assert [mail.subject.partition("] ")[2] for mail in notices()] == [
         "Your account has been turned off",
@@ -246,7 +246,7 @@ def test_proven_addresses_that_a_change_removes_hear_of_it(owner: Owner, run: Ru
     assert not EmailAddress.objects.filter(email="aaa@example.com").exists()
 
 
-def test_an_address_that_was_never_proven_hears_of_nothing(owner: Owner, run: Run) -> None:
+def test_an_unverified_email_address_gets_no_notices(owner: Owner, run: Run) -> None:
     EmailAddress.objects.create(user=owner.account, email="typo@example.com", verified=False, primary=False)
     run(lambda: owner.post("/account/email/", action_remove="", email="typo@example.com"))
     assert {mail.to for mail in notices()} == {"ada@example.com"}
@@ -272,14 +272,14 @@ def change_nothing(owner: Owner) -> None:
     stranger.post("/account/password/reset/confirm/", {"code": "AAAA-BBBB"})
 
 
-def test_where_nothing_changed_nothing_is_told(owner: Owner, run: Run) -> None:
+def test_without_a_change_there_is_no_notice(owner: Owner, run: Run) -> None:
     before = SecurityEvent.objects.count()
     run(lambda: change_nothing(owner))
     assert notices() == []
     assert SecurityEvent.objects.count() == before
 
 
-def test_an_operators_second_click_is_told_once(owner: Owner, run: Run) -> None:
+def test_an_operators_second_click_sends_no_second_notice(owner: Owner, run: Run) -> None:
     run(lambda: operator_does("deactivate", "deactivate")(owner))
     assert len(notices()) == 1
 
@@ -309,7 +309,7 @@ def test_a_known_browser_is_no_new_one(owner: Owner) -> None:
     assert not notices()
 
 
-def test_new_browsers_that_are_alike_are_told_once_a_day(
+def test_similar_new_browsers_send_one_notice_a_day(
     owner: Owner, stopped_clock: None, later: Callable[[float], None]
 ) -> None:
     for _ in range(3):
@@ -334,7 +334,7 @@ def test_a_flood_of_new_browsers_does_not_mail_without_end(owner: Owner, setting
 @pytest.mark.parametrize(
     ("agent", "shown"), [("", "Unknown browser"), ("\x00{0}{} %s <b>", "<b>"), ("x" * 5000, "x" * 40)]
 )
-def test_whatever_a_browser_calls_itself(agent: str, shown: str, owner: Owner) -> None:
+def test_any_user_agent_is_accepted(agent: str, shown: str, owner: Owner) -> None:
     sign_in(Browser(headers={"User-Agent": agent}), owner.account)
     [mail] = notices()
     assert shown in mail.body

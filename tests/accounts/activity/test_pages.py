@@ -43,7 +43,7 @@ def is_signed_in(browser: Browser) -> bool:
 # --- Activity ---
 
 
-def test_it_says_what_happened_from_where_and_by_whom(signed_in: Browser, person: Account) -> None:
+def test_an_entry_shows_what_happened_where_and_by_whom(signed_in: Browser, person: Account) -> None:
     record(person, "roles_changed", by=By.OPERATOR, roles="reviewer")
     record(person, "second_factors_lost", by=By.SERVICE, tells=False)
     record(person, "app_removed", app="<b>{braces}</b>")
@@ -84,7 +84,7 @@ def test_it_is_paged_by_key(signed_in: Browser, person: Account) -> None:
         assert signed_in.get(f"/account/activity/?before={odd}").status_code in (200, 400)
 
 
-def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
+def test_an_old_account_has_no_activity(signed_in: Browser) -> None:
     SecurityEvent.objects.all().delete()
     assert "No activity yet" in page(signed_in, "/account/activity/")
 
@@ -123,7 +123,7 @@ def test_an_event_of_an_earlier_version_is_named_by_its_kind() -> None:
     assert sentence(SecurityEvent(kind="signed_in", details={"how": "with a password"})) == "Signed in"
 
 
-def test_apps_are_told_once_for_what_they_got(app: RelyingParty, person: Account) -> None:
+def test_an_app_is_listed_once_for_its_scopes(app: RelyingParty, person: Account) -> None:
     app.tokens(scope="openid")
     app.code(scope="openid")
     app.tokens(scope="openid profile")
@@ -168,7 +168,7 @@ def test_it_ends_that_one_alone(person: Account) -> None:
     assert [is_signed_in(browser) for browser in (here, ended, stays, other)] == [True, False, True, True]
 
 
-def test_what_the_ended_browser_is_doing_stores_no_session_again(person: Account) -> None:
+def test_a_running_request_does_not_restore_an_ended_session(person: Account) -> None:
     here, there = sign_in(Browser(), person), sign_in(Browser(), person)
     session = there.session
     session["late"] = True
@@ -179,7 +179,7 @@ def test_what_the_ended_browser_is_doing_stores_no_session_again(person: Account
     assert not Session.objects.filter(session_key=row.session_key).exists()
 
 
-def test_what_has_ended_gets_no_new_key(person: Account) -> None:
+def test_an_ended_session_gets_no_new_key(person: Account) -> None:
     here, there = sign_in(Browser(), person), sign_in(Browser(), person)
     row = UserSession.objects.get(session_key=there.session.session_key)
     renewing = SessionStore(row.session_key)

@@ -54,7 +54,7 @@ def test_of_keeping_and_deleting_one_happens_whole(due: Account, attempt: int) -
 
 
 @often
-def test_two_who_ask_get_one_date_and_one_mail(account: Account, attempt: int) -> None:
+def test_two_requests_get_one_date_and_one_mail(account: Account, attempt: int) -> None:
     dates = at_once(2, lambda number: ask(account)())
     assert dates[0] == dates[1] == Account.objects.get().deletion_due_at
     assert SecurityEvent.objects.filter(kind="deletion_asked").count() == 1
@@ -69,7 +69,7 @@ def test_two_tasks_delete_once(due: Account, attempt: int) -> None:
 
 
 @often
-def test_a_sign_in_at_the_moment_of_closing_opens_nothing(account: Account, attempt: int) -> None:
+def test_a_sign_in_while_closing_gives_no_session(account: Account, attempt: int) -> None:
     browser = Browser()
     form = {"login": account.email, "password": PASSWORD}
     together(ask(account), lambda: browser.post("/account/login/", form))
@@ -78,7 +78,7 @@ def test_a_sign_in_at_the_moment_of_closing_opens_nothing(account: Account, atte
 
 
 @often
-def test_a_sign_in_at_the_moment_of_deletion_is_no_fault(due: Account, attempt: int) -> None:
+def test_a_sign_in_while_deleting_is_not_an_error(due: Account, attempt: int) -> None:
     browser = Browser()
     statuses: list[int] = []
 
@@ -94,7 +94,7 @@ def test_a_sign_in_at_the_moment_of_deletion_is_no_fault(due: Account, attempt: 
 
 
 @often
-def test_of_two_owners_who_close_their_accounts_one_stays(account: Account, attempt: int) -> None:
+def test_when_two_owners_close_their_accounts_one_stays(account: Account, attempt: int) -> None:
     second = make_account("bo@example.com")
     project = make_project(account)
     ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)
@@ -112,7 +112,7 @@ def test_of_closing_and_leaving_a_project_its_owner_stays(account: Account, atte
 
 
 @often
-def test_of_many_who_ask_for_an_export_one_is_made_by_one_worker(account: Account, attempt: int, settings: Any) -> None:
+def test_many_requests_for_an_export_make_one(account: Account, attempt: int, settings: Any) -> None:
     settings.CELERY_TASK_ALWAYS_EAGER = False
     request = sign_in(Browser(), account).get("/account/").wsgi_request
     keys = at_once(4, lambda number: exports.ask(account, request).pk)

@@ -68,7 +68,7 @@ def closed(person: Account) -> Account:
 # --- Closed ---
 
 
-def test_whatever_was_given_out_ends_at_once(app: RelyingParty, person: Account) -> None:
+def test_sessions_codes_and_tokens_end_immediately(app: RelyingParty, person: Account) -> None:
     code, tokens = app.code(), app.tokens()
     project = make_project(make_account())
     ProjectMember.objects.create(project=project, account=person, role=ProjectMember.Role.OWNER)
@@ -97,7 +97,7 @@ def test_the_page_after_it_says_until_when(person: Account) -> None:
     assert Browser().get("/account/goodbye")["Location"] == "/connect/signed-out"
 
 
-def test_every_proven_address_is_told_how_to_change_ones_mind(closed: Account) -> None:
+def test_every_verified_email_address_learns_how_to_keep_the_account(closed: Account) -> None:
     told = [message for message in mail.outbox if "will be deleted" in message.subject]
     assert sorted(message.to[0] for message in told) == [closed.email, SECOND]
     assert closed.deletion_due_at is not None
@@ -116,7 +116,7 @@ def test_a_second_click_changes_nothing(person: Account) -> None:
     assert len([message for message in mail.outbox if "will be deleted" in message.subject]) == 1
 
 
-def test_a_sign_in_leads_to_one_page_and_nothing_else(closed: Account) -> None:
+def test_a_sign_in_reaches_only_the_page_of_closed_accounts(closed: Account) -> None:
     browser = Browser()
     answer = browser.post("/account/login/", {"login": closed.email, "password": PASSWORD})
     assert answer["Location"] == "/account/closed"
@@ -152,7 +152,7 @@ def test_two_step_verification_comes_first(closed: Account) -> None:
     assert browser.post("/account/2fa/authenticate/", {"code": code})["Location"] == "/account/closed"
 
 
-def test_who_lost_the_password_gets_to_the_same_page(closed: Account) -> None:
+def test_a_password_reset_leads_to_the_same_page(closed: Account) -> None:
     browser = Browser()
     browser.post("/account/password/reset/", {"email": closed.email})
     (code,) = [line.strip() for line in mail.outbox[-1].body.splitlines() if line.startswith("    ")]
@@ -185,7 +185,7 @@ def test_signing_up_again_explains_how_to_keep_the_account(closed: Account) -> N
 # --- Kept ---
 
 
-def test_it_is_kept_and_what_ended_stays_ended(app: RelyingParty, person: Account) -> None:
+def test_keeping_the_account_restores_no_sessions_or_tokens(app: RelyingParty, person: Account) -> None:
     tokens = app.tokens()
     close(app.browser, person)
     browser = try_to_sign_in(person)
@@ -202,7 +202,7 @@ def test_it_is_kept_and_what_ended_stays_ended(app: RelyingParty, person: Accoun
 
 
 @pytest.mark.parametrize("change", ["password", "closed again"])
-def test_a_held_sign_in_is_worth_nothing_once_sessions_have_ended(closed: Account, change: str) -> None:
+def test_a_waiting_sign_in_ends_with_the_sessions(closed: Account, change: str) -> None:
     """A thief who knew the password waits at the page, while its owner keeps the account and looks after it."""
     thief, owner = try_to_sign_in(closed), try_to_sign_in(closed)
     owner.post("/account/closed")
@@ -242,7 +242,7 @@ def test_an_operator_keeps_it(closed: Account) -> None:
 # --- Deleted ---
 
 
-def test_it_goes_when_its_time_has_come_and_not_before(closed: Account, later: Mover) -> None:
+def test_it_is_deleted_when_due_and_not_before(closed: Account, later: Mover) -> None:
     later(14 * DAY - 60)
     assert delete_closed_accounts() == 0
     later(61)
@@ -273,7 +273,7 @@ def test_the_last_mail_is_kept_only_until_it_is_sent_or_given_up(
     assert not Outbox.objects.exists()
 
 
-def test_what_blocks_it_by_then_keeps_it(closed: Account, later: Mover) -> None:
+def test_a_new_obstacle_keeps_the_account(closed: Account, later: Mover) -> None:
     make_project(closed, name="Lighthouse")  # by an operator
     mail.outbox.clear()
     later(14 * DAY)
@@ -303,14 +303,14 @@ def test_one_that_can_not_be_deleted_holds_up_no_other(
     assert Account.objects.get().deletion_due_at is not None
 
 
-def test_who_keeps_it_too_late_is_told(closed: Account) -> None:
+def test_keeping_it_too_late_shows_an_error(closed: Account) -> None:
     browser = try_to_sign_in(closed)
     deleting.delete_account(Account.objects.get(pk=closed.pk))
     assert browser.post("/account/closed")["Location"] == "/account/login/"
     assert not is_signed_in(browser)
 
 
-def test_without_days_it_goes_at_once(person: Account, settings: Any) -> None:
+def test_without_a_waiting_time_it_is_deleted_immediately(person: Account, settings: Any) -> None:
     settings.ACCOUNT_DELETION_DAYS = 0
     browser = sign_in(Browser(), person)
     page = browser.get(close(browser, person)["Location"]).content.decode()
@@ -319,7 +319,7 @@ def test_without_days_it_goes_at_once(person: Account, settings: Any) -> None:
     assert mail.outbox[-1].subject == "[Openport] Your account has been deleted"
 
 
-def test_a_file_that_names_them_neither_keeps_nor_hastens_it(closed: Account, tmp_path: Any) -> None:
+def test_a_provisioning_file_neither_keeps_nor_speeds_it_up(closed: Account, tmp_path: Any) -> None:
     declared = tmp_path / "people.toml"
     declared.write_text(f'[[people]]\nemail = "{closed.email}"\ngiven_name = "Augusta"\n')
     call_command("provision", str(declared))

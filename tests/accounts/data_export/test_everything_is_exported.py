@@ -82,7 +82,7 @@ def pointing() -> set[str]:
     }
 
 
-def test_whatever_points_to_a_person_is_exported_or_has_a_reason() -> None:
+def test_every_reference_to_a_person_is_exported_or_has_a_reason() -> None:
     assert pointing() == set(SECTIONS) | set(REASONS)
     assert not set(SECTIONS) & set(REASONS)
 

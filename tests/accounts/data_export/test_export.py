@@ -123,7 +123,7 @@ def test_nobody_gets_an_export_without_confirming_their_identity(
     assert DataExport.objects.count() == 1
 
 
-def test_who_confirms_on_the_way_to_the_download_gets_it_by_itself(signed_in: Browser, person: Account) -> None:
+def test_after_confirming_the_download_starts(signed_in: Browser, person: Account) -> None:
     ask(confirm(signed_in, person))
     again = sign_in(Browser(), person)
     age_sign_in(again, 301)
@@ -145,7 +145,7 @@ def test_nobody_else_gets_it(confirmed: Browser, person: Account) -> None:
         assert confirmed.get(path).status_code == 404
 
 
-def test_the_stored_file_says_nothing(confirmed: Browser, person: Account, tmp_path: Path) -> None:
+def test_the_stored_file_is_unreadable(confirmed: Browser, person: Account, tmp_path: Path) -> None:
     ask(confirmed)
     (stored,) = tmp_path.rglob("*.sealed")
     content = stored.read_bytes()
@@ -207,7 +207,7 @@ def test_a_large_one_is_left_to_the_timer(confirmed: Browser, monkeypatch: pytes
     assert "is ready" in page(confirmed)
 
 
-def test_what_fails_is_tried_again_and_then_said_to_have_failed(
+def test_a_failed_export_is_retried_and_then_marked_as_failed(
     confirmed: Browser, monkeypatch: pytest.MonkeyPatch, later: Callable[[float], None], tmp_path: Path
 ) -> None:
     def broken(*args: Any, **options: Any) -> None:
@@ -227,7 +227,7 @@ def test_what_fails_is_tried_again_and_then_said_to_have_failed(
     assert "is ready" in page(confirmed)
 
 
-def test_a_worker_that_is_lost_leaves_nothing_being_made_for_ever(
+def test_an_export_of_a_lost_worker_does_not_stay_in_progress(
     confirmed: Browser, by_worker: list[int], later: Callable[[float], None]
 ) -> None:
     ask(confirmed)
@@ -260,7 +260,7 @@ def test_a_process_that_dies_after_storing_leaves_no_file(
     assert not list(tmp_path.rglob("*.sealed"))
 
 
-def test_a_file_that_is_gone_or_spoiled_is_told(confirmed: Browser, tmp_path: Path) -> None:
+def test_a_missing_or_damaged_file_shows_an_error(confirmed: Browser, tmp_path: Path) -> None:
     ask(confirmed)
     (stored,) = tmp_path.rglob("*.sealed")
     stored.write_bytes(b"spoiled\n" + stored.read_bytes())
@@ -287,7 +287,7 @@ def test_pieces_can_not_be_left_out_moved_or_taken_from_another(monkeypatch: pyt
         opened(0, 1, 2, owner=8)
 
 
-def test_who_has_left_or_was_turned_off_gets_none(confirmed: Browser, person: Account, by_worker: list[int]) -> None:
+def test_inactive_accounts_get_no_export(confirmed: Browser, person: Account, by_worker: list[int]) -> None:
     ask(confirmed)
     Account.objects.filter(pk=person.pk).update(is_active=False)
     assert not tasks.make_export(by_worker[0])
@@ -312,7 +312,7 @@ def test_it_is_kept_for_days_and_then_gone(
     assert not DataExport.objects.exists()
 
 
-def test_it_goes_with_its_account(confirmed: Browser, person: Account, tmp_path: Path) -> None:
+def test_it_is_deleted_with_its_account(confirmed: Browser, person: Account, tmp_path: Path) -> None:
     ask(confirmed)
     deleting.delete_account(Account.objects.get(pk=person.pk))
     assert not list(tmp_path.rglob("*.sealed"))

@@ -87,7 +87,7 @@ def browser_of(account: Account) -> Browser:
 # --- Starting ---
 
 
-def test_an_operator_starts_it_and_every_proven_address_is_told(lost: Account, operator: Account) -> None:
+def test_an_operator_starts_it_and_every_verified_email_address_gets_a_mail(lost: Account, operator: Account) -> None:
     browser = browser_of(operator)
     page = browser.get(action(lost, "remove-factors")).content.decode()
     assert "In 72 hours" in page
@@ -124,7 +124,7 @@ def test_there_is_one_at_a_time(started: AccountRecovery, operator: Account) -> 
     assert AccountRecovery.objects.count() == 1
 
 
-def test_nothing_is_started_without_factors_or_for_who_is_turned_off(lost: Account, operator: Account) -> None:
+def test_nothing_is_started_without_factors_or_for_inactive_people(lost: Account, operator: Account) -> None:
     with pytest.raises(recovery.RecoveryRefused, match="nothing to remove"):
         recovery.start(make_account(), operator, **FORM)
     Account.objects.filter(pk=lost.pk).update(is_active=False)
@@ -186,7 +186,7 @@ def test_opening_the_link_does_nothing_and_its_button_stops_it(started: AccountR
     assert audited().count("account.recovery_stopped") == 1
 
 
-def test_who_is_signed_in_sees_it_and_stops_it(started: AccountRecovery) -> None:
+def test_signed_in_people_see_it_and_can_stop_it(started: AccountRecovery) -> None:
     browser = browser_of(started.account)
     for page in ("/account/", "/account/2fa/", PAGE):
         assert "Stop it" in browser.get(page).content.decode(), page
@@ -282,7 +282,7 @@ def test_new_recovery_codes_end_it_at_once(started: AccountRecovery) -> None:
 
 
 @pytest.mark.parametrize("change", ["operator left", "person was given roles", "person was turned off", "all removed"])
-def test_it_ends_with_what_it_stood_on(
+def test_it_ends_when_its_conditions_change(
     change: str, started: AccountRecovery, operator: Account, later: Callable[[float], None]
 ) -> None:
     account = started.account

@@ -57,9 +57,7 @@ def code_of(message: Any) -> str:
     return str(code)
 
 
-def test_while_the_mail_server_is_down_sign_up_goes_on_and_the_code_comes_afterwards(
-    down: type[MailServer], later: Mover
-) -> None:
+def test_without_the_mail_server_sign_up_works_and_the_code_comes_later(down: type[MailServer], later: Mover) -> None:
     browser = sign_up()
     assert not mail.outbox
     down.error = None
@@ -167,7 +165,7 @@ def test_a_code_is_tried_every_few_seconds(down: type[MailServer], later: Mover)
 
 
 @pytest.mark.parametrize("address", [ADDRESS, "ada@example.com"])
-def test_who_is_refused_sees_no_error_and_the_row_says_why(
+def test_a_refused_recipient_sees_no_error_and_the_row_says_why(
     person: Account, server: type[MailServer], address: str
 ) -> None:
     def refuse(self: MailServer, messages: Any) -> int:
@@ -241,6 +239,6 @@ def test_an_address_that_no_mail_server_takes_fails_no_page(server: type[MailSer
     assert Browser().post("/account/password/reset/", {"email": address}).status_code in (200, 302)
 
 
-def test_the_text_of_a_mail_is_made_of_what_a_mail_may_hold(server: type[MailServer]) -> None:
+def test_mails_contain_only_allowed_characters(server: type[MailServer]) -> None:
     row = outbox.store_mail(ADDRESS, Mail("two\nlines", "a\x00b\rc"), expires_at=clock.now() + timedelta(minutes=5))
     assert (row.subject, row.text()) == ("two lines", "ab\nc\n")

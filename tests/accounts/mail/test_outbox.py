@@ -82,7 +82,7 @@ def test_it_is_sent_once_the_transaction_is_committed(django_capture_on_commit_c
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_rolled_back_sends_nothing() -> None:
+def test_a_rolled_back_transaction_sends_nothing() -> None:
     def change_of_mind() -> None:
         with transaction.atomic():
             queue()
@@ -106,7 +106,7 @@ def test_what_is_rolled_back_sends_nothing() -> None:
         "a@b.example, c@d.example",
     ],
 )
-def test_what_is_no_address_is_not_queued(address: str) -> None:
+def test_an_invalid_email_address_is_not_queued(address: str) -> None:
     with pytest.raises(ValidationError):
         queue(address)
     assert not Outbox.objects.exists()
@@ -203,7 +203,7 @@ def test_an_operator_has_it_tried_again(server: type[MailServer], later: Mover) 
     assert row.try_again() is False
 
 
-def test_what_is_being_sent_is_not_tried_again(server: type[MailServer]) -> None:
+def test_a_mail_that_is_being_sent_is_not_sent_again(server: type[MailServer]) -> None:
     row = queue()
     server.error = ConnectionRefusedError("nobody there")
     delivery.send_due()
@@ -248,7 +248,7 @@ def test_a_mail_that_cant_be_put_together_does_not_hold_up_the_others(server: ty
     assert "BadHeaderError" in Outbox.objects.get(pk=broken.pk).last_error
 
 
-def test_a_goodbye_that_fails_changes_nothing(server: type[MailServer]) -> None:
+def test_a_failing_quit_changes_nothing(server: type[MailServer]) -> None:
     def close(self: MailServer) -> None:
         raise smtplib.SMTPServerDisconnected("gone")
 
@@ -307,7 +307,7 @@ def test_a_sender_that_died_after_the_server_answered_sends_the_same_mail_again(
     assert delivery.send_due() == 0
 
 
-def test_a_broker_that_is_gone_fails_nobody_and_loses_nothing(
+def test_without_a_broker_nothing_fails_and_nothing_is_lost(
     django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.CELERY_TASK_ALWAYS_EAGER = False
@@ -322,7 +322,7 @@ def test_a_broker_that_is_gone_fails_nobody_and_loses_nothing(
     assert send_waiting_mail() == 1
 
 
-def test_the_queue_learns_the_key_of_a_mail_and_nothing_of_it(
+def test_the_queue_contains_only_the_key_of_a_mail(
     django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.CELERY_TASK_ALWAYS_EAGER = False
@@ -367,7 +367,7 @@ def test_a_task_that_comes_twice_sends_once() -> None:
     assert len(mail.outbox) == 1
 
 
-def test_a_fresh_mail_goes_at_once_though_its_web_server_is_ahead(later: Mover) -> None:
+def test_a_new_mail_is_sent_immediately_though_its_server_clock_is_ahead(later: Mover) -> None:
     later(300)
     row = queue()
     later(-300)

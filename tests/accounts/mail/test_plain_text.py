@@ -40,7 +40,7 @@ def text_of(body: str) -> str:
         ("<!-- note --><p>a<!-- b --></p><!--[if mso]><table><![endif]-->", "a"),
     ],
 )  # fmt: skip
-def test_what_is_written_is_read(html: str, text: str) -> None:
+def test_plain_text_keeps_the_content(html: str, text: str) -> None:
     assert text_of(html) == f"{text}\n"
 
 
@@ -48,7 +48,7 @@ def test_the_title_is_one_line() -> None:
     assert read_html("<title>\n Tom &amp;\n Jerry </title><p>x</p>") == ("Tom & Jerry", "x\n")
 
 
-def test_lines_are_short_and_what_cant_be_broken_is_whole() -> None:
+def test_lines_are_short_and_long_words_stay_whole() -> None:
     words, address = "word " * 60, "https://x.example/" + "a" * 90
     text = text_of(
         f"<p>{words}</p><ul><li>{words}</li></ul><dl><dt>Browser</dt><dd>{words}</dd></dl><p>{address} b</p>"

@@ -175,5 +175,5 @@ def test_the_preview_shows_both_schemes() -> None:
     assert "@media all {" in dark
 
 
-def test_what_is_not_given_is_missed(strict: None) -> None:
+def test_missing_values_are_reported(strict: None) -> None:
     assert "MISSING" in render_mail("family_invitation", {}).html

@@ -70,16 +70,14 @@ def test_it_says_for_which_app_and_from_where(
         ("Call 0800 123 45 67 now", "an app that has not been verified"),
     ],
 )
-def test_of_a_name_that_nobody_looked_at_no_more_is_said_than_is_safe(
-    name: str, shown: str, mailoutbox: list[Any]
-) -> None:
+def test_an_unreviewed_name_is_shown_safely(name: str, shown: str, mailoutbox: list[Any]) -> None:
     browser = Browser()
     RelyingParty(make_client(name=name), browser).authorize()
     sign_up(browser=browser)
     assert f"To sign in to: {shown} " in both(mailoutbox[0])[0]
 
 
-def test_without_an_app_none_is_named_and_neither_to_somebody_signed_in(
+def test_without_an_app_and_for_signed_in_people_no_app_is_named(
     person: Account, spa: Client, mailoutbox: list[Any]
 ) -> None:
     sign_up()
@@ -92,7 +90,7 @@ def test_without_an_app_none_is_named_and_neither_to_somebody_signed_in(
 
 
 @pytest.mark.parametrize("agent", ["", "Win a phone at evil.example", "curl/8.5.0 (Linux)", "Mozilla/5.0 " + "x" * 300])
-def test_a_browser_that_is_not_known_has_none_of_its_words_mailed(agent: str, mailoutbox: list[Any]) -> None:
+def test_the_user_agent_of_an_unknown_browser_is_not_mailed(agent: str, mailoutbox: list[Any]) -> None:
     sign_up(browser=Browser(headers={"User-Agent": agent}))
     assert f"Requested from: {UNNAMED} " in both(mailoutbox[0])[0]
 
@@ -145,7 +143,7 @@ def test_both_forms_of_a_code_are_encrypted_and_wiped_and_no_page_of_the_admin_s
 
 
 @pytest.mark.parametrize("address", ["ada@example.com", "o'hara&sons@example.com"])
-def test_who_leaves_is_taken_out_of_the_html_as_well(address: str) -> None:
+def test_deleted_people_are_removed_from_the_html_too(address: str) -> None:
     invited = {"inviter": address, "email": "grace@example.com", "days": 7}
     row = outbox.queue_mail("grace@example.com", "family_invitation", invited)
     other = outbox.queue_mail("kim@example.com", "family_invitation", invited | {"inviter": f"x{address}"})

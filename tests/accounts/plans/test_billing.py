@@ -116,7 +116,7 @@ def test_an_end_cannot_come_first(person: Account, pro: Plan) -> None:
     assert not Subscription.objects.exists()
 
 
-def test_who_and_what_is_unknown(person: Account, pro: Plan) -> None:
+def test_unknown_people_and_plans_are_rejected(person: Account, pro: Plan) -> None:
     for kind in ("account", "family", "organization"):
         assert refusal(send(event(person, holder={kind: "nobody@example.com"}))) == (422, "unknown_holder")
     assert refusal(send(event(person, plan="gold"))) == (422, "unknown_plan")
@@ -180,7 +180,7 @@ def test_dates_near_the_ends_of_the_calendar_are_taken(person: Account, pro: Pla
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])
-def test_what_is_no_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_no_object_is_rejected(body: bytes) -> None:
     assert refusal(send(body)) == (400, "malformed")
 
 
@@ -218,7 +218,7 @@ def test_the_clock_may_differ_by_five_minutes(person: Account, pro: Plan, second
     assert send(event(person), str(clock.timestamp() + seconds)).status_code == status
 
 
-def test_without_a_secret_there_is_no_such_page(person: Account, settings: Any) -> None:
+def test_without_a_secret_the_page_is_404(person: Account, settings: Any) -> None:
     settings.BILLING_SECRET = ""
     assert refusal(send(event(person), signature=sign(b"", "", ""))) == (404, "not_found")
 

@@ -79,7 +79,7 @@ def test_the_task_at_once_moves_each_row_once() -> None:
         assert [event.to_state for event in row.events.filter(by="time")] == ["Expired"]
 
 
-def test_of_two_steps_at_once_each_is_legal_from_what_the_other_made(person: Account) -> None:
+def test_two_steps_at_once_are_checked_one_after_the_other(person: Account) -> None:
     row = subscribe(person, make_plan("pro"), "Active")
 
     def step(number: int) -> str:

@@ -131,7 +131,7 @@ def test_leaving_a_family(signed_in: Browser, person: Account, family: Family) -
 # --- What the pages say ---
 
 
-def test_nothing_of_groups_where_there_are_none(signed_in: Browser) -> None:
+def test_without_groups_the_page_does_not_mention_them(signed_in: Browser) -> None:
     text = page(signed_in)
     for words in ("Your family", "Shared with you", "invites you", "<form class"):
         assert words not in text
@@ -146,7 +146,7 @@ def test_the_owner_is_first_and_has_no_button(as_owner: Browser, family: Family,
     assert "Shared with you" not in text
 
 
-def test_a_member_sees_neither_the_others_nor_who_is_invited(
+def test_a_member_sees_neither_other_members_nor_invitations(
     signed_in: Browser, person: Account, family: Family, owner: Account
 ) -> None:
     members.add_member(family, person)
@@ -236,7 +236,7 @@ def test_an_outsider_gets_404(as_outsider: Browser, paths: list[str], family: Fa
     assert Invitation.objects.get().is_open
 
 
-def test_a_member_is_an_outsider_to_what_is_the_owners(signed_in: Browser, paths: list[str], family: Family) -> None:
+def test_a_member_cannot_reach_the_pages_of_owners(signed_in: Browser, paths: list[str], family: Family) -> None:
     for path in paths[:5]:
         assert signed_in.post(path, {"email": "x@example.com"}).status_code == 404, path
     assert family.members.count() == 2
@@ -250,7 +250,7 @@ def test_the_owner_stays(as_owner: Browser, family: Family, owner: Account) -> N
     assert family.members.count() == 1
 
 
-def test_what_is_not_there_is_404(as_owner: Browser, family: Family) -> None:
+def test_missing_objects_are_404(as_owner: Browser, family: Family) -> None:
     for path in STEPS:
         if path != "family/invite":
             for key in ("0", "9" * 30):
@@ -283,7 +283,7 @@ def test_a_form_from_elsewhere_is_refused(owner: Account, paths: list[str], fami
     assert family.members.count() == 2
 
 
-def test_where_plans_live_elsewhere_groups_mean_nothing(as_owner: Browser, paths: list[str], settings: Any) -> None:
+def test_with_an_external_plan_source_groups_have_no_effect(as_owner: Browser, paths: list[str], settings: Any) -> None:
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
     for path in paths:
         assert as_owner.post(path, {"email": "x@example.com"}).status_code == 404

@@ -49,14 +49,14 @@ def people(group: Family | Organization) -> set[str]:
     return {member.account.email for member in group.members.select_related("account")}
 
 
-def test_who_is_invited_and_accepts_is_a_member(family: Family, owner: Account, person: Account) -> None:
+def test_accepting_an_invitation_makes_a_member(family: Family, owner: Account, person: Account) -> None:
     row = invitations.invite(family, " Ada@Example.COM ", owner)
     assert people(family) == {"grace@example.com"}
     assert invitations.accept(row.pk, person) == family
     assert people(family) == {"grace@example.com", "ada@example.com"}
 
 
-def test_the_mail_says_who_and_where_and_holds_nothing_that_acts(family: Family, owner: Account) -> None:
+def test_the_mail_names_the_inviter_and_opening_its_link_changes_nothing(family: Family, owner: Account) -> None:
     row = invitations.invite(family, "ada@example.com", owner)
     mail = Outbox.objects.get()
     assert mail.to == "ada@example.com"
@@ -76,7 +76,7 @@ def test_an_organization_is_named_and_its_operator_is_not(person: Account) -> No
     assert invitations.accept(row.pk, person) == acme
 
 
-def test_a_name_can_say_nothing_in_the_mail(owner: Account, family: Family) -> None:
+def test_a_name_cannot_put_text_into_the_mail(owner: Account, family: Family) -> None:
     owner.given_name = "You won: https://evil.example"
     owner.save()
     invitations.invite(family, "ada@example.com", owner)
@@ -143,7 +143,7 @@ def test_accepting_twice_is_accepting_once(
     assert [event.action for event in events] == ["invitation.sent", "invitation.accepted"]
 
 
-def test_an_invitation_does_not_bring_back_who_was_removed(family: Family, owner: Account, person: Account) -> None:
+def test_an_old_invitation_restores_no_removed_member(family: Family, owner: Account, person: Account) -> None:
     row = invitations.invite(family, person.email, owner)
     invitations.accept(row.pk, person)
     members.remove_member(family.members.get(account=person), owner)
@@ -170,7 +170,7 @@ def test_declined_and_withdrawn_is_closed_until_the_next_invitation(
 
 
 @pytest.mark.parametrize("end", ["expired", "declined", "withdrawn"])
-def test_withdrawing_ends_what_was_not_answered_also_once_it_has_expired(
+def test_open_and_expired_invitations_can_be_withdrawn(
     family: Family, owner: Account, person: Account, later: Mover, end: str
 ) -> None:
     row = invitations.invite(family, person.email, owner)
@@ -199,9 +199,7 @@ def test_withdrawing_ends_what_was_not_answered_also_once_it_has_expired(
         assert not events
 
 
-def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(
-    family: Family, owner: Account, person: Account
-) -> None:
+def test_accepted_and_foreign_invitations_cannot_be_withdrawn(family: Family, owner: Account, person: Account) -> None:
     other = family_of(make_account())
     row = invitations.invite(family, person.email, owner)
     with pytest.raises(InvitationNotFound):
@@ -406,7 +404,7 @@ def test_a_closed_owners_invitation_is_not_accepted_and_stays_ended(
         invitations.accept(row.pk, person)
 
 
-def test_who_may_invite_is_asked_when_an_invitation_is_accepted(person: Account) -> None:
+def test_the_right_to_invite_is_checked_again_on_acceptance(person: Account) -> None:
     """Whatever took the role, and whether it said so."""
     operator = make_operator()
     row = invitations.invite(organization_of(), person.email, operator)
@@ -415,7 +413,7 @@ def test_who_may_invite_is_asked_when_an_invitation_is_accepted(person: Account)
         invitations.accept(row.pk, person)
 
 
-def test_nobody_invites_to_what_is_not_theirs_to_invite_to(family: Family) -> None:
+def test_only_the_owner_can_invite(family: Family) -> None:
     for group in (family, organization_of()):
         with pytest.raises(InvitationRefused, match="no longer invite"):
             invitations.invite(group, "x@example.com", make_account())
@@ -450,7 +448,7 @@ def test_an_export_holds_nothing_that_came_to_an_unproven_address(family: Family
     assert export["plan"]["invitations_received"] == export["mails"] == []
 
 
-def test_who_is_deleted_is_forgotten_and_an_open_invitation_stands(
+def test_a_deleted_inviter_is_forgotten_and_the_open_invitation_stays(
     family: Family, owner: Account, person: Account
 ) -> None:
     other = family_of(make_account())

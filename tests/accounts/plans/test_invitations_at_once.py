@@ -36,9 +36,7 @@ def outcome(act: Any) -> str:
     return "done"
 
 
-def test_of_many_who_accept_at_once_as_many_join_as_there_is_room_for(
-    family: Family, owner: Account, settings: Any
-) -> None:
+def test_accepting_at_once_does_not_exceed_the_limit(family: Family, owner: Account, settings: Any) -> None:
     settings.FAMILY_MEMBERS = 20
     people = [make_account() for _ in range(8)]
     rows = [invitations.invite(family, person.email, owner) for person in people]

@@ -100,7 +100,7 @@ TIMES: list[tuple[str, dict[str, int], list[tuple[int, str, bool]]]] = [
 
 
 @pytest.mark.parametrize(("state", "dates", "expected"), TIMES)
-def test_what_time_brings_is_read_and_written_alike(
+def test_changes_by_time_are_read_and_stored_alike(
     person: Account, pro: Plan, later: Mover, state: str, dates: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = clock.now()
@@ -119,7 +119,7 @@ def test_what_time_brings_is_read_and_written_alike(
         assert lifecycle.effective_state(row, moment) == effective
 
 
-def test_history_holds_the_moment_at_which_time_acted(person: Account, pro: Plan, later: Mover) -> None:
+def test_history_stores_the_moment_of_a_change_by_time(person: Account, pro: Plan, later: Mover) -> None:
     end, window = ahead(10), ahead(30)
     row = subscribe(person, pro, "Trial", trial_end=end, read_only_until=window)
     later(HOUR)
@@ -138,13 +138,13 @@ def test_the_task_works_in_batches(pro: Plan, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(Subscription.objects.values_list("state", flat=True)) == ["Trial"] + ["free"] * 5
 
 
-def test_a_step_first_writes_what_time_brought(person: Account, pro: Plan) -> None:
+def test_a_step_first_stores_changes_by_time(person: Account, pro: Plan) -> None:
     row = subscribe(person, pro, "Trial", trial_end=ahead(-10), read_only_until=ahead(HOUR))
     with pytest.raises(IllegalTransition, match="from Expired"):
         lifecycle.transition(row, "Active", TEST)
 
 
-def test_who_took_a_step_is_kept_and_reported(person: Account, pro: Plan) -> None:
+def test_the_actor_of_a_step_is_stored_and_reported(person: Account, pro: Plan) -> None:
     heard: list[Any] = []
 
     def listen(event: Any, **kwargs: Any) -> None:

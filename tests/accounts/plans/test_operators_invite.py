@@ -62,7 +62,7 @@ def test_a_member_is_not_invited_again(operator: Browser, acme: Organization, pe
         "\N{LATIN SMALL LETTER LONG S}x@example.com",
     ],
 )
-def test_what_is_no_address_is_said(operator: Browser, acme: Organization, address: str) -> None:
+def test_an_invalid_email_address_shows_an_error(operator: Browser, acme: Organization, address: str) -> None:
     invite(operator, acme, address)
     assert not Outbox.objects.exists()
     assert not Invitation.objects.exists()

@@ -116,7 +116,7 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
     assert "Other plans" not in text  # the other service knows
 
 
-def test_use_is_shown_where_the_source_tells_it(
+def test_usage_is_shown_if_the_source_returns_it(
     signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.accounts.plans.test_sources import GOOD, source_saying
@@ -148,7 +148,7 @@ def test_features_have_names_and_other_plans_are_told(
     assert "mailto:help@example.com" in text
 
 
-def test_a_plan_from_elsewhere_that_no_page_can_show_is_none(
+def test_an_external_plan_that_cannot_be_shown_is_ignored(
     signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.accounts.plans.test_sources import GOOD, source_saying

@@ -67,7 +67,7 @@ def test_a_plan_is_passed_on_and_the_rest_left_out(person: Account) -> None:
         {"cache_max_age": 0},
     ],
 )
-def test_what_else_is_a_plan(person: Account, change: Any) -> None:
+def test_unusual_valid_plans_are_accepted(person: Account, change: Any) -> None:
     source_saying(GOOD | change).plan(person)
 
 
@@ -110,7 +110,7 @@ NOT_A_PLAN: list[Any] = [
 
 
 @pytest.mark.parametrize("change", NOT_A_PLAN, ids=str)
-def test_what_is_no_plan_is_a_failure(person: Account, change: Any) -> None:
+def test_an_invalid_plan_is_a_failure(person: Account, change: Any) -> None:
     with pytest.raises(SourceFailed):
         source_saying(GOOD | change).plan(person)
 

@@ -30,7 +30,7 @@ def test_a_flush_adds_to_what_is_there(key: Key, mid_minute: Mover) -> None:
     assert UsageBatch.objects.count() == 3
 
 
-def test_the_usage_of_a_project_that_is_gone_goes_with_it(key: Key, person: Account) -> None:
+def test_the_usage_of_a_deleted_project_is_deleted(key: Key, person: Account) -> None:
     other = make_project(person)
     _, raw = make_key(other, person)
     call(ME, key.raw)
@@ -103,7 +103,7 @@ def test_a_failure_in_the_middle_writes_nothing_and_loses_nothing(
     assert usage_counts.flush_usage() == 4
 
 
-def test_what_was_in_the_process_is_kept_when_the_database_fails(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_in_the_process_survive_a_database_failure(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     call(ME, key.raw)
 
     def fail(counts: Any) -> None:

@@ -188,7 +188,7 @@ def test_a_late_answer_is_asked_for_again_by_the_next_call(key: Key, redis_url: 
     assert made.local.fields == 0
 
 
-def test_what_a_stopped_redis_takes_up_later_counts_once(redis_url: str, store: Any) -> None:
+def test_counts_that_a_stopped_redis_gets_later_count_once(redis_url: str, store: Any) -> None:
     made = Counters(RedisCounters(redis_url))
     made.take([Limit("a", 10)])
     made.finished("f")
@@ -201,7 +201,7 @@ def test_what_a_stopped_redis_takes_up_later_counts_once(redis_url: str, store: 
     assert made.local.fields == 0
 
 
-def test_what_was_counted_without_redis_travels_when_it_is_back(
+def test_counts_without_redis_are_sent_when_it_is_back(
     redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A worker of its own never drains: what it holds must not wait until it stops.

@@ -85,7 +85,7 @@ def test_dead_tokens_are_counted_too(token: str, spa: Client) -> None:
     assert buckets(project=spa.project) == [("", spa.client_id, "me", 401, "invalid_token", 1)]
 
 
-def test_what_is_nobodys_is_nobodys_usage(key: Key) -> None:
+def test_calls_without_a_project_are_not_counted(key: Key) -> None:
     for path, credential in ((ME, None), (ME, "op_key_x"), (ME, "x"), (ME, key.raw + "x"), ("/v1/x", None)):
         call(path, credential)
     assert usage_counts.flush_usage() == 0

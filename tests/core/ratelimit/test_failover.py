@@ -80,7 +80,7 @@ def test_limits_hold_in_the_process(lost_redis: None) -> None:
     assert passed(FIVE, "b", times=9) == 5
 
 
-def test_what_succeeds_is_taken_back_there_too(lost_redis: None) -> None:
+def test_successes_are_taken_back_there_too(lost_redis: None) -> None:
     for _ in range(20):
         hit(FIVE, "a")
         undo_hit(FIVE, "a")
@@ -111,7 +111,7 @@ def test_an_address_that_no_resolver_knows_is_a_lost_redis(settings: Any) -> Non
 # --- What a process knows by itself is bounded ---
 
 
-def test_the_process_keeps_so_many_keys_and_those_that_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_keeps_a_limited_number_of_keys_the_longest_lasting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shadow, "MOST_KEYS", 100)
     kept = Shadow()
     assert kept.add("a day", 1, 86400)
@@ -122,7 +122,7 @@ def test_the_process_keeps_so_many_keys_and_those_that_last(monkeypatch: pytest.
     assert kept.get("999") == 1
 
 
-def test_what_is_over_makes_room_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_keys_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(shadow, "MOST_KEYS", 10)
@@ -165,7 +165,7 @@ def test_an_outage_begins_with_what_was_counted_before(on_redis: Any, redis_url:
 
 
 @pytest.mark.redis
-def test_a_flushed_redis_gives_nothing_to_whom_a_process_knows(on_redis: Any, redis_url: str, settings: Any) -> None:
+def test_a_flushed_redis_resets_nobody_that_a_process_knows(on_redis: Any, redis_url: str, settings: Any) -> None:
     assert passed(FIVE, "a", times=9) == 5
     on_redis.flushall()
     assert passed(FIVE, "a", times=9) == 0

@@ -66,7 +66,7 @@ def test_retry_after_is_from_1_to_60(rf: RequestFactory, wait: int) -> None:
     assert 1 <= int(response["Retry-After"]) <= 60
 
 
-def test_what_is_taken_back_does_not_count() -> None:
+def test_requests_taken_back_do_not_count() -> None:
     for _ in range(20):
         hit(THREE, "a")
         undo_hit(THREE, "a")
@@ -96,7 +96,7 @@ def test_a_login_has_one_key_in_every_spelling() -> None:
 # --- The store ---
 
 
-def test_others_push_nothing_out() -> None:
+def test_keys_of_others_evict_nothing() -> None:
     assert hits(THREE, "a", times=5) == 3
     for number in range(3 * CULL_FROM):
         hit(THREE, number)
@@ -117,7 +117,7 @@ def test_only_what_has_expired_is_dropped() -> None:
     assert all(store.get(f"old-{number}") == number for number in range(1, CULL_FROM, 2))
 
 
-def test_looking_for_what_has_expired_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_for_expired_keys_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     store, real = MemoryCache("tests", {}), MemoryCache._cull
     looks: list[int] = []
 

@@ -132,7 +132,7 @@ def test_a_client_with_a_current_copy_gets_304(server: Server, encodings: str) -
         ({"query": "a=b"}, 200),
     ],
 )
-def test_what_is_unusual_is_asked_of_django(server: Server, change: dict[str, str], status: int) -> None:
+def test_unusual_requests_go_to_django(server: Server, change: dict[str, str], status: int) -> None:
     server.get(DISCOVERY)
     for asked in (2, 3):
         assert server.get(DISCOVERY, **change).status == status

@@ -33,7 +33,7 @@ def test_figures_become_gauges_and_are_kept_for_a_while() -> None:
     assert len(calls) == 1
 
 
-def test_a_reader_that_fails_is_told_and_the_others_go_on() -> None:
+def test_a_failing_reader_is_logged_and_the_others_go_on() -> None:
     def fail() -> Sequence[Figure]:
         raise OSError("away")
 

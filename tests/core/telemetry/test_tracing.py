@@ -158,7 +158,7 @@ def test_only_a_proxy_that_is_trusted_continues_a_trace(settings: Any) -> None:
     assert not context_of("192.0.2.7").is_valid
 
 
-def test_tasks_carry_the_trace_of_who_queued_them() -> None:
+def test_tasks_continue_the_trace_that_queued_them() -> None:
     exporter = InMemorySpanExporter()
     from opentelemetry.sdk.trace import TracerProvider
 
@@ -172,7 +172,7 @@ def test_tasks_carry_the_trace_of_who_queued_them() -> None:
     assert set(headers) == {"traceparent"}
 
 
-def test_an_attribute_that_nobody_has_thought_of_is_not_exported() -> None:
+def test_unknown_attributes_are_not_exported() -> None:
     given = {"http.url": "https://a/?code=1", "db.statement": "SELECT %s", "http.request.header.cookie": "a", "new": 1}
     assert safe_attributes(given) == {"db.statement": "SELECT %s"}
     assert safe_attributes({"db.system": "redis", "db.statement": "SET a"}) == {"db.system": "redis"}
