@@ -16,7 +16,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
 COPY . .
 # Compiled here, for the root file system may be read-only where it runs.
 RUN ENVIRONMENT=production .venv/bin/python manage.py collectstatic --noinput --verbosity 0 \
-    && .venv/bin/python -m compileall -q accounts api devportal oidc
+    && .venv/bin/python -m compileall -q accounts api core devportal oidc
 
 FROM ${BASE}
 # ca-certificates: the service checks those of mail servers and databases.
