@@ -267,7 +267,7 @@ def tree(root: Path, files: dict[str, str]) -> dict[str, Module]:
         ("accounts/people.py", "LISTS = [('Audit', 'operations_auditevent')]"),
     ],
 )
-def test_a_use_that_climbs_is_found(tmp_path: Path, where: str, text: str) -> None:
+def test_an_import_of_a_higher_layer_is_found(tmp_path: Path, where: str, text: str) -> None:
     models = {
         "api/models.py": "class ApiKey(Model):\n    pass",
         "devportal/operations/models.py": "class AuditEvent(Model):\n    pass",

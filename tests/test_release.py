@@ -164,7 +164,7 @@ def test_it_names_the_policy_where_there_is_one(settings: Any) -> None:
 @pytest.mark.parametrize(
     "contact", ["nobody", "http://example.com/", "javascript:alert(1)", "a@b\nExpires: never", "mailto:", "https://a b"]
 )
-def test_what_is_no_contact_stops_the_start(settings: Any, contact: str) -> None:
+def test_an_invalid_contact_stops_the_start(settings: Any, contact: str) -> None:
     settings.SECURITY_CONTACT = ["security@example.com", "tel:+49-30-123456"]
     assert check_security_contact(None) == []
     settings.SECURITY_CONTACT.append(contact)

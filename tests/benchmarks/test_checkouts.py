@@ -32,7 +32,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_commit_gets_a_folder_of_its_own(repository: Path, tmp_path: Path) -> None:
+def test_each_commit_gets_a_folder(repository: Path, tmp_path: Path) -> None:
     folder = checkouts.check_out("HEAD~1", repository, tmp_path / "cache")
     assert (folder / "file").read_text() == "first"
     assert (repository / "file").read_text() == "second"
@@ -83,7 +83,7 @@ def test_an_environment_is_known_by_interpreter_and_lock(tmp_path: Path) -> None
     assert known not in {interpreters.known_by(*pair) for pair in others}
 
 
-def test_an_environment_that_is_whole_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_environment_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "CACHE", tmp_path / "cache")
     (tmp_path / "requirements").mkdir()
     (tmp_path / interpreters.LOCK).write_text("")
@@ -107,11 +107,11 @@ def test_an_environment_that_is_whole_is_not_made_again(tmp_path: Path, monkeypa
         (dataclasses.replace(BUILD, implementation="PyPy"), "PyPy 3.13.5, Debian 13"),
     ],
 )
-def test_where_an_interpreter_comes_from_is_told(build: Build, short: str) -> None:
+def test_the_origin_of_an_interpreter_is_reported(build: Build, short: str) -> None:
     assert build.short == short
 
 
-def test_of_a_source_build_it_is_said_how_it_was_optimised() -> None:
+def test_a_source_build_names_its_optimisation() -> None:
     own = dataclasses.replace(BUILD, prefix="/usr/local", options="'--enable-optimizations'")
     assert own.long.endswith("with PGO, no LTO")
     assert "PGO" not in BUILD.long

@@ -75,7 +75,7 @@ def test_starts_are_told_apart_and_their_extremes_are_named() -> None:
     assert (one.lowest, one.highest) == (0.9, 1.2)
 
 
-def test_me_is_compared_with_the_userinfo_of_those_that_have_no_me() -> None:
+def test_me_is_compared_with_userinfo_where_there_is_no_me() -> None:
     rows = {
         ("userinfo", STOCK): row(100),
         ("userinfo", BEFORE): row(100),
@@ -92,7 +92,7 @@ def test_a_grown_copy_is_held_against_the_one_with_few_rows() -> None:
     assert "with 1,000,000 tokens" in figures.aims_table(rows, 1_000_000)
 
 
-def test_who_answered_nothing_is_compared_with_nobody() -> None:
+def test_a_server_without_answers_is_not_compared() -> None:
     assert figures.comparisons({("refresh", OURS): row(100), ("refresh", STOCK): row(0)}) == []
 
 

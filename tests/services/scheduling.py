@@ -61,7 +61,7 @@ THOROUGH = (
     "tests/devportal/docs/search/test_docs_search.py::test_hits_are_links_to_their_anchors",
     "tests/devportal/docs/search/test_jump.py",
     "tests/devportal/operations/test_audit.py",
-    "tests/devportal/console/test_loaded_sheets.py",
+    "tests/devportal/console/test_loaded_stylesheets.py",
     "tests/devportal/console/test_who_may_what.py",
     "tests/devportal/console/usage/",
     "tests/faults/",
@@ -102,7 +102,7 @@ THOROUGH = (
     "tests/test_layers.py",
     "tests/test_release.py",
     "tests/test_risks.py",
-    "tests/test_sheets.py",
+    "tests/test_stylesheets.py",
 )
 SAMPLED = ("tests/devportal/review/", "tests/security/")
 # Each takes half a minute or more; the longest come first.

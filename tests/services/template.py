@@ -28,7 +28,7 @@ from tests.services import keeper
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = PROJECT / ".cache" / "databases"
-APPS = ("accounts", "api", "devportal", "oidc")
+APPS = ("accounts", "api", "core", "devportal", "oidc")
 # What the migrated database depends on: our migrations and models, the list of apps, and the packages' versions. What
 # the migrations import besides is added by `_sources`. All other edits keep the database.
 SOURCES = (

@@ -1,4 +1,4 @@
-"""The rules of the style sheets: one place for each colour, nothing undefined and nothing dead."""
+"""The rules of the stylesheets: each colour in one place, nothing undefined and nothing unused."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ from core.admin import theme
 
 ROOT = Path(__file__).resolve().parents[1]
 CSS = ROOT / "static/css"
-SHEETS = sorted(str(path.relative_to(CSS)) for path in CSS.rglob("*.css"))
+STYLESHEETS = sorted(str(path.relative_to(CSS)) for path in CSS.rglob("*.css"))
 # The admin's says those of the pages again, for a theme that has a class for its dark scheme.
 OF_COLOURS = {"tokens.css", "admin/tokens.css"}
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color)\(")
@@ -33,9 +33,9 @@ COMPOSED = {
 
 
 @cache
-def text(sheet: str) -> str:
-    """Return a sheet without its comments."""
-    return re.sub(r"/\*.*?\*/", "", (CSS / sheet).read_text(), flags=re.DOTALL)
+def text(stylesheet: str) -> str:
+    """Return a stylesheet without its comments."""
+    return re.sub(r"/\*.*?\*/", "", (CSS / stylesheet).read_text(), flags=re.DOTALL)
 
 
 @cache
@@ -43,8 +43,8 @@ def named() -> str:
     return "\n".join(path.read_text() for pattern in NAMED_BY for path in sorted(ROOT.glob(pattern)))
 
 
-def classes(sheet: str) -> set[str]:
-    heads = (head for head in re.findall(r"([^{};]+)\{", text(sheet)) if not head.strip().startswith("@"))
+def classes(stylesheet: str) -> set[str]:
+    heads = (head for head in re.findall(r"([^{};]+)\{", text(stylesheet)) if not head.strip().startswith("@"))
     return {name for head in heads for name in CLASS.findall(head)}
 
 
@@ -57,40 +57,40 @@ def schemes() -> tuple[dict[str, str], dict[str, str]]:
     return values(light), values(dark)
 
 
-@pytest.mark.parametrize("sheet", SHEETS)
-def test_every_rule_is_closed(sheet: str) -> None:
-    assert text(sheet).count("{") == text(sheet).count("}")
+@pytest.mark.parametrize("stylesheet", STYLESHEETS)
+def test_every_rule_is_closed(stylesheet: str) -> None:
+    assert text(stylesheet).count("{") == text(stylesheet).count("}")
 
 
-@pytest.mark.parametrize("sheet", sorted(set(SHEETS) - OF_COLOURS))
-def test_colours_are_tokens(sheet: str) -> None:
-    values = "\n".join(re.findall(r":\s[^;{}]+;", text(sheet)))
+@pytest.mark.parametrize("stylesheet", sorted(set(STYLESHEETS) - OF_COLOURS))
+def test_colours_are_tokens(stylesheet: str) -> None:
+    values = "\n".join(re.findall(r":\s[^;{}]+;", text(stylesheet)))
     assert COLOUR.findall(values) == []
 
 
-@pytest.mark.parametrize("sheet", SHEETS)
-def test_every_class_is_in_use(sheet: str) -> None:
+@pytest.mark.parametrize("stylesheet", STYLESHEETS)
+def test_every_class_is_in_use(stylesheet: str) -> None:
     unused = {
         name
-        for name in classes(sheet) - OF_LIBRARIES
+        for name in classes(stylesheet) - OF_LIBRARIES
         if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", named())
         and not any(name == start + end and start in named() for start, ends in COMPOSED.items() for end in ends)
     }
     assert unused == set()
 
 
-def test_what_is_excused_is_there() -> None:
-    there = set().union(*map(classes, SHEETS))
+def test_every_exception_is_in_use() -> None:
+    there = set().union(*map(classes, STYLESHEETS))
     assert there >= OF_LIBRARIES
     assert there >= {start + end for start, ends in COMPOSED.items() for end in ends}
 
 
-@pytest.mark.parametrize("sheet", SHEETS)
-def test_every_variable_is_defined(sheet: str) -> None:
-    defined = {name for other in SHEETS for name in re.findall(r"(--[\w-]+)\s*:", text(other))}
-    used = set(re.findall(r"var\(\s*(--[\w-]+)", text(sheet)))
+@pytest.mark.parametrize("stylesheet", STYLESHEETS)
+def test_every_variable_is_defined(stylesheet: str) -> None:
+    defined = {name for other in STYLESHEETS for name in re.findall(r"(--[\w-]+)\s*:", text(other))}
+    used = set(re.findall(r"var\(\s*(--[\w-]+)", text(stylesheet)))
     of_theme = {name for name in used if re.match(r"--(color-(base|primary|font)-|border-radius$)", name)}
-    assert used - defined - (of_theme if sheet.startswith("admin/") else set()) == set()
+    assert used - defined - (of_theme if stylesheet.startswith("admin/") else set()) == set()
 
 
 def test_both_schemes_have_the_same_colours() -> None:

@@ -1,4 +1,4 @@
-"""Each page loads the sheets that have the rules of its classes: a class without its sheet is no error anywhere."""
+"""Each page loads the stylesheets that define its classes."""
 
 import re
 from typing import Any
@@ -16,10 +16,10 @@ from devportal.docs.pages import PAGES
 from oidc.models import Client, Project
 from tests.devportal.console.test_who_may_what import ROUTES, things_of
 from tests.security.crawling import CONSOLE
-from tests.test_sheets import SHEETS, classes
+from tests.test_stylesheets import STYLESHEETS, classes
 
 pytestmark = pytest.mark.django_db
-KNOWN = {name for sheet in SHEETS for name in classes(sheet)}
+KNOWN = {name for sheet in STYLESHEETS for name in classes(sheet)}
 # Of the built file's name: its sheet, and the hash of its content.
 SHEET = re.compile(r"static/css/(.+?)(?:\.[0-9a-f]{12})?\.css")
 
@@ -31,7 +31,7 @@ def without_rules(page: str) -> set[str]:
     loaded = [f"{found[1]}.css" for found in links if found]
     assert loaded
     used = {name for element in soup.select("[class]") for name in element["class"]}
-    return (used & KNOWN) - {name for sheet in set(loaded) & set(SHEETS) for name in classes(sheet)}
+    return (used & KNOWN) - {name for sheet in set(loaded) & set(STYLESHEETS) for name in classes(sheet)}
 
 
 def opens(name: str) -> bool:
