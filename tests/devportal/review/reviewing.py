@@ -97,7 +97,7 @@ def review_in(status: str, client: Client, developer: Account, reviewer: Account
 
 
 def approved(client: Client, developer: Account, reviewer: Account) -> Client:
-    """Return the app after its first approval, read anew."""
+    """Return the app after its first approval, loaded again."""
     decide(sent(client, developer), reviewer, Status.APPROVED)
     return fresh(client)
 

@@ -76,7 +76,7 @@ def test_what_comes_back_is_news_again(
     reviewer_actions.request_changes(submitted, reviewer, revision=1, reasons=["logo_unclear"])
     assert news() == []
     resent(app, developer)
-    # The assignee has had a mail of their own, at once.
+    # The assignee got a separate mail immediately.
     assert news() == [rob.email]
 
 

@@ -146,17 +146,17 @@ def test_an_appeal_against_a_withdrawn_approval_is_a_case(app: Client, developer
     approved(app, developer, reviewer)
     with pytest.raises(IllegalReviewStep, match="anything to appeal"):
         appeals.appeal_withdrawal(app, developer, WHY)
-    judge = make_reviewer()
-    reviewer_actions.withdraw_approval(app, judge, reasons=["imitation"])
+    second = make_reviewer()
+    reviewer_actions.withdraw_approval(app, second, reasons=["imitation"])
     case = appeals.appeal_withdrawal(app, developer, WHY)
     assert (case.kind, case.client, case.text, case.opened_by) == ("appeal", app, WHY, developer)
     with pytest.raises(IllegalReviewStep, match="already with the reviewers"):
         appeals.appeal_withdrawal(app, developer, WHY)
     assert ReviewCase.objects.count() == 1
     with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
-        cases.close_case(case, judge, "in_order", "No.")
+        cases.close_case(case, second, "in_order", "No.")
     with pytest.raises(ReviewNotAllowed):
-        cases.assign_case(case, reviewer, judge)
+        cases.assign_case(case, reviewer, second)
     before = len(mails())
     cases.close_case(case, reviewer, "in_order", "The logo is still theirs.")
     said = [body for to, _, body in mails()[before:] if to == developer.email]

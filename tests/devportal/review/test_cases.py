@@ -198,7 +198,7 @@ class TestReReview:
 
     def test_acting_renews_nothing(self, old: Client, reviewer: Account) -> None:
         open_re_reviews()
-        cases.close_case(ReviewCase.objects.get(), reviewer, "acted", "Asked them to send it anew.")
+        cases.close_case(ReviewCase.objects.get(), reviewer, "acted", "Asked them to send it again.")
         assert fresh(old).last_reviewed_at == old.last_reviewed_at
         assert not ReviewEntry.objects.filter(kind="renewed").exists()
 

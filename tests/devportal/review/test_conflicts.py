@@ -154,7 +154,7 @@ def test_who_rejected_has_a_conflict_in_the_appeal_alone(
     assert conflict_of(make_reviewer(), project, review) == ""
 
 
-def test_whoever_is_related_in_several_ways_reads_the_nearest(app: Client, later: Callable[[float], None]) -> None:
+def test_people_related_in_several_ways_read_the_nearest(app: Client, later: Callable[[float], None]) -> None:
     scene, me = Scene(app, later), make_reviewer()
     for relate in (_organization, _family):
         relate(scene.developer, me)

@@ -272,7 +272,7 @@ def test_who_may_suspend_and_withdraw_approvals(
     assert project.suspended_at is None
 
 
-# --- Whoever has a part in it, also after leaving ---
+# --- People who took part, also after leaving ---
 
 # As what a reviewer was there before they left, and whether they sent it themselves.
 PARTS: dict[str, Callable[[Client, Account, ProjectMember], Any]] = {
