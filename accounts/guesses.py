@@ -94,7 +94,7 @@ MINUTE, HOUR = 60, 3600
 SOME_MINUTES = 5 * MINUTE
 # Names in limits for browsers of an account that share one limit: signing out elsewhere renews a session's key.
 SIGNED_IN, OF_THE_MAILBOX = "signed in", PROVED_BY
-SECOND_STEP = "second step"  # part of the names of limits
+SECOND_FACTOR = "second factor"  # part of the names of limits
 
 
 Limit = tuple[Rate, tuple[object, ...]]
@@ -147,7 +147,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
         known = SIGNED_IN
     else:
         known = known_browsers.find_known_browser(request, account) or proved
-    limits = _limits(request, SECOND_STEP, str(account.pk), known)
+    limits = _limits(request, SECOND_FACTOR, str(account.pk), known)
     guess = _count(request, limits, "" if known else account.email)
     if not count_wrong_code(account) and not proved:  # others guessed at the same moment
         guess.take_back()
@@ -161,7 +161,7 @@ def count_key(request: HttpRequest, account: Account) -> Guess:
     It shares the limit of codes that are entered in sessions. Signatures can't be guessed, so WRONG_CODES_PER_ACCOUNT
     does not count them: a key always remains a way to sign in.
     """
-    limits = _limits(request, SECOND_STEP, str(account.pk), SIGNED_IN)
+    limits = _limits(request, SECOND_FACTOR, str(account.pk), SIGNED_IN)
     return _count(request, limits, "")
 
 

@@ -166,7 +166,7 @@ class BrokerAddress:
 
 
 def broker_address(url: str) -> BrokerAddress:
-    """Return Celery's form of BROKER_URL: kombu has URLs of its own for what REDIS_URL may contain.
+    """Return Celery's form of BROKER_URL: kombu writes the URLs that REDIS_URL may contain differently.
 
     Raises ValueError for a cluster, which kombu's transport can't use, and as `parse_address` does.
     """

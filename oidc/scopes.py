@@ -48,7 +48,7 @@ CLAIM_SCOPES = {
     "picture": "profile",
 }
 
-# The claims that `account.read` returns at `/v1`, in addition to the plan: only those that its title on the consent
+# The claims that `account.read` returns at `/v1`, in addition to the plan: only claims that its title on the consent
 # page names. Before a new claim is added here, the title has to name it and people have to be asked again.
 ACCOUNT_READ_CLAIMS = frozenset({"email", "email_verified", "name", "given_name", "family_name", "picture"})
 # The scopes whose claims `account.read` returns completely.

@@ -103,7 +103,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise TokenRefusal(Reason.SCOPE_SPACES)
-        # Libraries repeat the scopes of the authorization request with each refresh, so those that the person left out
+        # Libraries repeat the scopes of the authorization request with each refresh, so scopes that the person left out
         # are ignored (docs/sign-in.md#optional-scopes).
         left_out = set(request_scopes) - set(request.granted)
         request.scopes = [scope for scope in request_scopes if scope not in left_out]

@@ -45,12 +45,12 @@ def make(pk: int, *, seconds: float | None = None) -> bool:
     if row is None:
         return False
     try:
-        with files.discarded_on_failure(), TemporaryFile() as sealed:
-            size = _write(row, sealed, seconds)
-            name = f"{random_text(NAME_LENGTH)}.zip.sealed"
+        with files.discarded_on_failure(), TemporaryFile() as encrypted:
+            size = _write(row, encrypted, seconds)
+            name = f"{random_text(NAME_LENGTH)}.zip.encrypted"
             # Noted before it is stored, so that a process that dies between the two does not leave a file forever.
             noted = FileToDelete.objects.create(name=f"{FOLDER}{name}", due_at=clock.now() + CLAIM)
-            _finish(row, files.store(FOLDER, File(sealed, name=name)), size, noted)
+            _finish(row, files.store(FOLDER, File(encrypted, name=name)), size, noted)
     except Discarded:
         return False
     except archive.TakesLonger:
@@ -94,7 +94,7 @@ def _write(row: DataExport, encrypted: IO[bytes], seconds: float | None) -> int:
         archive.write_archive(row.account, plain, until=None if seconds is None else time.monotonic() + seconds)
         size = plain.tell()
         plain.seek(0)
-        encryption.seal(plain, encrypted, row.pk)
+        encryption.encrypt_file(plain, encrypted, row.pk)
     return size
 
 

@@ -15,21 +15,21 @@ _HEAD = struct.Struct(">QQ?")  # owner, number, is it the last one
 LONGEST_LINE = 4 * (_HEAD.size + PIECE) // 3 + 200
 
 
-def seal(plain: IO[bytes], sealed: IO[bytes], owner: int) -> None:
-    """Encrypt the file `plain` into `sealed`; `owner` is the primary key of the row that the file belongs to."""
+def encrypt_file(plain: IO[bytes], encrypted: IO[bytes], owner: int) -> None:
+    """Encrypt the file `plain` into `encrypted`; `owner` is the primary key of the row that the file belongs to."""
     number, piece = 0, plain.read(PIECE)
     while True:
         following = plain.read(PIECE)
-        sealed.write(encryption.encrypt_bytes(_HEAD.pack(owner, number, not following) + piece) + b"\n")
+        encrypted.write(encryption.encrypt_bytes(_HEAD.pack(owner, number, not following) + piece) + b"\n")
         if not following:
             return
         number, piece = number + 1, following
 
 
-def unseal(sealed: IO[bytes], owner: int) -> Iterator[bytes]:
+def decrypt_file(encrypted: IO[bytes], owner: int) -> Iterator[bytes]:
     """Yield the plain file in pieces. Raises encryption.Unreadable if it was changed or has another owner."""
     number, is_last = 0, False
-    while line := sealed.readline(LONGEST_LINE):
+    while line := encrypted.readline(LONGEST_LINE):
         opened = encryption.decrypt_bytes(line.strip())
         found, position, is_last = _HEAD.unpack_from(opened)
         if (found, position) != (owner, number):

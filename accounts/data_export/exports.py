@@ -68,15 +68,15 @@ def pieces_of(row: DataExport) -> Iterator[bytes]:
 
     Raises FileNotFoundError, StoreUnavailable, encryption.Unreadable.
     """
-    sealed = stored_files.open_file(row.file)
-    pieces = _closing(sealed, row.pk)
+    encrypted = stored_files.open_file(row.file)
+    pieces = _closing(encrypted, row.pk)
     first = next(pieces)
     return _chained(first, pieces)
 
 
-def _closing(sealed: IO[bytes], owner: int) -> Iterator[bytes]:
-    with sealed:
-        yield from encryption.unseal(sealed, owner)
+def _closing(encrypted: IO[bytes], owner: int) -> Iterator[bytes]:
+    with encrypted:
+        yield from encryption.decrypt_file(encrypted, owner)
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

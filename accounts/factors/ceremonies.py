@@ -28,7 +28,7 @@ class Purpose(enum.StrEnum):
     """The purpose of a challenge."""
 
     SIGN_IN = "sign_in"
-    SECOND_STEP = "second_step"
+    SECOND_FACTOR = "second_factor"
     REAUTHENTICATION = "reauthentication"
     STEP_UP = "step_up"
     ENROLMENT = "enrolment"

@@ -21,7 +21,7 @@ from accounts.models import Account
 
 EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."
 NOT_VERIFIED = "Your passkey or security key did not ask for your fingerprint, your face or a PIN. Try again with it."
-SECOND_STEP_ONLY = "This security key works only after your password. Sign in with your password first."
+NOT_ALONE = "This security key works only after your password. Sign in with your password first."
 
 
 class KeyAnswerField(forms.JSONField):
@@ -92,7 +92,7 @@ class UserVerificationMixin(ChallengeMixin, webauthn_forms.AuthenticateWebAuthnF
 class AuthenticateKeyForm(UserVerificationMixin):
     """A key as the second factor of a sign-in."""
 
-    purpose = Purpose.SECOND_STEP
+    purpose = Purpose.SECOND_FACTOR
 
 
 class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # type: ignore[misc]
@@ -104,7 +104,7 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
     def clean_credential(self) -> Authenticator:
         authenticator = super().clean_credential()
         if not keys.signs_in_alone(authenticator):
-            raise ValidationError(SECOND_STEP_ONLY, code="second_step_only")
+            raise ValidationError(NOT_ALONE, code="not_alone")
         return authenticator
 
 

@@ -91,9 +91,9 @@ def choose_plan(candidates: list[Candidate], known: CatalogueSnapshot, moment: d
     Live before lapsed, then the higher rank, then own before family before organization, then the older row.
     """
     sources = list(PATHS)
-    judged = [(candidate, effective_state(candidate.subscription, moment)) for candidate in candidates]
-    until = min((effective.next_change for _, effective in judged if effective.next_change), default=None)
-    counting = [pair for pair in judged if pair[1].state != State.FREE]
+    with_states = [(candidate, effective_state(candidate.subscription, moment)) for candidate in candidates]
+    until = min((effective.next_change for _, effective in with_states if effective.next_change), default=None)
+    counting = [pair for pair in with_states if pair[1].state != State.FREE]
     if not counting:
         return ResolvedPlan(
             _answer(known.free, "free", State.FREE.value, False, {}, _seconds(known.free, until, moment))

@@ -259,7 +259,7 @@ class SecondStepView(base_views.AuthenticateView):  # type: ignore[misc]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
-        keep_challenge(Purpose.SECOND_STEP, self.stage.login.user)
+        keep_challenge(Purpose.SECOND_FACTOR, self.stage.login.user)
         return context
 
 

@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 log = logging.getLogger(__name__)
 
-MAX_TEXT_BYTES = 2000  # for a text without a limit of its own
+MAX_TEXT_BYTES = 2000  # for a text without a separate limit
 _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode

@@ -122,7 +122,7 @@ class ActivityEntry:
 
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
-    """Return the audit events of a project, newest first, without those that only reviewers may read."""
+    """Return the audit events of a project, newest first, without the ones that only reviewers may read."""
     return AuditEvent.objects.filter(~REVIEWERS_ONLY, project=project.public_id).order_by("-pk")
 
 

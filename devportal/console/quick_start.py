@@ -182,7 +182,7 @@ def _python(app: QuickStartApp) -> list[CodeBlock]:
 
 
 def _node_install(library: str) -> CodeBlock:
-    # Without a package.json of its own, npm installs into the next folder above that has one.
+    # Without a package.json in this folder, npm installs into the next folder above that has one.
     own_folder = "mkdir my-app && cd my-app && npm init -y"
     note = "The files below go into this folder."
     return CodeBlock("Install the library", f"{own_folder}\nnpm install {library}", note=note, is_install=True)

@@ -139,7 +139,7 @@ API_HELP = {
     ),
     "project_suspended": ErrorHelp(
         "The project of the key or app is suspended.",
-        "Nothing that your code could do: an owner of the project asks whoever runs the service.",
+        "Your code can’t fix this. An owner of the project can ask the operator of the service.",
     ),
     "insufficient_scope": ErrorHelp(
         "The credential is good, but lacks what this endpoint asks for.",

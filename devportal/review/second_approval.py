@@ -56,7 +56,7 @@ def has_many_people(project: Project) -> bool:
 def needs_second_approval(review: AppReview) -> bool:
     """Return whether an approval takes two reviewers: a sensitive scope is requested, and the project has many people.
 
-    Requested scopes include those that the app already holds and keeps. The decision on the scope does not matter.
+    Requested scopes include the ones that the app already holds and keeps. The decision on the scope does not matter.
     """
     return SENSITIVE_SCOPE in review.snapshot.get("scopes", {}) and has_many_people(review.client.project)
 

@@ -126,9 +126,9 @@ def _connect(
 def _change(
     account: Account, client: Client, scopes: list[str], left_out: Collection[str], outside: str
 ) -> tuple[Connection, set[str]]:
-    """Lock a connection, add scopes and remove those that are left out; return it and the scopes granted before.
+    """Lock a connection, add scopes and remove the ones that are left out; return it and the scopes granted before.
 
-    `outside` is the request's host if the app's review does not cover it. The scopes granted before are then those that
+    `outside` is the request's host if the app's review does not cover it. The scopes granted before are then the ones that
     counted at that host.
     """
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)

@@ -159,7 +159,7 @@ def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None
 
 
 def _still_known(hosts: Sequence[str], before: ProjectDomain, known: Sequence[ProjectDomain]) -> list[str]:
-    """Return the hosts, except those that `before` covered and no current domain covers, proven or lost."""
+    """Return the hosts, except the ones that `before` covered and no current domain covers, proven or lost."""
 
     def covered(domain: ProjectDomain, host: str) -> bool:
         return domain.proven_at is not None and domain.covers(host)

@@ -29,7 +29,7 @@ def _row(connection: Connection, account: Account, plan: str | None = None) -> d
     return {
         "id": connection.pk,
         "client": client_context(client),
-        "accesses": describe_scopes(account, granted, plan=plan),
+        "scope_descriptions": describe_scopes(account, granted, plan=plan),
         "outside_hosts": [host for host in outside_hosts(client) if host in (connection.scopes_outside_review or {})],
         "left_out": [scope.title for name, scope in scopes.SCOPES.items() if name in left_out],
         "first_authorized_at": connection.first_authorized_at,

@@ -144,8 +144,8 @@ def consent_context(
     return {
         "client": app,
         "account": account,
-        "accesses": [access for access in shown if not access["is_optional"]],
-        "optional_accesses": [access for access in shown if access["is_optional"]],
+        "scope_descriptions": [access for access in shown if not access["is_optional"]],
+        "optional_scope_descriptions": [access for access in shown if access["is_optional"]],
         "only_sign_in": [access["scope"] for access in shown] == [scopes.OPENID],
         "return_host": origin_of(redirect_uri).partition("://")[2],
     }

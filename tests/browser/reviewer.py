@@ -1,4 +1,4 @@
-"""What a reviewer does at the desk, in a browser of their own."""
+"""The steps of a reviewer in a separate browser."""
 
 import re
 

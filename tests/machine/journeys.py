@@ -135,7 +135,7 @@ class Journeys:
             reference = response.context["reference"]
             self.state.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
         if outcome == "consent page":
-            assert {access["scope"] for access in response.context["accesses"]} == set(asked.scopes)
+            assert {access["scope"] for access in response.context["scope_descriptions"]} == set(asked.scopes)
         if outcome in ("consent page", "full page", *SIGN_IN_PAGES):
             session.remember(asked, now)
         elif outcome not in PAGES:

@@ -26,7 +26,7 @@ def suspend(app: RelyingParty) -> None:
 
 
 def values_of(page: Any) -> dict[str, list[str]]:
-    return {access["scope"]: access["values"] for access in page.context["accesses"]}
+    return {access["scope"]: access["values"] for access in page.context["scope_descriptions"]}
 
 
 # --- The consent page ---
@@ -47,7 +47,7 @@ def test_what_one_access_shows_another_does_not_repeat(app: RelyingParty) -> Non
     assert values_of(alone)["account.read"] == ["ada@example.com", "Ada Lovelace", "Plan: Free"]
     beside = app.authorize(scope="openid email profile account.read")
     assert values_of(beside)["account.read"] == ["Plan: Free"]
-    assert [access["title"] for access in beside.context["accesses"]][-1] == "See your plan"
+    assert [access["title"] for access in beside.context["scope_descriptions"]][-1] == "See your plan"
     half = app.authorize(scope="openid profile account.read")
     assert values_of(half)["account.read"] == ["ada@example.com", "Plan: Free"]
 
@@ -55,7 +55,7 @@ def test_what_one_access_shows_another_does_not_repeat(app: RelyingParty) -> Non
 def test_what_may_be_left_out_is_shown_again_where_it_can_not(app: RelyingParty) -> None:
     change(app, approved_scopes="account.read", optional_scopes="email account.read")
     page = app.authorize(scope="openid email profile account.read")
-    values = {access["scope"]: access["values"] for access in page.context["optional_accesses"]}
+    values = {access["scope"]: access["values"] for access in page.context["optional_scope_descriptions"]}
     assert values == {"email": ["ada@example.com"], "account.read": ["ada@example.com", "Plan: Free"]}
 
 

@@ -59,7 +59,7 @@ class BoundURIList(forms.BoundField):
                 number,
                 entry,
                 bool(entry.address) and saved is not None and entry.address not in saved,
-                self.field.judge(entry.address) if entry.address and not entry.error else None,
+                self.field.standing_of(entry.address) if entry.address and not entry.error else None,
             )
             for number, entry in enumerate(entries, 1)
         ]
@@ -80,7 +80,7 @@ class URIListField(forms.Field):
         self.most = most
         self.saved = saved
         # Returns whether a valid URL counts as reviewed, if the page shows that (docs/review.md#hosts).
-        self.judge: Callable[[str], HostStanding | None] = lambda address: None
+        self.standing_of: Callable[[str], HostStanding | None] = lambda address: None
         self.empty_rows = EMPTY_ROWS
 
     def clean(self, value: Sequence[str]) -> list[str]:
@@ -202,7 +202,7 @@ class ClientSettingsForm(_WithAddresses):
             domains = cache(lambda: domains_of(client.project))  # read once, when the rows are drawn
             redirects = self.fields["redirect_uris"]
             assert isinstance(redirects, URIListField)
-            redirects.judge = lambda address: host_standing(client, address, domains())
+            redirects.standing_of = lambda address: host_standing(client, address, domains())
 
     def clean_least_acr(self) -> str | None:
         """Return the level, or None (unchanged) if the form did not have the field."""

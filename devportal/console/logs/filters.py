@@ -37,7 +37,7 @@ class LogFilters:
 
     @property
     def applied(self) -> dict[str, str]:
-        """The filters that apply: those that are given and valid."""
+        """The filters that apply: the ones that are given and valid."""
         return {name: text for name, text in self.given.items() if text and name not in self.errors}
 
     def query(self, **changes: str) -> str:

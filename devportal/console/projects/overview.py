@@ -66,7 +66,7 @@ class ProjectCounts:
     first_key_ends_at: datetime | None = None
     ever_signed_in: bool = False
     first_call_at: datetime | None = None
-    secrets_ending: int = 0  # those that expire soon and were used in the last day
+    secrets_ending: int = 0  # secrets that expire soon and were used in the last day
 
 
 @dataclass(frozen=True)

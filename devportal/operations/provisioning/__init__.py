@@ -1,7 +1,7 @@
 """`manage.py provision`: parse a TOML file strictly and apply it (docs/provisioning.md).
 
 One module a kind of section: a serializer that declares its table, and a function that applies what was read. To add
-one, write its module and name it here, after those that it needs.
+one, write its module and name it here, after the modules that it needs.
 """
 
 from collections.abc import Callable

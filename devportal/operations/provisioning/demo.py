@@ -42,7 +42,7 @@ def prepare_demo(file: Path) -> str:
 
 def _what_admin_takes() -> str:
     if settings.ADMIN_SECOND_FACTOR:
-        return "asks for a second step, which is set up at the first sign-in"
+        return "asks for two-step verification, which is set up at the first sign-in"
     return "opens to a password here; ADMIN_SECOND_FACTOR=true asks for more"
 
 

@@ -173,7 +173,7 @@ NOTE = RowAction(
 )
 
 REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT, NOTE)
-# On the page of a review: the actions that come first, and those that concern the whole app or project.
+# On the page of a review: the actions that come first, and the ones that concern the whole app or project.
 FIRST = (APPROVE.name, REQUEST_CHANGES.name, REJECT.name, START.name)
 OF_THE_APP = (WITHDRAW.name, SUSPEND.name, LIFT.name)
 

@@ -147,7 +147,7 @@ def test_nobody_else_gets_it(confirmed: Browser, person: Account) -> None:
 
 def test_the_stored_file_is_unreadable(confirmed: Browser, person: Account, tmp_path: Path) -> None:
     ask(confirmed)
-    (stored,) = tmp_path.rglob("*.sealed")
+    (stored,) = tmp_path.rglob("*.encrypted")
     content = stored.read_bytes()
     assert b"PK\x03\x04" not in content
     assert b"ada@example.com" not in content
@@ -188,9 +188,9 @@ def test_a_few_a_day(confirmed: Browser, settings: Any, later: Callable[[float],
 
 def test_a_new_one_takes_the_place_of_the_one_before(confirmed: Browser, tmp_path: Path) -> None:
     ask(confirmed)
-    (first,) = tmp_path.rglob("*.sealed")
+    (first,) = tmp_path.rglob("*.encrypted")
     ask(confirmed)
-    (second,) = tmp_path.rglob("*.sealed")
+    (second,) = tmp_path.rglob("*.encrypted")
     assert first != second
 
 
@@ -202,7 +202,7 @@ def test_a_large_one_is_left_to_the_timer(confirmed: Browser, monkeypatch: pytes
     ask(confirmed)
     row = DataExport.objects.get()
     assert (row.attempts, row.claimed_until, row.state) == (0, None, "making")
-    assert not list(tmp_path.rglob("*.sealed"))
+    assert not list(tmp_path.rglob("*.encrypted"))
     assert tasks.make_waiting_exports() == 1
     assert "is ready" in page(confirmed)
 
@@ -254,15 +254,15 @@ def test_a_process_that_dies_after_storing_leaves_no_file(
     monkeypatch.setattr("accounts.files._discard", lambda name: None)  # as it has no time to
     monkeypatch.setattr(creating, "_finish", lambda *args: 1 / 0)
     ask(confirmed)
-    assert list(tmp_path.rglob("*.sealed"))
+    assert list(tmp_path.rglob("*.encrypted"))
     later(creating.CLAIM.total_seconds() + 1)
     assert delete_files() == 1
-    assert not list(tmp_path.rglob("*.sealed"))
+    assert not list(tmp_path.rglob("*.encrypted"))
 
 
 def test_a_missing_or_damaged_file_shows_an_error(confirmed: Browser, tmp_path: Path) -> None:
     ask(confirmed)
-    (stored,) = tmp_path.rglob("*.sealed")
+    (stored,) = tmp_path.rglob("*.encrypted")
     stored.write_bytes(b"spoiled\n" + stored.read_bytes())
     assert confirmed.get("/account/export/file")["Location"] == "/account/data"
     assert "no longer be read" in page(confirmed)
@@ -273,11 +273,11 @@ def test_a_missing_or_damaged_file_shows_an_error(confirmed: Browser, tmp_path: 
 def test_pieces_can_not_be_left_out_moved_or_taken_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_encryption, "PIECE", 10)
     encrypted = io.BytesIO()
-    file_encryption.seal(io.BytesIO(b"0123456789" * 3), encrypted, 7)
+    file_encryption.encrypt_file(io.BytesIO(b"0123456789" * 3), encrypted, 7)
     lines = encrypted.getvalue().splitlines(keepends=True)
 
     def opened(*order: int, owner: int = 7) -> bytes:
-        return b"".join(file_encryption.unseal(io.BytesIO(b"".join(lines[place] for place in order)), owner))
+        return b"".join(file_encryption.decrypt_file(io.BytesIO(b"".join(lines[place] for place in order)), owner))
 
     assert opened(0, 1, 2) == b"0123456789" * 3
     for order in ((0, 1), (1, 2), (0, 2, 1), (0, 1, 1, 2), ()):
@@ -308,14 +308,14 @@ def test_it_is_kept_for_days_and_then_gone(
     other = confirm(sign_in(Browser(), person), person)
     assert other.get("/account/export/file")["Location"] == "/account/data"  # before the task comes too
     assert tasks.clear_exports() == 1
-    assert not list(tmp_path.rglob("*.sealed"))
+    assert not list(tmp_path.rglob("*.encrypted"))
     assert not DataExport.objects.exists()
 
 
 def test_it_is_deleted_with_its_account(confirmed: Browser, person: Account, tmp_path: Path) -> None:
     ask(confirmed)
     deleting.delete_account(Account.objects.get(pk=person.pk))
-    assert not list(tmp_path.rglob("*.sealed"))
+    assert not list(tmp_path.rglob("*.encrypted"))
     assert not FileToDelete.objects.exists()
 
 

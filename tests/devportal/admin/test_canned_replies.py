@@ -112,7 +112,7 @@ def test_the_button_puts_it_in_front_and_loses_nothing(
     assert review.status == Status.IN_REVIEW
 
 
-def test_nothing_else_is_judged_while_a_reply_is_chosen(
+def test_nothing_else_is_checked_while_a_reply_is_chosen(
     as_reviewer: Browser, review: AppReview, reply: CannedReply
 ) -> None:
     form = {"begin_with": reply.pk, "edit": "reply", "revision": 1, f"scope_{SCOPE}": "refuse", "check_identity": "on"}

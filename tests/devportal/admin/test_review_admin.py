@@ -1,4 +1,4 @@
-"""The reviewers' desk: the queue by age, the page that a decision needs, and each step with its mail shown before."""
+"""The admin pages of app review: the queue by age, the page of a review, and each step with a preview of its mail."""
 
 import html
 import re

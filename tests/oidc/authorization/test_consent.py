@@ -73,13 +73,13 @@ def test_a_subset_is_not_asked_again(app: RelyingParty) -> None:
 def test_only_new_scopes_are_marked_and_then_added(app: RelyingParty) -> None:
     app.tokens(scope="openid email")
     page = app.authorize(scope="openid email profile")
-    assert [access["scope"] for access in page.context["accesses"] if access["is_new"]] == ["profile"]
+    assert [access["scope"] for access in page.context["scope_descriptions"] if access["is_new"]] == ["profile"]
     app.answer_consent(page)
     assert set(connection_of(app).scopes.split()) == {"openid", "email", "profile"}
 
 
 def test_nothing_is_marked_new_the_first_time(app: RelyingParty) -> None:
-    assert not any(access["is_new"] for access in app.authorize().context["accesses"])
+    assert not any(access["is_new"] for access in app.authorize().context["scope_descriptions"])
 
 
 def test_consent_is_each_clients_own(app: RelyingParty) -> None:

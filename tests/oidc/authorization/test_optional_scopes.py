@@ -39,8 +39,8 @@ def choosy(app: RelyingParty) -> RelyingParty:
 
 def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) -> None:
     page = choosy.authorize()
-    assert [access["scope"] for access in page.context["accesses"]] == ["openid", "profile"]
-    assert [access["scope"] for access in page.context["optional_accesses"]] == ["email", "offline_access"]
+    assert [access["scope"] for access in page.context["scope_descriptions"]] == ["openid", "profile"]
+    assert [access["scope"] for access in page.context["optional_scope_descriptions"]] == ["email", "offline_access"]
     text = page.content.decode()
     assert text.count('type="checkbox"') == 2
     assert "checked" not in text
@@ -49,7 +49,7 @@ def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) 
 def test_what_a_required_access_holds_as_well_can_not_be_left_out(choosy: RelyingParty) -> None:
     make_optional(choosy, "email profile offline_access", approved_scopes="account.read")
     page = choosy.authorize(scope=f"{ASKED} account.read")
-    assert [access["scope"] for access in page.context["optional_accesses"]] == ["offline_access"]
+    assert [access["scope"] for access in page.context["optional_scope_descriptions"]] == ["offline_access"]
     assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile", "account.read"}
 
 
@@ -71,13 +71,13 @@ def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -
 def test_what_was_given_before_is_ticked(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize(), optional=["email"])
     page = choosy.authorize(prompt="consent")
-    ticked = {access["scope"]: access["is_ticked"] for access in page.context["optional_accesses"]}
+    ticked = {access["scope"]: access["is_ticked"] for access in page.context["optional_scope_descriptions"]}
     assert ticked == {"email": True, "offline_access": False}
 
 
 def test_what_is_optional_but_not_asked_for_is_not_shown(choosy: RelyingParty) -> None:
     page = choosy.authorize(scope="openid profile")
-    assert page.context["optional_accesses"] == []
+    assert page.context["optional_scope_descriptions"] == []
     assert granted(choosy, choosy.answer_consent(page, optional=["email"])) == {"openid", "profile"}
 
 
@@ -168,7 +168,7 @@ def test_what_is_required_from_now_on_is_asked_for(choosy: RelyingParty) -> None
     choosy.answer_consent(choosy.authorize())
     make_optional(choosy, "offline_access")
     page = choosy.authorize()
-    assert [access["scope"] for access in page.context["accesses"]] == ["openid", "email", "profile"]
+    assert [access["scope"] for access in page.context["scope_descriptions"]] == ["openid", "email", "profile"]
     assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile"}
     assert connection_of(choosy).left_out == "offline_access"
 
@@ -182,7 +182,7 @@ def test_what_was_given_stays_given_when_it_becomes_optional(app: RelyingParty) 
 def test_prompt_consent_asks_for_what_was_left_out(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     page = choosy.authorize(prompt="consent")
-    assert not any(access["is_new"] for access in page.context["optional_accesses"])
+    assert not any(access["is_new"] for access in page.context["optional_scope_descriptions"])
     assert "email" in granted(choosy, choosy.answer_consent(page, optional=["email"]))
     assert connection_of(choosy).left_out == "offline_access"
 
@@ -283,7 +283,7 @@ def test_a_page_that_was_open_when_the_choice_changed_is_shown_again(choosy: Rel
     assert not AuthorizationCode.objects.exists()
     assert not Connection.objects.exists()
     again = choosy.browser.get(response["Location"])
-    assert {access["scope"] for access in again.context["optional_accesses"]} == set(now.split())
+    assert {access["scope"] for access in again.context["optional_scope_descriptions"]} == set(now.split())
 
 
 def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingParty) -> None:

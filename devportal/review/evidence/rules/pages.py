@@ -34,22 +34,22 @@ _MIN_WORD = 3  # letters
 
 def check_home_page(found: Gathered) -> Finding:
     """Check whether the home page loads and names the app."""
-    return _judge(found, "home_page_url")
+    return _check(found, "home_page_url")
 
 
 def check_privacy_policy(found: Gathered) -> Finding:
     """Check whether the privacy policy loads, names the app, and is a separate page."""
-    return _judge(found, "privacy_policy_url")
+    return _check(found, "privacy_policy_url")
 
 
 def check_terms(found: Gathered) -> Finding:
     """Check the terms in the same way, if the app has any."""
     if not found.asked["terms_url"]:
         return passed(Code.TERMS_NOT_GIVEN)
-    return _judge(found, "terms_url")
+    return _check(found, "terms_url")
 
 
-def _judge(found: Gathered, field: str) -> Finding:
+def _check(found: Gathered, field: str) -> Finding:
     address = found.asked[field]
     if not address:
         return failed(Code.PAGE_NOT_GIVEN)

@@ -1,4 +1,4 @@
-"""What is gathered for the judges: the right rows, and as many statements among many as among few."""
+"""The data that the rules check: the right rows, and as many statements among many as among few."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Each fact of the evidence, with every result that it may have. The judges touch no database."""
+"""Each fact of the evidence, with every result that it may have. The rules use no database."""
 
 from dataclasses import replace
 from typing import Any
@@ -165,7 +165,7 @@ def test_of_an_app_that_nothing_speaks_against_every_fact_passes() -> None:
 
 
 @pytest.mark.parametrize(("code", "result", "changes", "said"), TABLE)
-def test_each_fact_is_judged_by_what_was_gathered(code: str, result: str, changes: dict[str, Any], said: str) -> None:
+def test_each_fact_is_checked_by_what_was_gathered(code: str, result: str, changes: dict[str, Any], said: str) -> None:
     found = fact(code, gathered(**changes))
     assert found.result == result, found
     told = f"{found.finding.text} {' '.join(detail.text for detail in found.finding.details)}"
@@ -184,7 +184,7 @@ def test_each_code_has_a_text_and_gets_its_parameters() -> None:
     assert set(Code) - tried == set()
 
 
-def test_the_table_tries_every_judge_and_all_that_it_may_say() -> None:
+def test_the_table_tries_every_rule_and_each_of_its_results() -> None:
     assert {row[0] for row in TABLE} == {rule.code for rule in RULES}
     for rule in RULES:
         assert len({row[1] for row in TABLE if row[0] == rule.code}) > 1, rule.code

@@ -1,4 +1,4 @@
-"""What the judges are given in tests: an app that nothing speaks against, and what a test changes of it."""
+"""The data that rules get in tests: an app without problems, and what a test changes of it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
