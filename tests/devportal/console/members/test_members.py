@@ -193,7 +193,7 @@ def test_the_last_owner_is_told_what_to_do_first(as_owner: Browser, project: Pro
     own = seat(project, owner)
     for path, data in ((f"members/{own.pk}", {"role": "viewer"}), (f"members/{own.pk}/remove", {})):
         response = as_owner.post(at(project, path), data, follow=True)
-        assert "Make somebody else an owner first" in text_of(response)
+        assert "Make someone else an owner first" in text_of(response)
     assert seat(project, owner).role == Role.OWNER
 
 

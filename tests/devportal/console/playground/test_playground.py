@@ -305,7 +305,7 @@ def test_without_the_address_no_test_begins(project: Project, at_keyboard: Brows
     playground.post("begin", scope=["email"])
     page = playground.page()
     assert page.context["run"] is None
-    assert "address to this client first" in text(page)
+    assert "redirect URL to this client first" in text(page)
 
 
 def test_the_service_itself_never_stands_for_an_app(project: Project) -> None:
