@@ -128,8 +128,8 @@ def _change(
 ) -> tuple[Connection, set[str]]:
     """Lock a connection, add scopes and remove the ones that are left out; return it and the scopes granted before.
 
-    `outside` is the request's host if the app's review does not cover it. The scopes granted before are then the ones that
-    counted at that host.
+    `outside` is the request's host if the app's review does not cover it. The scopes granted before are then the
+    ones that counted at that host.
     """
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
     before, had = granted_scopes(connection), granted_scopes(connection, outside)
