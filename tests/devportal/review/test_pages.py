@@ -232,7 +232,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("name", "0penp\u0430rt 0penport", "anything that looks like it"),
     ("name", "Orbit\x00", "Null characters"),
     ("home_page_url", "http://example.com", "Use https"),
-    ("home_page_url", "https://", "not a web address"),
+    ("home_page_url", "https://", "not a valid URL"),
     ("home_page_url", "https://exa mple.com/", "no spaces"),
     ("privacy_policy_url", "javascript:alert(1)", "begins with https"),
     ("privacy_policy_url", "https://192.168.0.1/", "domain name"),
@@ -242,9 +242,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("support_address", "a@b.example\x00", "Null characters"),
     ("why_account_read", "x" * 4001, "at most 4000"),
     ("note", "x" * 4001, "at most 4000"),
-    ("logo", SimpleUploadedFile("x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"), "use a JPEG"),
+    ("logo", SimpleUploadedFile("x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"), "Use a JPEG"),
     ("logo", SimpleUploadedFile("x.png", b"", "image/png"), "empty"),
-    ("logo", SimpleUploadedFile("x.png", b"\x89PNG\r\n\x1a\nxx", "image/png"), "use a JPEG"),
+    ("logo", SimpleUploadedFile("x.png", b"\x89PNG\r\n\x1a\nxx", "image/png"), "Use a JPEG"),
 ]
 
 

@@ -330,7 +330,7 @@ def test_the_page_refuses_everybody_else(
     other = browser_of(make_reviewer())
     for answer in (other.post(account_page_of(in_review)), other.post(account_page_of(in_review), follow=True)):
         assert LOGIN not in answer.content.decode()
-    assert "assignee alone" in answer.content.decode()
+    assert "Only the assignee can see" in answer.content.decode()
     assert account_page_of(in_review) not in answer.content.decode(), "no button"
     assert browser_of(make_operator()).post(account_page_of(in_review)).status_code == 403
     assert browser_of(developer).post(account_page_of(in_review)).status_code in (302, 403)
@@ -346,5 +346,5 @@ def test_a_lost_key_is_said_plainly(
     settings.KEY_ENCRYPTION_KEY = "another key, with which nothing was ever encrypted"
     settings.KEY_ENCRYPTION_KEY_FALLBACKS = []
     page = browser_of(reviewer).post(account_page_of(in_review), follow=True).content.decode()
-    assert "Ask the developers to type it again" in page.replace("&#x27;", "'")
+    assert "Ask the developers to enter it again" in page.replace("&#x27;", "'")
     assert looks() == []

@@ -124,7 +124,7 @@ def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Projec
     invite(as_owner, project)
     assert "many invitations in one hour" in text_of(invite(as_owner, project, "more@example.com"))
     settings.INVITATIONS_PER_HOUR, settings.MEMBERS_PER_PROJECT = 20, 4
-    assert "up to 4 members" in text_of(invite(as_owner, project, "more@example.com"))
+    assert "at most 4 members" in text_of(invite(as_owner, project, "more@example.com"))
 
 
 def test_fields_that_are_not_in_the_form_set_nothing(as_owner: Browser, project: Project, owner: Account) -> None:

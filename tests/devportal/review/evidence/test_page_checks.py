@@ -195,7 +195,7 @@ def test_who_decides_nothing_looks_at_nothing_and_a_link_does_not_either(
     review = sent(app, developer)
     assert as_reviewer.get(f"/admin/review/appreview/{review.pk}/look-again/").status_code == 405
     app.project.members.create(account=reviewer, role="viewer")
-    assert "Others decide" in press(as_reviewer, review)
+    assert "Other reviewers decide" in press(as_reviewer, review)
     assert asked == []
 
 

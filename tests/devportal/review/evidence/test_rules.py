@@ -150,12 +150,12 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("api_calls", "pass", {"usage": Usage()}, "No calls in 30 days"),
     ("api_calls", "warn", {"usage": Usage(calls=100, errors=5)}, "5.0 %"),
     ("api_calls", "fail", {"usage": Usage(calls=100, errors=50)}, "Most calls fail"),
-    ("scopes", "pass", {"asked": {"scopes": {}}}, "nothing that needs approval"),
+    ("scopes", "pass", {"asked": {"scopes": {}}}, "no scope that needs approval"),
     ("scopes", "pass", {}, "People sign in"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO)}, "are used"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=NOW), "usage": Usage(people=1)}, ""),
     ("scopes", "warn", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO), "usage": Usage(people=1)}, "90"),
-    ("scopes", "pass", {"client": HOLDS, "asked": {"scopes": {}}}, "no longer asked for"),
+    ("scopes", "pass", {"client": HOLDS, "asked": {"scopes": {}}}, "no longer requested"),
     ("scopes", "warn", {"usage": Usage()}, "nobody has ever signed in"),
 ]  # fmt: skip
 
