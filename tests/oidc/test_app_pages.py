@@ -146,7 +146,7 @@ def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
     assert "evil.example.net" not in text
     fold = text[text.index("<details") : text.index("</details>")]
     assert "invalid_request" in fold
-    assert "character for character" in fold
+    assert "does not exactly match" in fold
     assert response["X-Request-ID"] in fold
     assert "invalid_request" not in text.replace(fold, "")
     assert "Back to your account" in text

@@ -455,8 +455,8 @@ def test_what_is_no_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Orbit\u200b Notes", r"remove U\+200B"),
-        ("Orbit\u202e Notes", r"remove U\+202E"),
+        ("Orbit\u200b Notes", r"Remove U\+200B"),
+        ("Orbit\u202e Notes", r"Remove U\+202E"),
         ("Orbit Ꮳ", "“Ꮳ”: its script is not supported"),
         ("Orbit Заметки", "keeps to one script"),
     ],

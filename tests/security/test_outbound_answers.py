@@ -93,7 +93,7 @@ def test_redirects_have_the_same_seconds_together(rig: Rig) -> None:
 
     rig.site.script("/", slowly)
     with rig.hurry():
-        assert_refused(URL, "timeout", "did not answer in full")
+        assert_refused(URL, "timeout", "did not send a complete response")
 
 
 # --- Size ---
@@ -213,4 +213,4 @@ def test_what_is_no_http_is_refused(whole: bytes, rig: Rig) -> None:
 )
 def test_a_body_that_stops_early_is_refused(whole: bytes, rig: Rig) -> None:
     rig.site.script("/", written(whole))
-    assert_refused(URL, "incomplete", "broke off")
+    assert_refused(URL, "incomplete", "before it was complete")

@@ -37,21 +37,21 @@ def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Itera
 def test_an_answer_that_trickles_ends_with_the_seconds(first: bytes, piece: bytes, rig: Rig) -> None:
     rig.site.script("/", repeated(piece, first=first, pause=0.05))
     with rig.hurry():
-        assert_refused(URL, "timeout", "did not answer in full")
+        assert_refused(URL, "timeout", "did not send a complete response")
 
 
 @pytest.mark.parametrize("first", [b"", OK, OK + b"Content-Length: 10\r\n\r\nhalf"], ids=["at all", "headers", "body"])
 def test_an_answer_that_does_not_come_ends_with_the_seconds(first: bytes, rig: Rig) -> None:
     rig.site.script("/", repeated(b"", first=first, pause=SHORT))
     with rig.hurry():
-        assert_refused(URL, "timeout", "did not answer in full")
+        assert_refused(URL, "timeout", "did not send a complete response")
 
 
 def test_a_host_that_never_begins_tls_ends_with_the_seconds(rig: Rig) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:  # the system takes connections, and nobody reads
         rig.lead_to(listener.getsockname()[1])
         with rig.hurry():
-            assert_refused(URL, "timeout", "did not answer in full")
+            assert_refused(URL, "timeout", "did not send a complete response")
 
 
 def test_a_host_that_takes_no_connection_ends_with_the_seconds(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_a_host_that_takes_no_connection_ends_with_the_seconds(rig: Rig, monkeyp
     monkeypatch.setattr(connections, "dial", swallow)
     rig.names.set(NAME, "A", PUBLIC, "93.184.216.35")
     with rig.hurry():
-        assert_refused(URL, "timeout", "did not answer in full")
+        assert_refused(URL, "timeout", "did not send a complete response")
     assert len(given) == 2  # a first address that is dead leaves time for the second one
     assert sum(given) <= SHORT
 

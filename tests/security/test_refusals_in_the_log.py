@@ -87,5 +87,5 @@ def test_a_flood_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [bool(passes()) for _ in range(10)] == [True] * 3 + [False] * 7
     assert passes(500) == "Not Found: /x"
     now += 60
-    assert passes() == "Not Found: /x (7 more like it were not written)"
+    assert passes() == "Not Found: /x (7 similar lines were dropped)"
     assert passes() == "Not Found: /x"

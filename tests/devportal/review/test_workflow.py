@@ -445,7 +445,7 @@ def test_nobody_sends_all_day(app: Client, developer: Account, later: Callable[[
     review = developer_actions.submit(app, developer)
     for _ in range(20):
         developer_actions.answer(review, developer, "And another thing.")
-    with pytest.raises(IllegalReviewStep, match="many answers"):
+    with pytest.raises(IllegalReviewStep, match="Too many messages"):
         developer_actions.answer(review, developer, "And another thing.")
 
 

@@ -117,6 +117,6 @@ def test_the_services_own_hosts_are_nobodys(settings: Any) -> None:
 
 def test_what_the_service_lies_below_is_for_operators(settings: Any) -> None:
     settings.AUTH_URL = settings.BASE_URL = "https://id.portal.example"
-    with pytest.raises(ValidationError, match="those who run it"):
+    with pytest.raises(ValidationError, match="Only its operators"):
         clean_domain_name("portal.example")
     assert clean_domain_name("portal.example", by_operator=True) == "portal.example"

@@ -122,7 +122,7 @@ def test_nor_one_person_from_many_projects(owner: Account, settings: Any) -> Non
 def test_open_invitations_count_as_members(project: Project, owner: Account, settings: Any) -> None:
     settings.MEMBERS_PER_PROJECT = 3
     rows = [invitations.invite(project, f"p{number}@example.com", "viewer", owner) for number in range(2)]
-    with pytest.raises(QuotaExceeded, match="up to 3 members"):
+    with pytest.raises(QuotaExceeded, match="at most 3 members"):
         invitations.invite(project, "one-more@example.com", "viewer", owner)
     invitations.invite(project, "p1@example.com", "developer", owner)  # takes no other place
     invitations.withdraw(rows[0], owner)

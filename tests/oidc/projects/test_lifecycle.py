@@ -83,7 +83,7 @@ def test_deleting_and_making_in_turns_ends_somewhere(owner: Account, settings: A
     settings.PROJECTS_PER_PERSON = 2
     for _ in range(2):
         lifecycle.delete_project(lifecycle.create_project(owner, "Again"), owner)
-    with pytest.raises(QuotaExceeded, match="deleted many"):
+    with pytest.raises(QuotaExceeded, match="deleted too many"):
         lifecycle.create_project(owner, "And again")
 
 

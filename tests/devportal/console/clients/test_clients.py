@@ -159,7 +159,7 @@ def test_the_form_sent_twice_makes_one_client(as_developer: Browser, project: Pr
     assert ClientSecret.objects.count() == 1
     assert again["Location"] == at("client_secrets", project, client)
     page = as_developer.get(again["Location"]).content.decode()
-    assert "no second one was created" in page
+    assert "No second one was created" in page
     assert not SECRET.search(page)
 
 

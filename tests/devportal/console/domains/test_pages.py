@@ -166,7 +166,7 @@ def test_what_is_listed_and_what_is_too_many_is_said_in_the_form(
     assert "example.com is already in the list." in text
     settings.DOMAINS_PER_PROJECT = 1
     text = text_of(as_developer.post(at(domain.project), {"name": "other.example"}))
-    assert "up to 1 domains" in text
+    assert "at most 1 domains" in text
     assert 'value="other.example"' in text
 
 

@@ -108,7 +108,7 @@ def test_applying_the_file_again_brings_no_badge_back_for_a_home_page_that_was_g
 @pytest.mark.parametrize(
     ("domains", "said"),
     [
-        ('domains = ["localhost"]', r"projects\[0\].domains\[0\]: localhost is"),
+        ('domains = ["localhost"]', r"projects\[0\].domains\[0\]: localhost can"),
         ('domains = ["ok.example", "192.0.2.1"]', r"projects\[0\].domains\[1\]: An IP address"),
         ("domains = [1]", r"projects\[0\].domains\[0\]: must be a text"),
         ('domains = "example.com"', r"projects\[0\].domains: must be a list"),
