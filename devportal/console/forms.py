@@ -54,7 +54,7 @@ def name_field(help_text: str) -> NameField:
     """Return a form field for a name. `help_text` says who sees it."""
     return NameField(
         label="Name",
-        error_messages={"required": f"A name has 1 to {names.MAX_LENGTH} characters."},
+        error_messages={"required": f"Enter a name of 1 to {names.MAX_LENGTH} characters."},
         help_text=help_text,
         widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": names.MAX_LENGTH}),
     )

@@ -248,7 +248,7 @@ def test_what_is_there_already_is_not_proposed(as_developer: Browser, client_of:
         ("http://evil.example/", "http is allowed only"),
         ("javascript:alert(1)", "not a valid URL"),
         ("https://a.example/" + "a" * 20_000, "at most 2000"),
-        ("https://a.example/\u202e", "only ASCII"),
+        ("https://a.example/\u202e", "only contain ASCII"),
     ],
 )
 def test_a_proposed_address_that_may_not_be_says_why(
