@@ -458,7 +458,7 @@ def test_what_is_no_name(name: str) -> None:
         ("Orbit\u200b Notes", r"Remove U\+200B"),
         ("Orbit\u202e Notes", r"Remove U\+202E"),
         ("Orbit Ꮳ", "“Ꮳ”: its script is not supported"),
-        ("Orbit Заметки", "keeps to one script"),
+        ("Orbit Заметки", "Use one script"),
     ],
 )
 def test_the_reason_says_what_to_fix(name: str, reason: str) -> None:

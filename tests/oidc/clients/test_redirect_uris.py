@@ -107,11 +107,11 @@ def test_good_addresses(uri: str) -> None:
         ("https://.example.com/cb", "letters, digits and hyphens"),
         (f"https://{'a' * 64}.example.com/cb", "at most 63"),
         (f"https://{'a.' * 130}com/cb", "at most 253"),
-        ("https://xn--a.example.com/cb", "no international name"),
+        ("https://xn--a.example.com/cb", "not a valid international name"),
         ("https://xn--/cb", "letters, digits and hyphens"),
-        ("https://xn--zzzzzzzz.example.com/cb", "no international name"),
+        ("https://xn--zzzzzzzz.example.com/cb", "not a valid international name"),
         ("https://xn--app-.example.com/cb", "letters, digits and hyphens"),
-        ("https://xn--1ch.example.com/cb", "no international name"),  # a sign, which IDNA 2008 does not allow
+        ("https://xn--1ch.example.com/cb", "not a valid international name"),  # a sign, which IDNA 2008 does not allow
         # Ports
         ("https://app.example.com:/cb", "from 1 to 65535"),
         ("https://app.example.com:0443/cb", "from 1 to 65535"),
@@ -186,7 +186,7 @@ def test_a_service_on_a_loopback_address_knows_itself_by_every_name(settings: An
         ("https://App.example.com/", "lower case"),
         ("https://app.example.com./", "Remove the dot"),
         ("https://app.example.com:0443/", "from 1 to 65535"),
-        ("https://xn--a.example.com/", "no international name"),
+        ("https://xn--a.example.com/", "not a valid international name"),
     ],
 )
 def test_pages_of_an_app_have_hosts_of_the_same_kind(url: str, reason: str) -> None:

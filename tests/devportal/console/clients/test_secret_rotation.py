@@ -68,7 +68,7 @@ def test_a_chosen_time_is_utc(as_developer: Browser, web: Client) -> None:
         ({}, "Choose one."),
         ({"when": "soon"}, "not one of the choices"),
         ({"when": "at"}, "Enter day and time"),
-        ({"when": "at", "at": "tomorrow"}, "Write day and time"),
+        ({"when": "at", "at": "tomorrow"}, "Enter day and time"),
         ({"when": "at", "at": "2001-01-01T00:00"}, "in the past"),
         ({"when": "at", "at": "9999-12-31T23:59"}, "within 30 days"),
         ({"when": "at", "at": "0001-01-01T00:00"}, "in the past"),
