@@ -19,7 +19,7 @@ from accounts.models import Account, WrongCodes
 from core import clock
 from core.limits import Rate, RateLimited, hit, seconds_left, undo_hit, usage
 
-HOUR, DAY = 3600, 24 * 3600
+MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
 # How long (seconds) a proof of the mailbox is valid in a browser: as long as the window of the guesses.
 PROOF_SECONDS = HOUR
 ASKED, PROVED = "mailbox_to_prove", "mailboxes_proved"  # session keys
@@ -89,7 +89,6 @@ def mailbox_proved(request: HttpRequest, email: str) -> str:
 # Beyond WRONG_CODES_PER_ACCOUNT every browser proves the mailbox first, known browsers and sessions included. Only
 # people who know the password or hold a session can type codes, so strangers can't bring this about.
 
-MINUTE, HOUR = 60, 3600
 # Seconds for which wrong guesses at one account from one IP address count.
 SOME_MINUTES = 5 * MINUTE
 # Names in limits for browsers of an account that share one limit: signing out elsewhere renews a session's key.

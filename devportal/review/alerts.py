@@ -105,22 +105,19 @@ def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
 # mailed immediately (notifications.py), and a regular re-review is not urgent.
 
 Kind = ReviewCase.Kind
-# The maximum number of cases that one run claims. The next run takes the rest.
-# The maximum number of cases that a mail names, and that are read for it.
-MAX_NAMED, MAX_LOOKED_AT = 20, 40
 # The templates of the two mails.
-OPENED, LATE = "reviewer_cases", "reviewer_cases_late"
+CASES_OPENED, CASES_LATE = "reviewer_cases", "reviewer_cases_late"
 
 
 def announce_cases() -> int:
     """Mail the reviewers about newly opened cases; return their number."""
-    return _mail_case_digest(_open().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW]), "announced_at", OPENED)
+    return _mail_case_digest(_open().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW]), "announced_at", CASES_OPENED)
 
 
 def announce_late_cases() -> int:
     """Mail the reviewers about cases that have become late, once for each; return their number."""
     rows = _open().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
-    return _mail_case_digest(rows, "late_told_at", LATE)
+    return _mail_case_digest(rows, "late_told_at", CASES_LATE)
 
 
 def _open() -> "QuerySet[ReviewCase]":

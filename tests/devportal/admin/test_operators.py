@@ -117,7 +117,7 @@ def test_a_client_is_turned_off_and_on(as_operator: Browser, world: World) -> No
 def test_a_client_page_tells_of_its_secrets_by_four_letters(as_operator: Browser, world: World) -> None:
     secret = world.client.secrets.get()
     text = as_operator.get(f"/admin/oidc/client/{world.client.pk}/change/").content.decode()
-    assert f"…{secret.last_four}, made {clock.now():%Y-%m-%d}, last used {clock.now():%Y-%m-%d}" in text
+    assert f"…{secret.last_four}, created {clock.now():%Y-%m-%d}, last used {clock.now():%Y-%m-%d}" in text
 
 
 def test_an_api_key_is_revoked(as_operator: Browser, operator: Account, world: World) -> None:

@@ -490,7 +490,7 @@ def test_a_warning_that_came_meanwhile_is_looked_at_first(
     reviewer_actions.start(review, reviewer)
     warned.append(SimpleNamespace(result=Result.FAIL))
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
-    assert "I looked at what the evidence warns of" in text
+    assert "I checked each warning of the evidence." in text
     assert "This field is required" in text
     assert "Well done" in text
     review.refresh_from_db()
@@ -504,7 +504,7 @@ def test_what_was_typed_stays_when_a_new_version_came_in(
     reviewer_actions.start(resent(app, developer), reviewer)
     form = {"revision": 1, "confirm": "1", "reasons": ["other"], "text": "A long explanation"}
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode()
-    assert "The developer sent a new version after you opened this page" in text
+    assert "The developers submitted a new version after you opened this page" in text
     assert "A long explanation" in text
 
 

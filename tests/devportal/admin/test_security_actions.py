@@ -29,7 +29,7 @@ def test_signing_out_ends_every_session_and_is_seen(as_operator: Browser, operat
     browsers = [sign_in(Browser(), person) for _ in range(2)]
     other = sign_in(Browser(), make_account())
     response = act(as_operator, person, "sign-out", reason=REASON)
-    assert "They are signed out everywhere" in response.content.decode()
+    assert "They have been signed out everywhere" in response.content.decode()
     assert [is_signed_in(browser) for browser in (*browsers, other, as_operator)] == [False, False, True, True]
     event = AuditEvent.objects.latest("pk")
     assert (event.action, event.actor, event.target) == ("account.signed_out", operator, f"account:{person.pk}")

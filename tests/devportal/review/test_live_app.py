@@ -229,7 +229,7 @@ def test_a_reviewer_with_a_conflict_reads_neither_owners_nor_events(
     ProjectMember.objects.filter(project=changed.project, account=viewer).update(account=own)
     for client in (changed, None):
         page = case_page(browser_of(own), client, changed.project)
-        assert "it is now" in page
+        assert '<h2 id="live">' in page
         assert "<dt>Owners</dt>" not in page
         assert "transferred the project to" not in page
         assert "Audit trail of the project" not in page
