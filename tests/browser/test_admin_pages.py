@@ -64,7 +64,7 @@ def test_what_operators_see(declared: dict[str, str], browser: Chromium, axe: st
         ):  # fmt: skip
             follow(page, name)
             camera.take(f"admin-{name.lower().replace(' ', '-')}")
-        page.get_by_role("link", name="What the mails look like").click()
+        page.get_by_role("link", name="Preview all mails").click()
         camera.take("admin-mails")
         page.locator('a[href$="/email_confirmation_signup/2/"]').click()
         for scheme in ("light", "dark"):

@@ -198,7 +198,7 @@ def test_an_error_page_names_the_app_and_leads_on(apps: Apps, browser: Chromium,
         camera.take("error-of-an-app")
         page.get_by_text("Details for the developer of the app").click()
         expect(page.get_by_text("invalid_request")).to_be_visible()
-        expect(main).to_contain_text("character for character")
+        expect(main).to_contain_text("does not exactly match")
         expect(main).to_contain_text("Request id")
         camera.take("error-of-an-app-details")
         page.get_by_role("link", name="Back to your account").click()

@@ -175,7 +175,7 @@ def test_pages_of_a_real_sign_in_in_the_playground(desk: Desk, browser: Chromium
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
         page.goto(desk.at("playground", "spa"))
-        page.get_by_role("button", name="address to this client").click()
+        page.get_by_role("button", name="URL to this client").click()
         camera.take("playground-ready")
         page.get_by_role("button", name="Create the request").click()
         camera.take("playground-request")

@@ -147,7 +147,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
         page.fill("textarea[name=reason]", "Lost the phone")
         page.fill("textarea[name=checked]", "Called the number on file")
         page.locator("form:has(textarea) button[type=submit], form:has(textarea) input[type=submit]").first.click()
-        expect(page.get_by_text("The person has been told")).to_be_visible()
+        expect(page.get_by_text("The person was notified")).to_be_visible()
         watch.check()
 
     def stop_from_the_mail(page: Page) -> None:

@@ -120,7 +120,7 @@ def test_a_person_deletes_their_account_changes_their_mind_and_goes(
 
     browser.visit(steps)
     in_the_service(service, THEIR_TIME_HAS_COME)
-    assert any("is gone for good" in text for text in service.mails(ADA))
+    assert any("We have permanently deleted your account" in text for text in service.mails(ADA))
     browser.visit(afterwards)
 
 

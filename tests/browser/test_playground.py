@@ -32,7 +32,7 @@ def test_a_developer_sees_a_whole_sign_in(live_service: Service, browser: Chromi
         page.goto(path)
         sign_in(page, DANA, PASSWORD)
         page.goto(path)
-        page.get_by_role("button", name="address to this client").click()
+        page.get_by_role("button", name="URL to this client").click()
         page.get_by_label("offline_access").check()
         page.get_by_role("button", name="Create the request").click()
         page.get_by_role("link", name="Open the URL and sign in").click()

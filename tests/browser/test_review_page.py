@@ -19,23 +19,23 @@ OWNER, REVIEWER, COLLEAGUE = (f"{name}@example.com" for name in ("tess.of.tern",
 # An approved app whose owners sent a change twice, on the desk; said in the service's own process.
 STAGE = """
 from accounts.models import Account
-from devportal.console import reviews
-from devportal.console.models import CannedReply, ReviewRevision
+from devportal.review import developer_actions, notes, reviewer_actions
+from devportal.review.models import CannedReply, ReviewRevision
 from oidc.models import Client
 from tests.devportal.review.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})
 client = approved(Client.objects.get(client_id={client_id!r}), owner, colleague)
 fill(client, owner, name="Tern Notes", terms_url="https://example.com/terms-of-2026")
-review = reviews.submit(client, owner)
+review = developer_actions.submit(client, owner)
 ReviewRevision.objects.get_or_create(
     review=review, number=1, defaults={{"snapshot": review.snapshot, "sent_at": review.submitted_at}}
 )
 decide(review, colleague, "changes_requested")
 why = "The overview shows which plan you have, and how many notes it still includes."
 privacy = {{"privacy_policy_url": "https://example.com/privacy-tern"}}
-reviews.save_submission(client, owner, privacy, scopes={{SCOPE: why}})
-review = reviews.start(resent(client, owner, "It is on the second page now."), reviewer)
-reviews.write_note(review, colleague, "I asked their support: the page is real.")
+developer_actions.save_submission(client, owner, privacy, scopes={{SCOPE: why}})
+review = reviewer_actions.start(resent(client, owner, "It is on the second page now."), reviewer)
+notes.write_note(review, colleague, "I asked their support: the page is real.")
 CannedReply.objects.create(title="Thanks", text="Thank you for {{app}}.")
 print("review", review.pk)
 """

@@ -136,7 +136,7 @@ def card_of(page: Page, domain: str) -> tuple[str, str]:
     card = page.get_by_role("region", name=domain, exact=True)
     expect(card).to_be_visible()
     value = card.locator("dt", has_text="Value").locator("xpath=following-sibling::dd[1]").locator("code").inner_text()
-    place = card.locator("dt", has_text="Address").locator("xpath=following-sibling::dd[1]").locator("code")
+    place = card.locator("dt", has_text="URL").locator("xpath=following-sibling::dd[1]").locator("code")
     return value, place.inner_text()
 
 
