@@ -174,7 +174,7 @@ def _consequence(account: Account) -> str:
 ACTIONS = (
     RowAction(
         "remove-factors",
-        "Remove two-step verification",
+        "Start recovery",
         _consequence,
         _start,
         form=RecoveryForm,

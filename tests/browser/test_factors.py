@@ -142,7 +142,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
             sign_in(page, operator)
         page.goto(f"{live_service.address}/admin/accounts/account/?q={person}")
         page.get_by_role("link", name=person).first.click()
-        page.get_by_role("link", name="Remove two-step verification").first.click()
+        page.get_by_role("link", name="Start recovery").first.click()
         expect(page.get_by_text("In 72 hours")).to_be_visible()
         page.fill("textarea[name=reason]", "Lost the phone")
         page.fill("textarea[name=checked]", "Called the number on file")

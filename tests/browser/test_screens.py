@@ -235,7 +235,7 @@ def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> Non
         sign_in(page, operator["email"])  # type: ignore[arg-type]
         page.goto(apps.at(f"/admin/accounts/account/?q={KEYLESS}"))
         page.get_by_role("link", name=KEYLESS).first.click()
-        page.get_by_role("link", name="Remove two-step verification").first.click()
+        page.get_by_role("link", name="Start recovery").first.click()
         page.wait_for_selector("textarea[name=checked]")
         camera.take("admin-remove-factors")
         page.fill("textarea[name=reason]", "Lost the phone")
