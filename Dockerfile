@@ -19,9 +19,9 @@ RUN ENVIRONMENT=production .venv/bin/python manage.py collectstatic --noinput --
     && .venv/bin/python -m compileall -q accounts api core devportal oidc
 
 FROM ${BASE}
-# ca-certificates: the service checks those of mail servers and databases.
+# ca-certificates: the service checks those of mail servers and databases. tzdata: times in people's time zones.
 RUN apt-get -qq update \
-    && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends ca-certificates python3 \
+    && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends ca-certificates python3 tzdata \
     && rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/*.log \
     && install -d -o 1000 -g 1000 -m 0700 /var/lib/portal
 COPY --from=build /opt/portal /opt/portal

@@ -13,7 +13,7 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 APART := redis or node or browser or image or proxy or slow
 # They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),3)
-BY_SERVERS := --dist loadscope --no-loadscope-reorder
+BY_SERVERS := --apart --dist loadscope --no-loadscope-reorder
 # With ARGS somebody looks for some tests, among all of these.
 FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
 ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
@@ -43,8 +43,8 @@ test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks som
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(STRICT) -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=sqlite $(STRICT) $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
+	TEST_ENGINE=postgres $(STRICT) --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
 	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)

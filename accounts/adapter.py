@@ -24,10 +24,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
-from accounts import address_changes, guesses, reauthentication, sign_up_again
+from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
-from accounts.data_export.contents import verified_addresses_of
-from accounts.deletion import sign_in
+from accounts.data_export.archive import verified_addresses_of
+from accounts.deletion import closing
 from accounts.factors import first_codes, keys
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
@@ -48,8 +48,17 @@ OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/em
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
 
+# allauth only shows its message `too_many_login_attempts` after wrong codes from a mail: its own limits are off.
+CODE_ENDED = "You typed a wrong code too many times, so it no longer works. Start again to get a new code."
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
     """Sign-in, sign-up and mail (setting ACCOUNT_ADAPTER)."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "incorrect_code": "This is not the code of the newest mail. Type it exactly as it is in the mail.",
+        "too_many_login_attempts": CODE_ENDED,
+    }
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_ip(request)
@@ -63,6 +72,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return reverse("admin:index")
         url: str = super().get_login_redirect_url(request)
         return url
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        url: str = super().get_password_change_redirect_url(request)
+        return getattr(request, "after_password", url)  # of accounts/securing.py
 
     def post_login(self, request: HttpRequest, user: Account, *, signup: bool, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, signup=signup, **kwargs)
@@ -119,7 +132,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         old, new = account.email if account.email_verified else "", email_address.email.lower()
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
         if not old:
-            sign_up_again.apply(request, account)
+            sign_up.apply_kept_form(request, account)
         request.former_email = old  # type: ignore[attr-defined]  # for accounts/activity/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))
         if is_confirmed and old not in ("", new):
@@ -209,7 +222,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        due_at = sign_in.deletion_due_at(email)
+        due_at = closing.deletion_due_at(email)
         if due_at is None:
             super().send_account_already_exists_mail(email)
         else:
@@ -220,7 +233,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def get_login_stages(self) -> list[str]:
         # This stage is the last one: people who reach it have completed all other steps of a sign-in.
-        return [*super().get_login_stages(), "accounts.deletion.sign_in.ClosedAccountStage"]
+        return [*super().get_login_stages(), "accounts.deletion.closing.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
         if user.deletion_due_at is not None:

@@ -13,7 +13,7 @@ from django.utils.crypto import salted_hmac
 
 from accounts.activity.places import known_browser_name, user_agent
 from accounts.activity.recording import record
-from accounts.data_export.contents import verified_addresses_of
+from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion.deleting import delete_account
 from accounts.factors import removal
 from accounts.mail import outbox
@@ -23,7 +23,7 @@ from accounts.sessions import end_all_sessions
 from core import clock
 from core.audit import Event, report
 from core.http.client_ip import client_ip
-from core.mail.typed_codes import as_typed, random_code
+from core.typed_codes import as_typed, random_code
 
 # For this long, sending the mail with the code is retried; the code itself is valid for longer.
 MAIL_TRIED = timedelta(days=1)
@@ -76,6 +76,7 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
         "at": clock.now(),
         "browser": known_browser_name(user_agent(request)),
         "ip": client_ip(request),
+        "zone": account.time_zone,
     }
     try:
         outbox.store_mail(old, render_mail("address_changed", context), expires_at=clock.now() + MAIL_TRIED)

@@ -12,15 +12,15 @@ class AccountsConfig(AppConfig):
         from accounts.activity import receivers as activity_receivers  # noqa: F401  (see above)
         from accounts.data_export import exports  # noqa: F401  (see above)
         from accounts.data_export import tasks as export_tasks  # noqa: F401  (see above)
-        from accounts.factors import recovery, unreadable  # noqa: F401  (see above)
+        from accounts.factors import keys, recovery  # noqa: F401  (see above)
         from accounts.factors import tasks as factor_tasks  # noqa: F401  (see above)
         from accounts.mail import outbox, own_samples  # noqa: F401  (see above)
         from core import settings_checks  # noqa: F401  (see above)
         from core.database import encryption
         from core.limits import checks  # noqa: F401  (see above)
-        from core.telemetry import checks as telemetry_checks  # noqa: F401  (see above)
+        from core.telemetry import tracing  # noqa: F401  (see above)
 
-        encryption.register(unreadable.COLUMN)
+        encryption.register(keys.UNREADABLE_COLUMN)
         for column in outbox.COLUMNS:
             encryption.register(column)
 

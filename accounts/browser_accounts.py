@@ -237,3 +237,8 @@ def join_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
     valid = [each for each in valid if each.mark == request.session.get(MARK)]
     _end(request, [each for each in valid if each.account == user])
     write_keys(request, (each.key for each in valid if each.account != user))
+
+
+def other_accounts_context(request: HttpRequest) -> dict[str, bool]:
+    """Return whether other accounts may be signed in in this browser, for links to the account chooser."""
+    return {"has_other_accounts": has_others(request)}

@@ -7,14 +7,16 @@ from typing import Any
 from allauth.account import forms as allauth_forms
 from allauth.core import context as allauth_context
 from allauth.mfa.base import forms as mfa_forms
+from allauth.mfa.totp import forms as totp_forms
 from django import forms
 from django.contrib.auth.hashers import make_password
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
-from accounts import files, guesses, pictures, reauthentication, sign_up_again
+from accounts import files, guesses, reauthentication, sign_up
 from accounts.authentication import was_added_here
+from accounts.entrance_forms import TAKES_EMAIL
 from accounts.factors.keys import Held, held_among, held_by
 from accounts.mail import recipient_limit
 from accounts.models import Account
@@ -37,10 +39,20 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
 
 class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
-    """The sign-up form; an unverified email address can sign up again (accounts/sign_up_again.py)."""
+    """The sign-up form; an unverified email address can sign up again (accounts/sign_up.py)."""
 
     account_already_exists: bool
     hashed_password: str  # unusable if a passkey follows; the adapter stores it
+
+    def __init__(self, *args: Any, by_passkey: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The page offers both ways, so the form has a password field even if it was sent with the other button.
+        self.by_passkey = by_passkey
+        self.fields["password1"].required = not (by_passkey and self.is_bound)
+        self.fields["email"].widget.attrs[TAKES_EMAIL] = True
+
+    def clean_password1(self) -> str:
+        return "" if self.by_passkey else self.cleaned_data["password1"]
 
     def try_save(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
         """Create the account, or store the sign-up for later. Known and unknown email addresses hash one password each.
@@ -48,7 +60,7 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
         The hash comes first: inside a transaction it would hold a slot and locks (docs/architecture.md#processes).
         """
         self.hashed_password = make_password(self.cleaned_data.get("password1") or None)
-        sign_up_again.forget(request)
+        sign_up.forget_form(request)
         try:
             return self._save_or_keep(request)
         except IntegrityError:  # another sign-up with the same email address was faster
@@ -56,8 +68,8 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
             return self._save_or_keep(request)
 
     def _save_or_keep(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
-        if self.account_already_exists and (account := sign_up_again.find_unproven(self.cleaned_data["email"])):
-            sign_up_again.keep(request, account, self.hashed_password, **self.names())
+        if self.account_already_exists and (account := sign_up.find_unproven(self.cleaned_data["email"])):
+            sign_up.keep_form(request, account, self.hashed_password, **self.names())
             return account, None
         saved: tuple[Account | None, HttpResponse | None] = super().try_save(request)
         return saved
@@ -102,8 +114,23 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
         return password
 
 
+DIGITS = {"inputmode": "numeric"}  # codes of authenticator apps and recovery codes; mailed codes have letters
+
+
+class ActivateTOTPForm(totp_forms.ActivateTOTPForm):  # type: ignore[misc]
+    """The first code of an authenticator app."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["code"].widget.attrs |= DIGITS
+
+
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
     """A code for two-step verification, rate-limited (accounts/guesses.py)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["code"].widget.attrs |= DIGITS
 
     @cached_property
     def held(self) -> Held:
@@ -118,7 +145,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
             self.check_factor()
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
-            guesses.tell_of_wrong_codes(request, self.user)
+            guesses.notify_about_wrong_codes(request, self.user)
             raise
         guess.take_back()
         guesses.forget_wrong_codes(self.user)
@@ -169,10 +196,10 @@ class ProfileForm(forms.ModelForm[Account]):
         content, former = self.cleaned_data["picture"], self.initial.get("picture")
         is_changed = "picture" in self.changed_data
         with files.discarded_on_failure():
-            stored = pictures.store_picture(content) if is_changed and content else ""
+            stored = files.store_picture(content) if is_changed and content else ""
             with transaction.atomic():
                 if is_changed:
-                    pictures.replace_picture(account, stored, former.name if former else None)
+                    files.replace_picture(account, stored, former.name if former else None)
                 account.save(update_fields=self._meta.fields)
         return account
 

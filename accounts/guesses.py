@@ -137,7 +137,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
     wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
     is_open = wrong < settings.WRONG_CODES_PER_ACCOUNT
     if not is_open:
-        tell_of_wrong_codes(request, account)  # the previous guess may have failed before it was checked
+        notify_about_wrong_codes(request, account)  # the previous guess may have failed before it was checked
     if not is_open and not proved:
         raise ImmediateHttpResponse(ask(request, account.email))
     if not is_open:
@@ -173,7 +173,7 @@ def count_wrong_code(account: Account) -> bool:
     return is_first or bool(below_limit.update(count=F("count") + 1))  # another process may have created the row
 
 
-def tell_of_wrong_codes(request: HttpRequest, account: Account) -> None:
+def notify_about_wrong_codes(request: HttpRequest, account: Account) -> None:
     """Notify the owner once that WRONG_CODES_PER_ACCOUNT is reached; call this after a wrong code.
 
     A count above the limit means that the owner was notified.

@@ -7,14 +7,16 @@ from allauth.account.signals import email_changed, email_confirmed
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
+from django.http import HttpRequest
 
-from accounts import pictures, sessions
-from accounts.data_export import contents
+from accounts import files, sessions
+from accounts.data_export import archive
 from accounts.mail import outbox
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue, invitations
 from accounts.roles import roles_changed
 from accounts.signals import access_ended
+from core import time_zones
 from core.telemetry import metrics
 
 
@@ -22,6 +24,15 @@ from core.telemetry import metrics
 def count_sign_in(sender: Any, **kwargs: Any) -> None:
     """Count a completed sign-in, including two-step verification."""
     metrics.signed_in("succeeded")
+
+
+@receiver(user_logged_in)
+def store_time_zone(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    """Store the browser's time zone, for mails; the cookie may be missing."""
+    zone = time_zones.zone_of_browser(request)
+    if zone is not None and zone.key != user.time_zone:
+        user.time_zone = zone.key
+        Account.objects.filter(pk=user.pk).update(time_zone=zone.key)
 
 
 @receiver(user_login_failed)
@@ -67,7 +78,7 @@ def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> 
 @receiver(access_ended)
 def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
     """Replace the URLs of the picture, so that a reactivated account gets new ones."""
-    pictures.rotate_picture_keys(account)
+    files.rotate_picture_keys(account)
 
 
 @receiver([access_ended, roles_changed])
@@ -87,7 +98,7 @@ def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwar
 
     An open invitation belongs to its sender: it stays, for the next person who verifies the email address.
     """
-    addresses = contents.addresses_of(instance)
+    addresses = archive.addresses_of(instance)
     outbox.delete_mail_to(addresses)
     still_open = Invitation.objects.open().values("pk")
     Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()

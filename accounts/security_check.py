@@ -25,6 +25,12 @@ _FIRST = Step(
     "Add a passkey",
     "mfa_add_webauthn",
 )
+_WITHOUT_PASSWORD = Step(
+    "Add a passkey",
+    "You have neither a password nor a passkey, so anyone who can read your email can sign in.",
+    "Add a passkey",
+    "mfa_add_webauthn",
+)
 _NO_CODES = Step(
     "Get recovery codes",
     "If you lose your phone or key, you have no other way to sign in.",
@@ -72,7 +78,7 @@ def check_security(account: Account) -> SecurityCheck:
 
 def _next_step(held: Held, *, has_password: bool) -> Step | None:
     if not held.has_any:
-        return _FIRST
+        return _FIRST if has_password else _WITHOUT_PASSWORD
     if not held.codes_left:
         return _NO_CODES
     if held.codes_left <= FEW_CODES:

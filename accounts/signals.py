@@ -4,7 +4,7 @@ from django.dispatch import Signal
 
 # Sent with `account`; a receiver returns {section name: data that JSON can hold, or an iterator of rows}.
 exporting = Signal()
-# Sent with `account`; a receiver returns {name: value} for the account's home page.
+# Sent with `account` and `request`; a receiver returns {name: value} for the account's home page.
 showing_home = Signal()
 # Sent with `account`; a receiver returns the blockers of an account deletion, a list of
 # `accounts.deletion.deleting.Blocker`.

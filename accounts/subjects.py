@@ -2,7 +2,7 @@
 
 from django.db import IntegrityError, transaction
 
-from accounts import pictures
+from accounts import files
 from accounts.models import Account, PairwiseSubject
 from core.credentials import random_text
 
@@ -22,15 +22,15 @@ def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -
     if subject is None:
         try:
             with transaction.atomic():
-                made = {"sub": random_text(SUB_LENGTH), "picture_key": pictures.new_picture_key()}
+                made = {"sub": random_text(SUB_LENGTH), "picture_key": files.new_picture_key()}
                 return PairwiseSubject.objects.create(account=account, sector=sector, **made)
         except IntegrityError:
             subject = _find(account, sector, lock=reads_profile)
             if subject is None:
                 raise
     # If two such calls run at once, the second waits for the first, and keeps its URL.
-    if reads_profile and not pictures.is_picture_visible(account, sector):
-        subject.picture_key = pictures.new_picture_key()
+    if reads_profile and not files.is_picture_visible(account, sector):
+        subject.picture_key = files.new_picture_key()
         subject.save(update_fields=["picture_key"])
     return subject
 

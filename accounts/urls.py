@@ -5,7 +5,7 @@ from allauth.mfa.recovery_codes import views as recovery_code_views
 from django.urls import path
 
 from accounts.views import account, activity, billing_webhook, data_and_deletion, factors, mailbox, plan, undo
-from core.limits.forms import limited_by_address, limited_by_person
+from core.limits.middleware import limited_by_address, limited_by_person
 
 # allauth's own views that are mounted unchanged (devportal/urls.py).
 for view in (
@@ -42,6 +42,7 @@ urlpatterns = [
     path("account/2fa/webauthn/add/", factors.AddKeyView.as_view(), name="mfa_add_webauthn"),
     path("account/2fa/webauthn/login/", factors.LoginKeyView.as_view(), name="mfa_login_webauthn"),
     path("account/2fa/webauthn/signup/", factors.SignUpKeyView.as_view(), name="mfa_signup_webauthn"),
+    path("account/signup/password/", factors.sign_up_password, name="account_signup_password"),
     path(
         "account/2fa/webauthn/reauthenticate/",
         factors.ReauthenticateKeyView.as_view(),

@@ -8,5 +8,7 @@ class ApiConfig(AppConfig):
     def ready(self) -> None:
         from api import (
             keys,  # noqa: F401  (connects the receivers)
+            me,  # noqa: F401  (registers the endpoint)
+            plan,  # noqa: F401  (registers the endpoint)
             tasks,  # noqa: F401  (registers the tasks)
         )

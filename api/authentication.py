@@ -21,7 +21,8 @@ from core.database.prepared_queries import PreparedQuery, RowMapper
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, Project
 from oidc.reasons import Reason
-from oidc.tokens import access_tokens, families
+from oidc.tokens import access_tokens, refresh_tokens
+from oidc.tokens.jwt import audience_of_id_token
 from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS
 
 _KEY = RowMapper(
@@ -85,6 +86,18 @@ class RejectedCredential(ApiError):
         self.client = client
 
 
+class UnprovenCredential(ApiError):
+    """A refused credential that names a key or a client, but does not prove that the caller has a secret of it.
+
+    The names are not looked up: they are only for the developer's request log, which drops unknown ones.
+    """
+
+    def __init__(self, code: str, message: str, *, key: str = "", client: str = "") -> None:
+        super().__init__(code, message)
+        self.key = key
+        self.client = client
+
+
 class BearerAuthentication(BaseAuthentication):
     """A key or an access token in the Authorization header: `request.auth` is the Caller, `request.user` the Account.
 
@@ -94,7 +107,8 @@ class BearerAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Account, Caller] | None:
         """Return the person and Caller of the credential, None if none was sent.
 
-        Raises ApiError for an unknown credential, RejectedCredential for one that is no longer valid.
+        Raises ApiError for an unknown credential, RejectedCredential for one that is no longer valid, and
+        UnprovenCredential for a mistyped key or an ID token.
         """
         raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
         if raw is None:
@@ -115,7 +129,10 @@ class BearerAuthentication(BaseAuthentication):
 
 def _by_key(raw: str) -> Caller:
     public_id = keys.parse_public_id(raw)
-    row = _read_key(public_id) if public_id else None
+    if public_id is None:
+        text = "This API key was mistyped or cut off: its checksum does not match. Copy it again."
+        raise UnprovenCredential("invalid_api_key", text, key=keys.public_id_of_mistyped(raw))
+    row = _read_key(public_id)
     if row is None or not matches(raw, row.digest):
         raise _unknown_key()
     return _caller_of(row)
@@ -154,17 +171,27 @@ def _by_token(raw: str) -> Caller:
         row = access_tokens.find_access_token(raw)
     except InvalidToken as bad:
         if bad.row is None:
-            raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
+            raise _not_an_access_token(raw) from bad
         raise _rejected(bad.row, bad.reason) from bad
     connection = row.family.connection
     client, project = connection.client, connection.client.project
     if client.first_party:
         raise _rejected(row, Reason.ACCESS_TOKEN_INVALID)
-    still_allowed = frozenset(families.effective_scopes(row.family))
+    still_allowed = frozenset(refresh_tokens.effective_scopes(row.family))
     scopes = frozenset(row.scope.split()) & still_allowed
     assert connection.account is not None
     assert connection.subject is not None
     return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
+
+
+def _not_an_access_token(raw: str) -> ApiError:
+    """Return the error for a token of which there is no row. An ID token of this service is named as such."""
+    try:
+        client_id = audience_of_id_token(raw)
+    except InvalidToken:
+        return ApiError("invalid_token", "The access token is invalid or expired.")
+    text = "This is an ID token. Send the access token, which came in the same response."
+    return UnprovenCredential("invalid_token", text, client=client_id)
 
 
 def _rejected(row: AccessToken, reason: Reason) -> RejectedCredential:

@@ -11,7 +11,7 @@ from rest_framework import exceptions
 
 from accounts.sources import SourceFailed
 from core.http import request_id, responses
-from core.http.cors import allow_any_origin
+from core.http.headers import allow_any_origin
 from core.http.responses import envelope, link_to_docs
 from core.serving.errors import refusals_of
 from core.telemetry import metrics

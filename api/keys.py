@@ -12,9 +12,9 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
-from accounts.data_export.contents import moment, rows_of
+from accounts.data_export.archive import moment, rows_of
+from accounts.files import profile_read
 from accounts.models import Account
-from accounts.pictures import profile_read
 from accounts.signals import access_ended, exporting
 from accounts.subjects import subject_for
 from api.models import ApiKey
@@ -32,6 +32,7 @@ PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_BEGINNING = re.compile(rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_")
 _BODY = re.compile(
     rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}[A-Za-z0-9]{{{CHECKSUM_LENGTH}}}"
 )
@@ -168,6 +169,12 @@ def parse_public_id(raw: str) -> str | None:
     if match is None or checksum(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
         return None
     return match.group(1)
+
+
+def public_id_of_mistyped(raw: str) -> str:
+    """Return the public id in a key that was mistyped or cut off after it; "" if there is none."""
+    match = _BEGINNING.match(raw[len(settings.API_KEY_PREFIX) :])
+    return match.group(1) if match else ""
 
 
 def revoke_key(key: ApiKey, actor: Account | None = None) -> None:

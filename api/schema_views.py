@@ -1,10 +1,11 @@
-"""The OpenAPI document."""
+"""The OpenAPI document, and the metadata of the protected resource (RFC 9728)."""
 
 import functools
 import json
 from typing import Any
 
-from django.http import HttpResponse
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from rest_framework.authentication import BaseAuthentication
@@ -12,7 +13,12 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
 from api import errors
-from api.views import Endpoint
+from api.endpoint import Endpoint
+from core.http import responses
+from core.http.headers import allow_any_origin, is_preflight, preflight_answer
+from core.http.split_hosts import address_of
+from core.serving.documents import document
+from oidc.scopes import OFFLINE_ACCESS, SCOPES
 
 SCHEMA_MAX_AGE = 3600
 
@@ -49,3 +55,30 @@ class SchemaView(Endpoint):
         response = HttpResponse(_document(), content_type="application/json")
         response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
         return response
+
+
+MAX_AGE = 3600
+
+
+@document("/.well-known/oauth-protected-resource")
+def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
+    """GET /.well-known/oauth-protected-resource: built from settings, without a database."""
+    if not responses.is_about(settings.BASE_URL, rest or ""):
+        raise Http404
+    if is_preflight(request):
+        return preflight_answer(("GET",))
+    if request.method not in errors.METHODS:
+        return errors.ErrorResponse(errors.wrong_method())
+    document = {
+        "resource": settings.BASE_URL,  # the `aud` of access tokens
+        "authorization_servers": [settings.ISSUER],
+        # The scopes to request for this API; `openid` is required in every authorization request.
+        "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
+        "bearer_methods_supported": ["header"],
+        "resource_name": f"{settings.SERVICE_NAME} developer API",
+        "resource_documentation": address_of(settings.API_DOCUMENTATION_PATH),
+    }
+    response = JsonResponse(document)
+    allow_any_origin(response, errors.EXPOSED_HEADERS)
+    response["Cache-Control"] = f"public, max-age={MAX_AGE}"
+    return response

@@ -13,8 +13,7 @@ from rest_framework.views import APIView
 from api.authentication import Caller
 from api.errors import ApiError
 from core.http.client_ip import limit_key
-from core.limits.counters import Limit, RateLimitResult, counters
-from core.limits.limits import Throttled, check_rate
+from core.limits.counters import Limit, RateLimitResult, Throttled, check_rate, counters
 from core.telemetry import metrics
 
 

@@ -2,14 +2,12 @@
 
 from django.urls import path, re_path
 
-from api import resource_metadata, schema_views, views
+from api import endpoint, me, plan, schema_views
 
 urlpatterns = [
-    path("v1/me", views.MeView.as_view(), name="v1_me"),
-    path("v1/me/plan", views.PlanView.as_view(), name="v1_me_plan"),
+    path("v1/me", me.MeView.as_view(), name="v1_me"),
+    path("v1/me/plan", plan.PlanView.as_view(), name="v1_me_plan"),
     path("v1/openapi.json", schema_views.SchemaView.as_view(), name="openapi"),
-    re_path(
-        r"^\.well-known/oauth-protected-resource(?P<rest>/.*)?$", resource_metadata.metadata, name="protected_resource"
-    ),
-    re_path(r"^v1(?:/[\s\S]*)?\Z", views.UnknownEndpoint.as_view(), name="v1_not_found"),
+    re_path(r"^\.well-known/oauth-protected-resource(?P<rest>/.*)?$", schema_views.metadata, name="protected_resource"),
+    re_path(r"^v1(?:/[\s\S]*)?\Z", endpoint.UnknownEndpoint.as_view(), name="v1_not_found"),
 ]

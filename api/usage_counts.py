@@ -213,9 +213,13 @@ _FIELD = re.compile(
 
 
 class CallOwner(NamedTuple):
-    """The caller of a finished call: project, public id of the key or client id, and the person's `sub`."""
+    """The caller of a finished call: project, public id of the key or client id, and the person's `sub`.
 
-    project: int
+    The project is None if the caller has not proven that they have the key, or a token of the client. Such a call is
+    logged, but not counted.
+    """
+
+    project: int | None
     key: str = ""
     client: str = ""
     sub: str = ""

@@ -1,4 +1,4 @@
-"""What the service should reach, and whether it does. docs/performance.md says why these."""
+"""The rates that the service aims for, as ratios to other servers (docs/performance.md#what-is-compared)."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ OURS, GROWN, BEFORE, STOCK, NODE = "ours", "ours, grown", "before", "stock", "no
 
 @dataclass(frozen=True)
 class Aim:
-    """At least this many times the other's rate; `stretch` is what would be better still."""
+    """The ratio to the other server's rate to reach at least, and optionally a higher one (`stretch`)."""
 
     least: float
     stretch: float | None = None
 
     def result(self, reached: float) -> str:
-        """Return what was reached beside what was to be."""
-        said = f"{reached:.2f} / {self.least} {'met' if reached >= self.least else 'MISSED'}"
+        """Return a ratio with its aim and whether it is met, such as `1.64 / 1.5 met`."""
+        text = f"{reached:.2f} / {self.least} {'met' if reached >= self.least else 'MISSED'}"
         if self.stretch is None:
-            return said
-        return f"{said} (stretch {self.stretch}{' met' if reached >= self.stretch else ''})"
+            return text
+        return f"{text} (stretch {self.stretch}{' met' if reached >= self.stretch else ''})"
 
 
-# By operation of ours and by contender. `me` is compared with userinfo where a contender has no /v1/me.
+# By operation and contender. `me` is compared with userinfo of contenders without /v1/me.
 AIMS = {
     ("me", BEFORE): Aim(2.0, 2.5),
     ("me", STOCK): Aim(4.0),
@@ -39,11 +39,11 @@ AIMS = {
     ("jwks", BEFORE): Aim(2.0),
     ("jwks", NODE): Aim(0.8),
 }
-# Of the rate with few tokens, with `--grown` many of them.
+# The rate with many tokens (`--grown`), as a ratio to the rate with few.
 GROWN_AIM = Aim(0.95)
 
 
-def said_of(operation: str, other: str, reached: float) -> str:
-    """Return a cell of the table of aims: what was reached, and whether that meets the aim, if there is one."""
+def aim_cell(operation: str, other: str, reached: float) -> str:
+    """Return a cell of the table of aims: the ratio, and if there is an aim, whether it is met."""
     aim = GROWN_AIM if other == GROWN else AIMS.get((operation, other))
     return f"{reached:.2f}" if aim is None else aim.result(reached)

@@ -106,7 +106,7 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], right: int) ->
 
 
 def aims_table(rows: Rows, grown: int) -> str:
-    """Return what was reached beside what was to be, in times the rate of each other contender."""
+    """Return the table of aims: ours as a ratio to the rate of each contender."""
     columns = [
         (BEFORE, "against the commit before"),
         (STOCK, "against stock toolkit"),
@@ -118,8 +118,8 @@ def aims_table(rows: Rows, grown: int) -> str:
     lines = []
     for operation in operations:
         cells = [compare(rows, operation, name) for name, _ in columns]
-        said = ["" if one is None else aims.said_of(operation, one.other, one.by_rate) for one in cells]
-        lines.append([operation, *said])
+        texts = ["" if one is None else aims.aim_cell(operation, one.other, one.by_rate) for one in cells]
+        lines.append([operation, *texts])
     return markdown(["requests a second", *(label for _, label in columns)], lines, right=9)
 
 

@@ -20,8 +20,7 @@ from accounts.models import (
     Subscription,
 )
 from api.models import ApiKey, RequestLog
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import AccessToken, Client, Connection, Project, ProjectMember, RefreshToken
 from oidc.models import TokenFamily as TokenFamily

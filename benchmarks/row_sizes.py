@@ -22,7 +22,7 @@ TABLES = (
     "api_requestlog",
     "api_usagebucket",
     "console_signinevent",
-    "operations_auditevent",
+    "console_auditevent",
 )
 # Heap and indexes apart; what is parted by day is the sum of its days.
 SIZES = """

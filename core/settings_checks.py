@@ -14,9 +14,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, storages
 from django.db import DatabaseError
 
+from core.environment import is_writable
 from core.http import client_ip
 from core.outbound.name_lookup import read_server
-from core.storage.bootstrap import is_writable
 
 # The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}

@@ -52,7 +52,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
     (
         "Audit",
         [
-            ("Audit trail", "operations_auditevent", "history"),
+            ("Audit trail", "console_auditevent", "history"),
             ("Sign-in log", "console_signinevent", "login"),
             ("Request log", "api_requestlog", "http"),
             ("Mail", "accounts_outbox", "mail"),
@@ -69,7 +69,7 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
         ("Connections", "oidc_connection", "account"),
         ("API keys", "api_apikey", "owner"),
         ("Access tokens", "oidc_accesstoken", "user"),
-        ("Audit trail", "operations_auditevent", "actor"),
+        ("Audit trail", "console_auditevent", "actor"),
     ],
     "accounts_family": [("Subscription", "accounts_subscription", "family")],
     "accounts_organization": [
@@ -95,4 +95,4 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
 }
 
 # The list of audit events, which replaces Django's history of a row.
-HISTORY = "operations_auditevent"
+HISTORY = "console_auditevent"

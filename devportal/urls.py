@@ -6,7 +6,9 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from devportal.console.home_page import home, robots_txt, security_txt
-from devportal.docs.markdown import llms_txt
+from devportal.console.urls import console_urls
+from devportal.docs.rendering import llms_txt
+from devportal.review import urls as review_urls
 
 admin.autodiscover()
 
@@ -17,7 +19,7 @@ urlpatterns = [
     path("", include("accounts.urls")),
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
-    path("console/", include("devportal.console.urls")),
+    path("console/", include(console_urls(review_urls.project_pages, review_urls.client_pages))),
     path("apps/", include("devportal.review.urls")),
     path("docs/", include("devportal.docs.urls")),
     path("admin/", admin.site.urls),
@@ -29,6 +31,6 @@ urlpatterns = [
 
 handler400 = "core.http.error_pages.bad_request"
 handler403 = "core.http.error_pages.permission_denied"
-handler404 = "core.http.error_pages.page_not_found"
+handler404 = "devportal.console.home_page.page_not_found"
 handler429 = "core.http.error_pages.too_many_requests"
 handler500 = "core.http.error_pages.server_error"

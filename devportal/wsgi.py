@@ -6,8 +6,8 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
+from core.serving.application import UTF8Handler
 from core.serving.worker_start import run_starts
-from core.serving.wsgi import UTF8Handler
 from core.settings_checks import find_dangers
 from core.telemetry import exporter, metrics, tracing
 

@@ -12,14 +12,13 @@ from django.utils.html import format_html_join
 from accounts.models import Account
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
-from oidc import names
+from oidc import names, signing_keys
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
 from oidc.domains.proofs import problems_of
 from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
 from oidc.projects.roles import Gone
-from oidc.signing_keys import rotation
 
 
 class HiddenModelAdmin(admin.ModelAdmin[Any]):
@@ -204,13 +203,13 @@ class TokenAdmin(ReadOnlyModelAdmin[Any]):
 
 
 def _publish(request: HttpRequest, row: None, form: Any) -> str:
-    if not rotation.publish_next_key(_actor(request).pk):
+    if not signing_keys.publish_next_key(_actor(request).pk):
         raise ActionRefused("A next key is published already.")
     return "A next key is published. It starts to sign when the active key is 90 days old, or when you rotate to it."
 
 
 def _activate(request: HttpRequest, row: None, form: Any) -> str:
-    if not rotation.activate_next_key(_actor(request).pk):
+    if not signing_keys.activate_next_key(_actor(request).pk):
         raise ActionRefused("There is no readable next key.")
     return "The next key signs from now on. The previous key is retired."
 

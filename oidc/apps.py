@@ -12,15 +12,14 @@ class OidcConfig(AppConfig):
             checks,  # noqa: F401  (registers the checks)
             metrics,  # noqa: F401  (registers a receiver)
             receivers,  # noqa: F401  (registers the receivers)
+            signing_keys,
             tasks,  # noqa: F401  (registers the tasks)
         )
-        from oidc.domains import tasks as domain_tasks  # noqa: F401  (registers the tasks)
         from oidc.models import SigningKey
         from oidc.projects import (
-            mail_samples,  # noqa: F401  (registers the samples)
+            invitations,  # noqa: F401  (registers the samples of its mails)
             members,  # noqa: F401  (registers a receiver)
         )
-        from oidc.signing_keys import rotation
 
         encryption.register(encryption.EncryptedColumn(SigningKey, "private_encrypted"))
-        post_migrate.connect(rotation.create_first_key, sender=self)
+        post_migrate.connect(signing_keys.create_first_key, sender=self)

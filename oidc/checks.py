@@ -15,7 +15,7 @@ from django.db import DatabaseError
 
 from core.storage.object_store import BACKEND
 from oidc.models import SigningKey
-from oidc.signing_keys.rotation import is_readable
+from oidc.signing_keys import is_readable
 
 MIN_SECRET_LENGTH = 32
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from core.http.cors import allow_any_origin, is_preflight, preflight_answer
+from core.http.headers import allow_any_origin, is_preflight, preflight_answer
 
 # Both names of the discovery document, with one or two leading slashes. Clients may append the issuer's path.
 DOCUMENTS = tuple(

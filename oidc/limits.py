@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from core.http.client_ip import limit_key
 from core.limits import Rate, hit
-from core.limits.limits import check_rate
+from core.limits.counters import check_rate
 from oidc.errors import TokenRefusal
 from oidc.models import Client
 

@@ -1,5 +1,6 @@
 """Strict parsing of OAuth parameters. Repeated and undecodable parameters are reported by name."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
@@ -11,6 +12,7 @@ from oidc.reasons import Facts, Reason
 
 FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
+MAX_JSON = 16_384  # bytes
 # Longest query of an authorization or sign-out request, in percent-encoded characters: it is stored in the session.
 MAX_QUERY = 4096
 
@@ -70,15 +72,31 @@ def read_encoded_form(request: HttpRequest) -> str:
     if request.content_type != FORM_CONTENT_TYPE:
         raise UnreadableParameters(Reason.BODY_TYPE)
     try:
-        body = request.body
+        return _read_body(request).decode("ascii")
+    except UnicodeDecodeError as error:
+        raise UnreadableParameters(Reason.BODY_NOT_ENCODED) from error
+
+
+def read_json_text(request: HttpRequest, name: str) -> str | None:
+    """Return a text of a JSON body, or None. Only for the log: no endpoint accepts JSON."""
+    if request.content_type != "application/json":
+        return None
+    try:
+        body = _read_body(request)
+        values = json.loads(body) if len(body) <= MAX_JSON else None
+    except (UnreadableParameters, ValueError, RecursionError):
+        return None
+    text = values.get(name) if isinstance(values, dict) else None
+    return text if isinstance(text, str) and _is_text(text) else None
+
+
+def _read_body(request: HttpRequest) -> bytes:
+    try:
+        return request.body
     except (RequestDataTooBig, TooManyFieldsSent) as error:
         raise UnreadableParameters(Reason.BODY_TOO_LARGE) from error
     except UnreadablePostError as error:
         raise UnreadableParameters(Reason.BODY_BROKEN) from error
-    try:
-        return body.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise UnreadableParameters(Reason.BODY_NOT_ENCODED) from error
 
 
 def parse(encoded: str) -> Parameters:

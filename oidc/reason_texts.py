@@ -27,6 +27,7 @@ class ReasonText(NamedTuple):
 _ENDED = "The authorization has ended, or the app's access was removed. Sign in again."
 _CLIENT_FAILED = "The client id is unknown, or the secret is wrong, missing or unexpected."
 _NOT_REGISTERED = "redirect_uri does not exactly match a registered redirect URL."
+_NO_SIGN_OUT_URI = "post_logout_redirect_uri does not exactly match a registered sign-out URL."
 _NOT_APPROVED = "The scope {name} is not approved for this client, or not with this redirect_uri."
 _NOT_GRANTED = "Access was not yet granted."
 _TOO_WEAK = "The person did not sign in as strongly as requested."
@@ -228,6 +229,12 @@ TOKEN: dict[Reason, ReasonText] = {
     ),
     Reason.CLIENT_FAILED: ReasonText("invalid_client", _CLIENT_FAILED, 401),
     Reason.SECRET_WRONG: ReasonText("invalid_client", _CLIENT_FAILED, 401, "The client secret is wrong."),
+    Reason.SECRET_OF_OTHER_CLIENT: ReasonText(
+        "invalid_client", _CLIENT_FAILED, 401, "The secret belongs to another client of the project, {name}."
+    ),
+    Reason.SECRET_IS_API_KEY: ReasonText(
+        "invalid_client", _CLIENT_FAILED, 401, "An API key was sent as the client secret."
+    ),
     Reason.SECRET_MISSING: ReasonText("invalid_client", _CLIENT_FAILED, 401, "The client secret is missing."),
     Reason.SECRET_EXPIRED: ReasonText(
         "invalid_client", _CLIENT_FAILED, 401, "The secret that ends in {last_four} has expired."
@@ -319,6 +326,23 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.OPENID_MISSING: ReasonText("insufficient_scope", "The access token lacks the scope openid.", 403),
 }
 
+# Sign-out requests. The person is asked to confirm, and the app gets no response.
+SIGN_OUT: dict[Reason, ReasonText] = {
+    Reason.SIGN_OUT_HINT_MISSING: ReasonText(
+        "invalid_request", "post_logout_redirect_uri was sent without id_token_hint, so the person can not return."
+    ),
+    Reason.SIGN_OUT_HINT_INVALID: ReasonText("invalid_request", "id_token_hint is not an ID token of this service."),
+    Reason.SIGN_OUT_CLIENT_DIFFERS: ReasonText(
+        "invalid_request", "client_id is not the client that got the ID token in id_token_hint."
+    ),
+    Reason.NO_SIGN_OUT_URI_REGISTERED: ReasonText(
+        "invalid_request", _NO_SIGN_OUT_URI, developer="No sign-out URL is registered yet."
+    ),
+    Reason.SIGN_OUT_URI_NOT_REGISTERED: ReasonText(
+        "invalid_request", _NO_SIGN_OUT_URI, developer="Differs from {registered} at character {position}."
+    ),
+}
+
 # Notes of the sign-in log about issued codes. Nothing is rejected, so there is no error and no public text.
 NOTES: dict[Reason, ReasonText] = {
     Reason.ACR_RETURNED: ReasonText("", "", developer="Asked for: {asked}. Returned acr: {acr}, amr: {amr}."),
@@ -345,7 +369,7 @@ NOTES: dict[Reason, ReasonText] = {
     ),
 }
 
-REASONS: dict[Reason, ReasonText] = ANY_REQUEST | AUTHORIZATION | TOKEN | NOTES
+REASONS: dict[Reason, ReasonText] = ANY_REQUEST | AUTHORIZATION | TOKEN | SIGN_OUT | NOTES
 
 # Every error that the authorization endpoint sends to apps.
 AUTHORIZATION_ERRORS = (

@@ -106,6 +106,8 @@ class Reason(StrEnum):
     CLIENT_UNNAMED = "client_unnamed"
     CLIENT_FAILED = "client_failed"
     SECRET_WRONG = "secret_wrong"
+    SECRET_OF_OTHER_CLIENT = "secret_of_other_client"
+    SECRET_IS_API_KEY = "secret_is_api_key"
     SECRET_MISSING = "secret_missing"
     SECRET_EXPIRED = "secret_expired"
     SECRET_UNEXPECTED = "secret_unexpected"
@@ -144,12 +146,45 @@ class Reason(StrEnum):
     ACCESS_TOKEN_EXPIRED = "access_token_expired"
     ACCESS_TOKEN_ENDED = "access_token_ended"
     OPENID_MISSING = "openid_missing"
+    # Sign-out requests
+    SIGN_OUT_HINT_MISSING = "sign_out_hint_missing"
+    SIGN_OUT_HINT_INVALID = "sign_out_hint_invalid"
+    SIGN_OUT_CLIENT_DIFFERS = "sign_out_client_differs"
+    NO_SIGN_OUT_URI_REGISTERED = "no_sign_out_uri_registered"
+    SIGN_OUT_URI_NOT_REGISTERED = "sign_out_uri_not_registered"
     # Notes of the log about issued codes
     ACR_RETURNED = "acr_returned"
     ACR_RETURNED_OUTSIDE_REVIEW = "acr_returned_outside_review"
     ACR_RETURNED_HOME_UNPROVEN = "acr_returned_home_unproven"
     SHOWN_OUTSIDE_REVIEW = "shown_outside_review"
     SHOWN_HOME_UNPROVEN = "shown_home_unproven"
+
+
+# Why the token or revocation endpoint refuses a request before the client is authenticated. Anyone can cause them.
+BEFORE_AUTHENTICATION = frozenset(
+    {
+        Reason.PARAMETER_UNCLEAR,
+        Reason.TOO_MANY_PARAMETERS,
+        Reason.MALFORMED,
+        Reason.BODY_TYPE,
+        Reason.BODY_TOO_LARGE,
+        Reason.BODY_BROKEN,
+        Reason.BODY_NOT_ENCODED,
+        Reason.QUERY_SENT,
+        Reason.GRANT_TYPE_MISSING,
+        Reason.GRANT_TYPE_UNSUPPORTED,
+        Reason.CODE_MISSING,
+        Reason.REFRESH_TOKEN_MISSING,
+        Reason.TOKEN_MISSING,
+        Reason.TWO_WAYS,
+        Reason.SECRET_WRONG,
+        Reason.SECRET_MISSING,
+        Reason.SECRET_EXPIRED,
+        Reason.SECRET_UNEXPECTED,
+        Reason.HEADER_UNREADABLE,
+        Reason.TWO_CLIENT_IDS,
+    }
+)
 
 
 # Why a token family ended (`TokenFamily.revocation_reason`).

@@ -9,7 +9,7 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.data_export.contents import addresses_of, moment, rows_of
+from accounts.data_export.archive import addresses_of, moment, rows_of
 from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
 from accounts.models import Account, PairwiseSubject
 from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
@@ -29,8 +29,10 @@ from oidc.models import (
 )
 from oidc.projects import invitations
 from oidc.projects.invitations import invitations_to_account
+from oidc.projects.members import note_developer
 from oidc.projects.people import keep_places_of_account
 from oidc.reasons import Reason
+from oidc.scopes import scope_titles
 
 APPS_AT_HOME = 4
 
@@ -41,6 +43,14 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_ACCOUNT_CLOSED)
     invitations.end_everywhere(account)
+
+
+@receiver(showing_home)
+def note_member(sender: Any, account: Account, request: HttpRequest, **kwargs: Any) -> dict[str, Any]:
+    """Show the link to the console to members of projects, from their account's home page on."""
+    if ProjectMember.objects.filter(account=account).exists():
+        note_developer(request)
+    return {}
 
 
 @receiver(showing_home)
@@ -82,6 +92,9 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
             "app": row.client.name,
             "project": row.client.project.name,
             "scopes": row.scopes.split(),
+            "can": scope_titles(row.scopes),
+            "removed_scopes": row.removed_scopes.split() if row.removed_at else [],
+            "could": scope_titles(row.removed_scopes) if row.removed_at else [],
             "left_out": row.left_out.split(),
             "scopes_outside_review": row.scopes_outside_review or {},
             "first_authorized_at": moment(row.first_authorized_at),
@@ -160,6 +173,6 @@ def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None
         end_authorizations(sender, instance)
         keep_places_of_account(instance)
         Connection.objects.filter(account=instance).update(
-            scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
+            scopes="", removed_scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
         )
         ProjectInvitation.objects.filter(email__in=addresses_of(instance)).delete()

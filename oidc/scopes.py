@@ -1,7 +1,7 @@
-"""Scopes: their consent texts, their claims, and which clients may request them."""
+"""Scopes: their descriptions, their claims, and which clients may request them."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ from django.core.exceptions import ValidationError
 from oauth2_provider.scopes import BaseScopes
 
 from accounts.models import Account, PairwiseSubject
+from accounts.plans.resolution import plan_source
 from accounts.profile import profile_of
+from accounts.sources import SourceFailed
 from oidc.models import Client
 from oidc.parameters import printable_name
 
@@ -59,6 +61,12 @@ ACCOUNT_READ_HOLDS = frozenset(CLAIM_SCOPES.values()) - {
 PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
 # Scopes that return the email address.
 EMAIL_SCOPES = frozenset({"email", ACCOUNT_READ})
+
+
+def scope_titles(text: str) -> list[str]:
+    """Return the titles of space-separated scopes, in the order of SCOPES."""
+    names = text.split()
+    return [scope.title for scope in SCOPES.values() if scope.name in names]
 
 
 def parse_scope(text: str | None) -> list[str]:
@@ -148,3 +156,58 @@ def claims_for(account: Account, subject: PairwiseSubject, scopes: list[str]) ->
         if scope in scopes and getattr(profile, name) not in (None, "")
     }
     return {"sub": subject.sub} | claims
+
+
+ONLY_SIGN_IN = "Sign you in"
+ONLY_ID = "The app gets an id for you that other apps don't know, and nothing else."
+# The titles of `account.read`, by the scopes in ACCOUNT_READ_HOLDS that no other scope on the page describes.
+_ACCOUNT_READ_TITLES = {
+    ("email", "profile"): SCOPES[ACCOUNT_READ].title,
+    ("email",): "See your email address, and your plan",
+    ("profile",): "See your name and photo, and your plan",
+    (): "See your plan",
+}
+
+
+def describe_scopes(
+    account: Account, asked: Iterable[str], *, optional: Collection[str] = (), plan: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the description of each scope: `scope`, `title`, `values`, and whether to show the person's `photo`.
+
+    `account.read` does not repeat an email address, name or photo that another required scope already describes.
+    `plan` is the name of the person's plan; with None it is looked up if needed.
+    """
+    names = [name for name in asked if name in SCOPES]
+    if names == [OPENID]:
+        return [_description(OPENID, ONLY_SIGN_IN, [ONLY_ID])]
+    shown = {name for name in names if name in ACCOUNT_READ_HOLDS and name not in optional}
+    return [_describe(account, name, shown, plan) for name in names]
+
+
+def plan_name(account: Account) -> str:
+    """Return the display name of the person's plan, "" if the plan source does not respond."""
+    try:
+        return str(plan_source().plan(account)["plan_display_name"])
+    except SourceFailed:
+        return ""
+
+
+def _describe(account: Account, name: str, shown: Collection[str], plan: str | None) -> dict[str, Any]:
+    if name == "email":
+        return _description(name, SCOPES[name].title, [account.email])
+    if name == "profile":
+        nothing = "" if account.full_name or account.picture else "You have given neither yet."
+        return _description(name, SCOPES[name].title, [account.full_name, nothing], photo=bool(account.picture))
+    if name == ACCOUNT_READ:
+        parts = tuple(part for part in ("email", "profile") if part not in shown)
+        known = {"email": account.email, "profile": account.full_name}
+        found = plan_name(account) if plan is None else plan
+        values = [*(known[part] for part in parts), f"Plan: {found}" if found else ""]
+        return _description(
+            name, _ACCOUNT_READ_TITLES[parts], values, photo="profile" in parts and bool(account.picture)
+        )
+    return _description(name, SCOPES[name].title)
+
+
+def _description(name: str, title: str, values: Iterable[str] = (), *, photo: bool = False) -> dict[str, Any]:
+    return {"scope": name, "title": title, "values": [value for value in values if value], "photo": photo}

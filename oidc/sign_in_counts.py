@@ -11,8 +11,8 @@ from django.contrib.sessions.backends.base import SessionBase
 from core import clock
 from oidc.authorization import interactions
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.errors import AuthorizationError, TokenRefusal
-from oidc.models import Connection
+from oidc.errors import AuthorizationError, Refusal, TokenRefusal
+from oidc.models import Client, Connection
 from oidc.reasons import Reason
 from oidc.sign_in_steps import APP_FULL, Endpoint, Step, report
 
@@ -86,11 +86,28 @@ def code_issued(auth_request: AuthorizationRequest, connection: Connection, **de
     report(Step.ISSUED, client_id, is_counted=is_counted, **details)
 
 
+def sign_out_refused(client: Client, problem: Refusal, uri: str) -> None:
+    """Report a sign-out request that was not valid. `uri` is the post_logout_redirect_uri that was sent."""
+    report(
+        Step.NOT_SIGNED_OUT,
+        client.client_id,
+        error=problem.error,
+        reason=problem.reason,
+        parameters=problem.parameters,
+        redirect_uri=uri,
+    )
+
+
 # --- The endpoints for apps ---
 
 
-def refused(refusal: TokenRefusal, endpoint: Endpoint | None, grant_type: str | None, redirect_uri: str) -> None:
-    """Report a request that the token or revocation endpoint rejected."""
+def refused(
+    refusal: TokenRefusal, endpoint: Endpoint | None, grant_type: str | None, redirect_uri: str, claimed: str = ""
+) -> None:
+    """Report a request that the token or revocation endpoint rejected.
+
+    `claimed` is the client id that the request names, if no client was looked up. Such a request is only logged.
+    """
     if endpoint != Endpoint.TOKEN:
         step = Step.NOT_REVOKED
     elif refusal.reason == Reason.REFRESH_TOKEN_REPEATED:
@@ -99,9 +116,10 @@ def refused(refusal: TokenRefusal, endpoint: Endpoint | None, grant_type: str | 
         step = Step.NOT_REFRESHED if grant_type == "refresh_token" else Step.NOT_EXCHANGED
     report(
         step,
-        refusal.client_id,
+        refusal.client_id or claimed,
         error=refusal.error,
         is_counted=bool(refusal.client_id),
+        is_claimed=bool(claimed),
         reason=refusal.reason,
         parameters=refusal.parameters,
         redirect_uri=redirect_uri,

@@ -24,6 +24,7 @@ class Endpoint(TextChoices):
     AUTHORIZE = "authorize", "Authorization"
     TOKEN = "token", "Token"
     REVOKE = "revoke", "Revocation"
+    END_SESSION = "end_session", "Sign-out"
 
 
 class Outcome(TextChoices):
@@ -54,6 +55,7 @@ class Step(StrEnum):
     NOT_REFRESHED = "not_refreshed"
     REPEATED = "repeated"  # a refresh with a token that was superseded a moment before; not counted as NOT_REFRESHED
     NOT_REVOKED = "not_revoked"
+    NOT_SIGNED_OUT = "not_signed_out"  # a sign-out request that was not valid
     REFRESHED = "refreshed"
     REVOKED = "revoked"
     NEW_PERSON = "new_person"  # the first authorization ever
@@ -73,16 +75,18 @@ ENTRIES = {
     Step.REPEATED: (Endpoint.TOKEN, Outcome.REFUSED),
     Step.REVOKED: (Endpoint.REVOKE, Outcome.REVOKED),
     Step.NOT_REVOKED: (Endpoint.REVOKE, Outcome.REFUSED),
+    Step.NOT_SIGNED_OUT: (Endpoint.END_SESSION, Outcome.REFUSED),
 }
 
 
 def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = True, **details: Any) -> None:
     """Report a step: count it in the current hour, and log it if it is in ENTRIES.
 
-    `details` are the reason (oidc/reasons.py) with its parameters, redirect_uri, and the primary key of the family. Use
-    `is_counted=False` for a step that was counted before, or whose client is unknown: the buffer of counts stays small
-    only if clients exist and errors come from a short list. Entries of unknown clients are dropped when the log is
-    written.
+    `details` are the reason (oidc/reasons.py) with its parameters, redirect_uri (for sign-out, the sign-out URL), the
+    primary key of the family, and is_claimed, which is True if the client id was only sent and not looked up: the log
+    bounds such entries. Use `is_counted=False` for a step that was counted before, or whose client is unknown: the
+    buffer of counts stays small only if clients exist and errors come from a short list. Entries of unknown clients are
+    dropped when the log is written.
     """
     if is_counted:
         hour = clock.timestamp() // HOUR

@@ -17,13 +17,17 @@ project_ended = Signal()
 # lost, or the domain is removed. It is sent inside the transaction that has the project locked.
 domain_changed = Signal()
 
-# Sent with `request`, `account` and `stop` (a Stop) when a signed-in person sees a page that ends a sign-in to an app.
+# Sent with `request`, `account` and `failure` (a FailedSignIn) when a signed-in person sees a sign-in error page.
 # A receiver returns a DevelopersView if the person is one of the app's developers, otherwise None.
-sign_in_stopped = Signal()
+sign_in_failed = Signal()
 
 # Sent with `client`, `before` (the former type) and `actor` when a client's type changes, inside that transaction.
 # `actor` is None if `manage.py provision` changed it.
 client_type_changed = Signal()
+
+# Sent with `client` before its name changes, inside that transaction. A receiver refuses the change with a
+# ValidationError.
+renaming_client = Signal()
 
 # Sent with `project` and `transferred` (True for a transfer of ownership) when a project gets a new owner, inside that
 # transaction.
@@ -31,13 +35,14 @@ owner_added = Signal()
 
 
 @dataclass(frozen=True)
-class Stop:
-    """A sign-in that ended on an error page. `kind` is the anchor of the page's documentation, after `page-`."""
+class FailedSignIn:
+    """A sign-in or sign-out with an error. `kind` is the anchor of the page's documentation, after `page-`."""
 
     kind: str
     client: Client | None = None
     client_id: str = ""  # as it was received
-    redirect_uri: str = ""  # as it was received
+    redirect_uri: str = ""  # as it was received; of a sign-out, the sign-out URL
+    text: str = ""  # of a sign-out: what is wrong, for developers; "" if it is only that URL
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,11 @@ class DevelopersView:
     links: tuple[tuple[str, str], ...] = ()
 
 
-def developers_view(request: HttpRequest, stop: Stop) -> DevelopersView | None:
+def developers_view(request: HttpRequest, failure: FailedSignIn) -> DevelopersView | None:
     """Return the details for the signed-in person, None unless they are one of the app's developers."""
     account = request.user
     if not isinstance(account, Account):
         return None
-    answers = sign_in_stopped.send(sender=Stop, request=request, account=account, stop=stop)
+    answers = sign_in_failed.send(sender=FailedSignIn, request=request, account=account, failure=failure)
     views: list[Any] = [view for _, view in answers]
     return next((view for view in views if view is not None), None)

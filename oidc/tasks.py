@@ -3,14 +3,16 @@
 import logging
 from datetime import timedelta
 
+from celery import shared_task
 from django.conf import settings
 
 from core import clock
 from core.tasks import periodic_task
+from oidc import signing_keys
+from oidc.domains import checking
 from oidc.models import Project
 from oidc.projects import invitations, lifecycle
 from oidc.projects.colleagues import forget_members
-from oidc.signing_keys import rotation
 from oidc.tokens import expiry
 
 log = logging.getLogger(__name__)
@@ -18,8 +20,8 @@ log = logging.getLogger(__name__)
 
 @periodic_task(3600)
 def rotate_keys() -> str:
-    """Perform the step of key rotation that is due, if any; return the result of `rotation.rotate`."""
-    return rotation.rotate()
+    """Perform the step of key rotation that is due, if any; return the result of `signing_keys.rotate`."""
+    return signing_keys.rotate()
 
 
 @periodic_task(600)
@@ -49,3 +51,19 @@ def remove_deleted_projects() -> int:
 def clear_invitations() -> int:
     """Delete project invitations that were answered or expired some time ago; return how many were deleted."""
     return invitations.clear_ended_invitations()
+
+
+# Seconds. A single check (core/outbound/) and a run (checking.RUN_SECONDS) have shorter limits.
+_TIME_LIMITS = {"soft_time_limit": 280, "time_limit": 290}
+
+
+@shared_task(**_TIME_LIMITS)
+def check_domain(pk: int, asked_by: int | None = None) -> None:
+    """Check the proof of one domain on request."""
+    checking.check(pk, asked_by)
+
+
+@periodic_task(300, **_TIME_LIMITS)
+def check_domains() -> int:
+    """Check the proofs that are due; return how many were checked."""
+    return checking.check_due()

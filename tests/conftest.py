@@ -14,13 +14,13 @@ from django.test import Client as Browser
 
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Outbox
-from accounts.plans import catalogue, sources
+from accounts.plans import catalogue, resolution
 from core import clock
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
+from oidc import signing_keys
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, SigningKey
-from oidc.signing_keys import keyring
 from oidc.tokens import jwt
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
@@ -41,10 +41,10 @@ def fresh_process() -> None:
     cache.clear()
     counters.cache_clear()
     process_breaker.cache_clear()
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     jwt.verified_lately.clear()
     catalogue.clear_snapshot()
-    sources.reset()
+    resolution.reset()
     delivery.resume()
 
 
@@ -72,17 +72,17 @@ def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def keys_parsed_once() -> Iterator[None]:
     """Parse each signing key once for all tests: it takes longer than all else that most of them do."""
-    real = keyring._parse
-    parsed: dict[tuple[str, str], keyring.PublishedKey] = {}
+    real = signing_keys._parse
+    parsed: dict[tuple[str, str], signing_keys.PublishedKey] = {}
 
-    def remember(row: SigningKey) -> keyring.PublishedKey:
+    def remember(row: SigningKey) -> signing_keys.PublishedKey:
         known_by = (row.private_encrypted, f"{settings.KEY_ENCRYPTION_KEY} {settings.KEY_ENCRYPTION_KEY_FALLBACKS}")
         if known_by not in parsed:
             parsed[known_by] = real(row)
         return parsed[known_by]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keyring, "_parse", remember)
+        patch.setattr(signing_keys, "_parse", remember)
         yield
 
 

@@ -26,7 +26,7 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner      8
+    /account/                                            owner     10
     /account/profile                                     owner      3
     /account/choose                                      owner      2
     /account/apps/                                       owner      4
@@ -92,7 +92,9 @@ IN_BETWEEN = frozenset(
 # Nothing is shown there: acts, what a script asks for, redirects, and what the settings leave unused.
 NOTHING_SHOWN = frozenset(
     {
+        "/connect/dismiss",
         "/connect/logout/confirm",
+        "/account/apps/which-account",
         "/account/apps/{connection}/ask-again",
         "/account/export",
         "/apps/report/{shown}/sent",
@@ -110,6 +112,7 @@ NOTHING_SHOWN = frozenset(
         "/account/2fa/first-codes/",
         "/account/2fa/staff/",
         "/account/2fa/webauthn/signup/",
+        "/account/signup/password/",
         "/favicon.ico",
         "/llms.txt",
         "/robots.txt",

@@ -6,24 +6,25 @@ whole address: where that comes from is what its reason says, for `javascript:` 
 
 KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Output that is not escaped
+    ("templates/mfa/recovery_codes/download.txt", "autoescape off"): (1, "A plain text, sent as text/plain."),
     ("templates/snippets/*.txt", "autoescape off"): (
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
     ),
     ("devportal/docs/rendering.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
     ("devportal/docs/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
-    ("core/http/breakable.py", "mark_safe"): (None, "Escaped before."),
-    ("core/http/icons.py", "mark_safe"): (None, "The package's drawings, and attributes of our own."),
-    ("core/http/icons.py", "SafeString"): (None, "The same, as its type."),
-    ("core/http/icons.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
+    ("core/http/template_tags.py", "mark_safe"): (
+        None,
+        "Icons of a package with attributes of this project, and text that was escaped before.",
+    ),
+    ("core/http/template_tags.py", "SafeString"): (None, "The same, as its type."),
+    ("core/http/template_tags.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
     ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
-    ("devportal/console/charts/svg.py", "SafeString"): (
+    ("devportal/console/charts.py", "SafeString"): (
         1,
         "The XML serializer escapes each text and attribute.",
     ),
-    ("devportal/console/charts/svg.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
-    ("devportal/console/charts/bars.py", "import xml.etree.ElementTree"): (1, "The same."),
-    ("devportal/console/charts/funnel.py", "import xml.etree.ElementTree"): (1, "The same."),
+    ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
     #
     # Statements that are put together
     ("oidc/tokens/store.py", "execute"): (
@@ -67,25 +68,27 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
     ("oidc/views/authorize.py", "redirect to a value"): (
-        3,
-        "Our sign-in page, our account chooser, or our endpoint with a kept query.",
+        7,
+        "Our sign-in page, our account chooser, our endpoint with a kept query, the page of a named request, or `next` "
+        "if allauth finds it our own.",
     ),
     ("oidc/views/account_chooser.py", "redirect to a value"): (
-        4,
+        5,
         "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
     ),
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
-    ("oidc/views/consent.py", "redirect to a value"): (1, "Our endpoint, with the kept query."),
+    ("accounts/views/activity.py", "redirect to a value"): (1, "The list of steps, from reverse()."),
     ("accounts/views/mailbox.py", "redirect to a value"): (
         2,
         "A route of ours, kept in the session; `next` in it is checked by the page it leads to.",
     ),
     ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
     ("accounts/views/factors.py", "redirect to a value"): (
-        4,
-        "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on.",
+        5,
+        "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on. After "
+        "a sign-up, where allauth leads: our own path.",
     ),
-    ("accounts/views/stale_forms.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
+    ("accounts/views/account.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
     ("core/http/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("core/admin/site.py", "redirect to a value"): (
         3,
@@ -131,6 +134,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("templates/mail/base.html", "link {{ help_url }}"): (1, "A setting of the operator."),
     ("templates/accounts/plan.html", "link {{ plans_url }}"): (1, "The same."),
+    ("templates/account/snippets/terms.html", "link {{ privacy_url }}"): (2, "The same."),
+    ("templates/account/snippets/terms.html", "link {{ terms_url }}"): (2, "The same."),
     ("templates/partials/service_links.html", "link {{ privacy_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ terms_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ help_url }}"): (1, "The same."),
@@ -150,11 +155,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
     ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
     ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/account/login.html", "link {{ reset_url }}"): (2, "A route, with `next` if that is our own."),
     ("templates/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
-    ("templates/mfa/recovery_codes/first.html", "link {{ next_url }}"): (
-        1,
-        "Where allauth's sign-up leads: our own path.",
-    ),
     ("templates/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
     ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
     ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
@@ -168,9 +170,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "oidc.authorization.interactions: a route.",
     ),
-    ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
-    ("templates/403_csrf.html", "link {{ following }}"): (1, "accounts.views.stale_forms: `next` if it is our own."),
-    ("templates/403_csrf.html", "link {{ again }}"): (1, "accounts.views.stale_forms: the path of a sign-in page."),
+    ("templates/layouts/manage.html", "link {{ waiting_app.resume_url }}"): (
+        1,
+        "oidc.authorization.interactions: a route.",
+    ),
+    ("templates/403_csrf.html", "link {{ following }}"): (1, "accounts.views.account: `next` if it is our own."),
+    ("templates/403_csrf.html", "link {{ again }}"): (1, "accounts.views.account: the path of a sign-in page."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ card.url }}"): (1, "console.operations.overview: routes of the admin."),
@@ -186,6 +191,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/partials/review_submission.html", "link {{ row.logo }}"): (1, "The same."),
     ("templates/admin/review/partials/review_notes.html", "link {{ note.path }}"): (1, "An act of the admin."),
     ("templates/admin/review/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/review/partials/review_decide.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/review/partials/review_at_once.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/case.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (
         None,
@@ -231,7 +238,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/docs/search.html", "link {{ hit.section.address }}"): (1, "A route, with the anchor of a heading."),
     ("templates/docs/try_it.html", "link {{ outcome.log_url }}"): (1, "A route, with a request id in its query."),
     ("templates/layouts/docs.html", "link {{ page.markdown_address }}"): (1, "A route: docs/pages.py."),
-    ("templates/oidc/partials/for_developers.html", "link {{ address }}"): (1, "console/stopped_sign_ins.py: routes."),
+    ("templates/oidc/partials/for_developers.html", "link {{ address }}"): (1, "console/failed_sign_ins.py: routes."),
     ("templates/oidc/partials/for_developers.html", "link {{ docs_url }}"): (2, "A setting's path, with an anchor."),
     #
     # Forms

@@ -45,8 +45,8 @@ WORDS = {
 # (word, path or the folder it is in): a pattern of what may stand there, and why.
 ALLOWED = {
     (DESK, ""): ("written_at_the_desk", "A name in the data export, which people may have downloaded."),
-    ("e-mails?", "devportal/docs/search/ranking.py"): ('"e-mail"', "Readers of the docs may search for it."),
-    (r"(?<!math\.)floors?", "devportal/console/charts/"): (r"\.floor|def floor", "The bottom line of a chart."),
+    ("e-mails?", "devportal/docs/search.py"): ('"e-mail"', "Readers of the docs may search for it."),
+    (r"(?<!math\.)floors?", "devportal/console/charts.py"): (r"\.floor|def floor", "The bottom line of a chart."),
 }
 PATTERNS = {word: re.compile(rf"(?<![^\W\d_])(?:{word})(?![^\W\d_])", re.IGNORECASE) for word in WORDS}
 # Most lines contain none of them: one search per line is enough.

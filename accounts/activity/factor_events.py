@@ -28,18 +28,18 @@ def name_details(factor: Authenticator) -> dict[str, Any]:
     return {"name": factor.wrap().name} if factor.type == Type.WEBAUTHN else {}
 
 
-def added_details(request: HttpRequest, account: Account, factor: Authenticator, *, tells: bool) -> dict[str, Any]:
+def added_details(request: HttpRequest, account: Account, factor: Authenticator, *, notify: bool) -> dict[str, Any]:
     """Return the details of the event for an added factor.
 
     They contain the factor's primary key and the mailbox that gets the notice. For recovery codes that were created
     together with another factor, they also contain that factor's primary key.
     """
     details = name_details(factor) | {"factor": factor.pk}
-    if tells:
+    if notify:
         details["mailbox"] = account.email
     if factor.type != Type.RECOVERY_CODES:
         request.added_factor = factor.pk  # type: ignore[attr-defined]  # for the codes that follow in this request
-    elif not tells:
+    elif not notify:
         details["came_with"] = getattr(request, "added_factor", None)
     return details
 

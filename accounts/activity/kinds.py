@@ -23,7 +23,7 @@ class Notice:
     """
 
     subject: str
-    tells: str
+    text: str
     then: str = ""
     also: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
@@ -263,8 +263,8 @@ KINDS: dict[str, Kind] = {
         "Deleted the account; it was closed until {due_at:day}",
         Notice(
             "Your account will be deleted",
-            "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, sign in before then "
-            "and choose to keep it.",
+            "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, open this page "
+            "before then, sign in, and confirm that you want to keep it.",
         ),
     ),
     "deletion_cancelled": Kind(
@@ -297,7 +297,7 @@ def parameters_of(details: Mapping[str, Any]) -> dict[str, Any]:
 def text_of(notice: Notice, details: Mapping[str, Any]) -> str:
     """Return the sentences of an event's mail."""
     more = [_also(texts, details[name]) for name, texts in notice.also.items() if name in details]
-    return fill_in(" ".join(filter(None, (notice.tells, *more))), parameters_of(details))
+    return fill_in(" ".join(filter(None, (notice.text, *more))), parameters_of(details))
 
 
 def _also(texts: Mapping[Any, str], value: Any) -> str:

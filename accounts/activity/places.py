@@ -21,17 +21,19 @@ _BROWSERS = (
     ("CriOS", "Chrome"),
     ("Safari/", "Safari"),
 )
+# Each one has all of its texts in the User-Agent.
 _SYSTEMS = (
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Android", "Android"),
-    ("Windows", "Windows"),
-    ("Mac OS X", "a Mac"),
-    ("CrOS", "ChromeOS"),
-    ("Linux", "Linux"),
+    (("iPhone",), "an iPhone"),
+    (("iPad",), "an iPad"),
+    (("Android", "Mobile"), "an Android phone"),
+    (("Android",), "an Android tablet"),
+    (("Windows",), "Windows"),
+    (("Mac OS X",), "a Mac"),
+    (("CrOS",), "a Chromebook"),
+    (("Linux",), "Linux"),
 )
 LONGEST_BROWSER = 40
-UNNAMED = "an unknown browser"
+UNNAMED, NO_AGENT = "an unknown browser", "Unknown browser"
 
 
 def user_agent(request: HttpRequest) -> str:
@@ -41,10 +43,8 @@ def user_agent(request: HttpRequest) -> str:
 
 def browser_name(agent: str) -> str:
     """Return the names of browser and system in a User-Agent; its first characters if it contains no known name."""
-    browser = next(
-        (name for sign, name in _BROWSERS if sign in agent), agent[:LONGEST_BROWSER].strip() or "Unknown browser"
-    )
-    system = next((name for sign, name in _SYSTEMS if sign in agent), "")
+    browser = next((name for sign, name in _BROWSERS if sign in agent), agent[:LONGEST_BROWSER].strip() or NO_AGENT)
+    system = next((name for signs, name in _SYSTEMS if all(sign in agent for sign in signs)), "")
     return f"{browser} on {system}" if system else browser
 
 

@@ -66,10 +66,12 @@ def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
         record(user, "signed_in", request, methods=methods)
         return
     after_reset = any(entry["method"] == "password_reset" for entry in records)
-    record(user, "signed_in_new_browser", request, tells=not after_reset and _may_tell(request, user), methods=methods)
+    record(
+        user, "signed_in_new_browser", request, notify=not after_reset and _may_notify(request, user), methods=methods
+    )
 
 
-def _may_tell(request: HttpRequest, account: Account) -> bool:
+def _may_notify(request: HttpRequest, account: Account) -> bool:
     """Return whether a mail about a sign-in from a new browser is sent (docs/accounts.md#notices)."""
     name = browser_name(user_agent(request))
     try:
@@ -116,11 +118,11 @@ def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator
     """
     removal.refuse_if_session_ended(request, authenticator)
     is_alone = authenticator.type != Type.RECOVERY_CODES
-    tells = is_alone and request.user.is_authenticated
-    details = factor_events.added_details(request, user, authenticator, tells=tells)
-    if tells and is_first_factor(authenticator):
+    notify = is_alone and request.user.is_authenticated
+    details = factor_events.added_details(request, user, authenticator, notify=notify)
+    if notify and is_first_factor(authenticator):
         details["is_first"] = True
-    record(user, factor_events.added_kind(authenticator), request, tells=tells, **details)
+    record(user, factor_events.added_kind(authenticator), request, notify=notify, **details)
 
 
 @receiver(authenticator_removed)
@@ -130,8 +132,8 @@ def removed_factor(
     """Record a removed factor. Recovery codes that were removed with it are mentioned in its mail."""
     ends_codes = getattr(request, "ends_recovery_codes", False)
     details = factor_events.removed_details(authenticator, ends_codes=ends_codes)
-    tells = not (ends_codes and authenticator.type == Type.RECOVERY_CODES)
-    record(user, factor_events.removed_kind(authenticator), request, tells=tells, **details)
+    notify = not (ends_codes and authenticator.type == Type.RECOVERY_CODES)
+    record(user, factor_events.removed_kind(authenticator), request, notify=notify, **details)
 
 
 @receiver(authenticator_reset)
@@ -139,7 +141,7 @@ def made_recovery_codes(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
     removal.refuse_if_session_ended(request, authenticator)
-    details = factor_events.added_details(request, user, authenticator, tells=True)
+    details = factor_events.added_details(request, user, authenticator, notify=True)
     record(user, "recovery_codes_made", request, **details)
 
 

@@ -29,16 +29,16 @@ def record(
     *,
     by: SecurityEvent.By = By.PERSON,
     also_to: Collection[str] = (),
-    tells: bool = True,
+    notify: bool = True,
     **details: Any,
 ) -> SecurityEvent:
     """Store an event of the account, and queue its mail if its kind has one; call it in the transaction of the change.
 
     `request` is the request of the person's own browser, None for actions of operators or of the service. `details`
-    fill the kind's sentences. The mail is sent to the account's email address and to `also_to`; with `tells=False` none
-    is sent, because another mail covers the same change.
+    fill the kind's sentences. The mail is sent to the account's email address and to `also_to`. With `notify=False`, no
+    mail is sent, because another mail covers the same change.
     """
-    notice = KINDS[kind].notice if tells else None
+    notice = KINDS[kind].notice if notify else None
     ip = client_ip(request) if request else ""
     event = SecurityEvent(
         account=account,
@@ -62,9 +62,10 @@ def record(
 def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> None:
     context = {
         "subject": notice.subject,
-        "tells": text_of(notice, event.details),
+        "text": text_of(notice, event.details),
         "then": notice.then,
         "event": event,
+        "zone": event.account.time_zone,
         "token": token_of(event),
         "undo_days": settings.ADDRESS_REVERSAL_DAYS if "factor" in event.details else 0,
         "by_operator": event.by == By.OPERATOR,

@@ -1,109 +1,182 @@
-"""The ZIP of a data export: a page to read, the same data as JSON, and the photo (docs/accounts.md#export)."""
+"""The contents of a person's export, section by section, and the archive that holds them (docs/accounts.md#export).
+
+Packages on higher layers hold personal data as well; they add sections with the signal `exporting`. A section is a
+dict, a list, or for long sections an iterator of rows, which is read while the file is written.
+"""
 
 import io
 import json
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from tempfile import TemporaryFile
 from typing import IO, Any, TextIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 
-from accounts.data_export import contents
-from accounts.models import Account
+from accounts.activity import recording
+from accounts.activity.places import browser_name
+from accounts.data_export import readable
+from accounts.models import Account, AccountRecovery, AddressChange, DataExport, Outbox, SecurityEvent
+from accounts.plans import overview
+from accounts.roles import roles_of
+from accounts.signals import exporting
 from core import clock
 from core.storage import stored_files
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S*")
-
-# Title of each section, and its description. Sections that are not listed use their name as title.
-_TITLES: dict[str, tuple[str, str]] = {
-    "profile": ("Profile", "Apps that you allowed to see your profile get your name, email address and photo."),
-    "addresses": ("Email addresses", ""),
-    "address_changes": ("Changes of email address", "The changes that the old email address can still take back."),
-    "sign_in_methods": (
-        "Passkeys and two-step verification",
-        "Their names and dates. The secrets themselves are never exported.",
-    ),
-    "sessions": ("Sessions", "Browsers in which you are signed in."),
-    "recoveries": ("Account recoveries", "Started by the support team, after you asked them."),
-    "security_activity": ("Security activity", "The events of your account, the oldest first."),
-    "plan": ("Plan, families and organizations", ""),
-    "mails": ("Mails to you", "Mails that were sent to you recently or are waiting. Their texts are in your mailbox."),
-    "exports": ("Exports", "Earlier exports of your data."),
-    "ids": ("Your ids in apps", "Each project has a different id for you, so that projects can't compare them."),
-    "connected_apps": ("Apps", "The access that you allowed, and the access that you removed."),
-    "projects": ("Your projects", "Projects that you own or work on."),
-    "former_projects": ("Former projects", ""),
-    "removed_projects": ("Memberships of projects that no longer exist", ""),
-    "project_invitations": ("Invitations to projects", ""),
-    "keys": ("API keys", "Their names and dates. The keys themselves are not stored."),
-    "written_in_reviews": ("What you wrote in reviews", ""),
-    "written_at_the_desk": ("Your internal review notes", "Only other reviewers can read them."),
-    "reported_apps": ("Apps that you reported", "Only reviewers know that you reported them."),
-    "console_activity": (
-        "Audit trail",
-        "What you did in the console and with your account. It is kept for security.",
-    ),
-}
+ROWS_PER_QUERY = 500
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A value in the format of the page: a text, a time, a list of values, or facts."""
-
-    text: str = ""
-    at: datetime | None = None
-    items: list["Shown"] = field(default_factory=list)
-    facts: list[tuple[str, "Shown"]] = field(default_factory=list)
-
-
-def label_of(name: str) -> str:
-    return name.replace("_", " ").capitalize().replace("Ip", "IP")
-
-
-def title_of(name: str) -> str:
-    return _TITLES.get(name, (label_of(name), ""))[0]
-
-
-def heading_of(name: str) -> dict[str, str]:
-    """Return the context of a section's heading."""
-    return {"name": name, "title": title_of(name), "note": _TITLES.get(name, ("", ""))[1]}
+def sections_of(account: Account) -> list[tuple[str, Any]]:
+    """Return the name and content of each section of the person's export."""
+    sections: list[tuple[str, Any]] = [
+        ("profile", _profile(account)),
+        ("addresses", _addresses(account)),
+        ("address_changes", _address_changes(account)),
+        ("sign_in_methods", _factors(account)),
+        ("sessions", _sessions(account)),
+        ("recoveries", _recoveries(account)),
+        ("security_activity", _activity(account)),
+        ("plan", overview.export_plans(account)),
+        ("mails", _mails(account)),
+        ("exports", _exports(account)),
+    ]
+    answers: list[tuple[Any, Any]] = list(exporting.send(sender=Account, account=account))
+    for _, added in answers:
+        sections += added.items()
+    return sections
 
 
-def facts(content: dict[str, Any]) -> list[tuple[str, Shown]]:
-    return [(label_of(name), shown(value)) for name, value in content.items()]
+def rows_of(queryset: "QuerySet[Any]") -> Iterator[Any]:
+    """Yield the rows of a queryset in the order of their keys, read a few at a time."""
+    last = 0
+    while batch := list(queryset.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
+        yield from batch
+        last = batch[-1].pk
 
 
-def cells(rows: Iterable[dict[str, Any]], columns: list[str]) -> list[list[tuple[str, Shown]]]:
-    """Return each row as labels and values of its columns."""
-    return [[(label_of(name), shown(row.get(name))) for name in columns] for row in rows]
+def moment(at: datetime | None) -> str | None:
+    """Return a time in the format of exports."""
+    return at.isoformat() if at else None
 
 
-def shown(value: Any) -> Shown:
-    """Return a value of the JSON document in the format of the page."""
-    if value is None or value in ("", [], {}):
-        return Shown("none")
-    if isinstance(value, bool):
-        return Shown("Yes" if value else "No")
-    if isinstance(value, dict):
-        return Shown(facts=facts(value))
-    if isinstance(value, list):
-        return Shown(items=[shown(each) for each in value])
-    text = str(value)
-    if _TIME.fullmatch(text):
-        try:
-            return Shown(at=datetime.fromisoformat(text))
-        except ValueError:
-            return Shown(text)
-    return Shown(text)
+def _profile(account: Account) -> dict[str, Any]:
+    return {
+        "email": account.email,
+        "email_verified": account.email_verified,
+        "given_name": account.given_name,
+        "family_name": account.family_name,
+        "has_picture": bool(account.picture),
+        "has_password": account.has_usable_password(),
+        "created_at": moment(account.created_at),
+        "last_login": moment(account.last_login),
+        "time_zone": account.time_zone,
+        "roles": ["superuser"] if account.is_superuser else sorted(roles_of(account)),
+    }
+
+
+def _addresses(account: Account) -> list[dict[str, Any]]:
+    return [
+        {"email": address.email, "verified": address.verified, "primary": address.primary}
+        for address in EmailAddress.objects.filter(user=account).order_by("pk")
+    ]
+
+
+def _address_changes(account: Account) -> list[dict[str, Any]]:
+    return [
+        {"from": row.old_email, "to": row.new_email, "at": moment(row.at)}
+        for row in AddressChange.objects.filter(account=account).order_by("pk")
+    ]
+
+
+def _recoveries(account: Account) -> list[dict[str, Any]]:
+    """Return the account recoveries that operators started (docs/accounts.md#recovery-by-an-operator)."""
+    return [
+        {
+            "taken_over_at": moment(row.taken_over_at),
+            "started_at": moment(row.started_at),
+            "due_at": moment(row.due_at),
+            "ended_at": moment(row.ended_at),
+        }
+        for row in AccountRecovery.objects.filter(account=account).order_by("pk")
+    ]
+
+
+def _factors(account: Account) -> list[dict[str, Any]]:
+    """Return passkeys, authenticator apps and recovery codes by name, never their secrets."""
+    return [
+        {
+            "kind": row.get_type_display(),
+            "name": row.data.get("name") if row.type == Authenticator.Type.WEBAUTHN else None,
+            "created_at": moment(row.created_at),
+            "last_used_at": moment(row.last_used_at),
+        }
+        for row in Authenticator.objects.filter(user=account).order_by("pk")
+    ]
+
+
+def _sessions(account: Account) -> list[dict[str, Any]]:
+    return [
+        {
+            "browser": browser_name(row.user_agent),
+            "user_agent": row.user_agent,
+            "ip": row.ip,
+            "created_at": moment(row.created_at),
+        }
+        for row in UserSession.objects.filter(user=account).order_by("pk")
+    ]
+
+
+def _activity(account: Account) -> Iterator[dict[str, Any]]:
+    for event in rows_of(SecurityEvent.objects.filter(account=account)):
+        yield {
+            "at": moment(event.at),
+            "what": recording.sentence(event),
+            "by": event.get_by_display(),
+            "browser": event.browser,
+            "ip": event.ip,
+            "place": event.place,
+        }
+
+
+def _mails(account: Account) -> Iterator[dict[str, Any]]:
+    """Yield the mails in the outbox to the person's verified addresses; an unverified one may be somebody else's."""
+    for mail in rows_of(Outbox.objects.filter(to__in=verified_addresses_of(account))):
+        yield {
+            "to": mail.to,
+            "subject": mail.subject,
+            "queued_at": moment(mail.created_at),
+            "sent_at": moment(mail.sent_at),
+        }
+
+
+def _exports(account: Account) -> list[dict[str, Any]]:
+    rows = DataExport.objects.filter(account=account).order_by("pk")
+    return [{"asked_at": moment(row.asked_at), "ready_at": moment(row.ready_at)} for row in rows]
+
+
+def addresses_of(account: Account) -> set[str]:
+    """Return all email addresses of the account, verified or not, and its recent former ones."""
+    more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
+    left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
+    somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
+    return {account.email, *(address.lower() for address in more), *left} - set(somebody_elses)
+
+
+def verified_addresses_of(account: Account) -> list[str]:
+    """Return the verified email addresses of the person, the primary one first."""
+    rows: Iterable[str] = EmailAddress.objects.filter(user=account, verified=True).values_list("email", flat=True)
+    proven = [account.email] if account.email_verified else []
+    return list(dict.fromkeys(proven + [address.lower() for address in rows]))
 
 
 # Page and JSON are written in parallel from one reading of the data, a few rows at a time.
@@ -147,45 +220,73 @@ def _add_photo(account: Account, archive: ZipFile) -> bool:
 
 
 def _write_both(account: Account, page: TextIO, document: TextIO, *, has_photo: bool, until: float | None) -> None:
-    sections = contents.sections_of(account)
+    sections = [(name, _begun(content)) for name, content in sections_of(account)]
     about = {"service": settings.SERVICE_NAME, "address": settings.AUTH_URL, "made_at": clock.now().isoformat()}
+    on_page = [name for name, content in sections if not readable.is_empty(name, content)]
     context = {
         "about": about,
         "account": account,
+        "made_at": clock.now(),
         "photo": PHOTO if has_photo else "",
-        "titles": [(name, title_of(name)) for name, _ in sections],
+        "titles": [(name, readable.title_of(name)) for name in on_page],
         "document": DOCUMENT,
+        "zone": account.time_zone,
     }
     page.write(render_to_string("export/begin.html", context))
     document.write('{\n"about": ' + _as_json(about))
     for name, content in sections:
         document.write(f",\n{json.dumps(name)}: ")
-        page.write(render_to_string("export/section.html", heading_of(name)))
+        section = _Section(name, page if name in on_page else io.StringIO(), account.time_zone)
+        section.write("section", readable.heading_of(name))
         if isinstance(content, dict):
             document.write(_as_json(content))
-            page.write(render_to_string("export/facts.html", {"facts": facts(content)}))
+            section.write("facts", {"facts": readable.facts(name, content)})
         else:
-            _write_rows(iter(content), page, document, until)
-        page.write("</section>\n")
+            _write_rows(content, section, document, until)
+        section.page.write("</section>\n")
     document.write("\n}\n")
     page.write(render_to_string("export/end.html", {}))
 
 
-def _write_rows(rows: Iterator[dict[str, Any]], page: TextIO, document: TextIO, until: float | None) -> None:
-    """Write a list; an empty list is stated as empty."""
+@dataclass(frozen=True)
+class _Section:
+    """A section of the page; the page of an empty section is thrown away."""
+
+    name: str
+    page: TextIO
+    zone: str
+
+    def write(self, template: str, context: dict[str, Any]) -> None:
+        self.page.write(render_to_string(f"export/{template}.html", context | {"zone": self.zone}))
+
+
+_Rows = tuple[list[dict[str, Any]], Iterator[dict[str, Any]]]
+
+
+def _begun(content: Any) -> Any:
+    """Return a dict as it is, and rows as a list of the first ones and an iterator over the others."""
+    if isinstance(content, dict):
+        return content
+    rows = iter(content)
+    return list(islice(rows, ROWS_AT_ONCE)), rows
+
+
+def _write_rows(begun: _Rows, section: _Section, document: TextIO, until: float | None) -> None:
+    first, rest = begun
+    rows = chain(first, rest)
     document.write("[")
     is_first = True
-    columns: list[str] = []
+    columns = readable.columns_of(section.name, first, has_all=len(first) < ROWS_AT_ONCE)
     while batch := list(islice(rows, ROWS_AT_ONCE)):
         if until is not None and time.monotonic() > until:
             raise TakesLonger
         document.write(("\n" if is_first else ",\n") + ",\n".join(_as_json(row) for row in batch))
-        columns = columns or list(batch[0])
-        shown = {"columns": [label_of(name) for name in columns], "rows": cells(batch, columns)}
-        page.write(render_to_string("export/rows.html", shown | {"begins": is_first}))
+        labels = [readable.label_of(name) for name in columns]
+        cells = readable.cells(batch, columns)
+        section.write("rows", {"columns": labels, "rows": cells, "begins": is_first})
         is_first = False
     document.write("]")
-    page.write(render_to_string("export/rows_end.html", {"is_empty": is_first}))
+    section.write("rows_end", {})
 
 
 def _as_json(value: Any) -> str:

@@ -1,11 +1,16 @@
-"""Creating requested exports (accounts/data_export/exports.py), and deleting old ones.
+"""Creating the encrypted file of an export.
+
+Each line is one piece, encrypted by core/database/encryption.py together with its owner, its number, and whether it is
+the last one: no piece can be left out, moved, or taken from another file.
 
 One worker creates an export: its claim is a conditional update, which expires if the worker is lost. After
 MOST_ATTEMPTS the export has failed, and the person may ask for another one.
 """
 
 import logging
+import struct
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from tempfile import TemporaryFile
 from typing import IO
@@ -16,11 +21,42 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from accounts import files
-from accounts.data_export import archive, encryption
+from accounts.data_export import archive
 from accounts.mail import outbox
 from accounts.models import DataExport, FileToDelete
 from core import clock
 from core.credentials import random_text
+from core.database import encryption
+
+PIECE = 64 * 1024  # bytes of the plain file
+_HEAD = struct.Struct(">QQ?")  # owner, number, is it the last one
+LONGEST_LINE = 4 * (_HEAD.size + PIECE) // 3 + 200
+
+
+def encrypt_file(plain: IO[bytes], encrypted: IO[bytes], owner: int) -> None:
+    """Encrypt the file `plain` into `encrypted`; `owner` is the primary key of the row that the file belongs to."""
+    number, piece = 0, plain.read(PIECE)
+    while True:
+        following = plain.read(PIECE)
+        encrypted.write(encryption.encrypt_bytes(_HEAD.pack(owner, number, not following) + piece) + b"\n")
+        if not following:
+            return
+        number, piece = number + 1, following
+
+
+def decrypt_file(encrypted: IO[bytes], owner: int) -> Iterator[bytes]:
+    """Yield the plain file in pieces. Raises encryption.Unreadable if it was changed or has another owner."""
+    number, is_last = 0, False
+    while line := encrypted.readline(LONGEST_LINE):
+        opened = encryption.decrypt_bytes(line.strip())
+        found, position, is_last = _HEAD.unpack_from(opened)
+        if (found, position) != (owner, number):
+            raise encryption.Unreadable
+        yield opened[_HEAD.size :]
+        number += 1
+    if not is_last:
+        raise encryption.Unreadable
+
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +130,7 @@ def _write(row: DataExport, encrypted: IO[bytes], seconds: float | None) -> int:
         archive.write_archive(row.account, plain, until=None if seconds is None else time.monotonic() + seconds)
         size = plain.tell()
         plain.seek(0)
-        encryption.encrypt_file(plain, encrypted, row.pk)
+        encrypt_file(plain, encrypted, row.pk)
     return size
 
 

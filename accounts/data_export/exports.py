@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from accounts import files
 from accounts.activity import recording
-from accounts.data_export import creating, encryption
+from accounts.data_export import creating
 from accounts.data_export.tasks import make_export
 from accounts.models import Account, DataExport
 from core import clock
@@ -76,7 +76,7 @@ def pieces_of(row: DataExport) -> Iterator[bytes]:
 
 def _closing(encrypted: IO[bytes], owner: int) -> Iterator[bytes]:
     with encrypted:
-        yield from encryption.decrypt_file(encrypted, owner)
+        yield from creating.decrypt_file(encrypted, owner)
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Closing an account at its owner's request, and then keeping it, or deleting it when its waiting time is over.
 
 A closed account is not active, so everything that rejects deactivated accounts rejects it too. People who sign in to it
-only get one page (accounts/deletion/sign_in.py). Each step locks the account's row: if it is kept and deleted at the
+only get one page (accounts/deletion/closing.py). Each step locks the account's row: if it is kept and deleted at the
 same moment, the first one to get the lock wins, and the other finds nothing left to do.
 """
 
@@ -9,19 +9,27 @@ import contextlib
 import logging
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Any
 
+from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.userkit import filter_users_by_email
+from allauth.account.stages import LoginStage, LoginStageController
+from allauth.core import context as allauth_context
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.formats import date_format
 
 from accounts.activity import recording
 from accounts.activity.recording import By
 from accounts.address_changes import addresses_left, reachable_addresses
-from accounts.data_export.contents import verified_addresses_of
+from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import deleting
+from accounts.entrance_forms import TAKES_EMAIL, typed_email
 from accounts.mail import outbox
 from accounts.models import Account
 from core import clock
@@ -60,7 +68,7 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
             raise Gone
         if not settings.ACCOUNT_DELETION_DAYS:
             _note("account.deleted", row, row)
-            delete_and_tell(row)
+            delete_and_notify(row)
             return None
         if deleting.deletion_blockers(row):
             raise deleting.DeletionBlocked
@@ -68,9 +76,9 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
         row.is_active, row.deletion_due_at = False, due_at
         row.save(update_fields=["is_active", "deletion_due_at"])  # its receiver ends all access
         _note("account.deletion_asked", row, row, due_at=due_at.isoformat())
-        told = verified_addresses_of(row)
-        recording.record(row, "deletion_asked", request, also_to=told, due_at=due_at.isoformat())
-        _tell_former_addresses(row, due_at)
+        addresses = verified_addresses_of(row)
+        recording.record(row, "deletion_asked", request, also_to=addresses, due_at=due_at.isoformat())
+        _notify_former_addresses(row, due_at)
     return due_at
 
 
@@ -122,11 +130,11 @@ def _delete_if_due(pk: int) -> bool:
             recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=reachable_addresses(row), blockers=stored)
             return False
         _note("account.deleted", row, None)
-        delete_and_tell(row)
+        delete_and_notify(row)
     return True
 
 
-def delete_and_tell(account: Account) -> None:
+def delete_and_notify(account: Account) -> None:
     """Delete an account immediately, and send the last mail, which is deleted once it is sent.
 
     It is sent to the verified email addresses and to former ones that could still take the account back. Raises
@@ -140,7 +148,7 @@ def delete_and_tell(account: Account) -> None:
                 outbox.queue_last_mail(address, "account_deleted", {})
 
 
-def _tell_former_addresses(account: Account, due_at: datetime) -> None:
+def _notify_former_addresses(account: Account, due_at: datetime) -> None:
     """Notify former email addresses that can still take the account back, and keep it."""
     for address in addresses_left(account):
         with contextlib.suppress(ValidationError):  # no mail server accepts this email address
@@ -160,3 +168,52 @@ def _open(row: Account) -> None:
 def _note(action: str, account: Account, actor: Account | None, **details: str) -> None:
     """Report an audit event; `actor` is None for actions of the service itself."""
     report(Event(action, actor.pk if actor else None, target=f"account:{account.pk}", details=dict(details)))
+
+
+class ClosedAccountStage(LoginStage):  # type: ignore[misc]  # allauth is untyped
+    """Holds a sign-in to an account that is going to be deleted."""
+
+    key = "closed_account"
+    urlname = "account_closed"
+
+    def handle(self) -> tuple[HttpResponse | None, bool]:
+        account = self.login.user
+        if account is None or account.is_active:
+            return None, True
+        if account.deletion_due_at is None:  # deactivated since the sign-in began
+            return HttpResponseRedirect(reverse("account_inactive")), False
+        self.state["stamp"] = account.get_session_auth_hash()
+        return HttpResponseRedirect(reverse("account_closed")), True
+
+
+def held_sign_in(request: HttpRequest) -> Any:
+    """Return the stage that holds this browser's sign-in, None if there is none."""
+    return LoginStageController.enter(request, ClosedAccountStage.key)
+
+
+def keep_and_sign_in(stage: Any, request: HttpRequest) -> HttpResponse:
+    """Keep the account of a held sign-in, and finish it. Raises closing.Gone, closing.Outdated."""
+    stage.login.user = keep(stage.login.user.pk, request, stamp=stage.state["stamp"])
+    response: HttpResponse = stage.exit()
+    return response
+
+
+def deletion_due_at(email: str) -> datetime | None:
+    """Return when the account with this email address is deleted, None if it is not closed."""
+    found = Account.objects.filter(emailaddress__email__iexact=email).exclude(deletion_due_at=None)
+    return found.values_list("deletion_due_at", flat=True).first()
+
+
+class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc]  # allauth is untyped
+    """The library's form, which ignores inactive accounts, extended to closed ones, which can still be kept."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].widget.attrs[TAKES_EMAIL] = True
+        self.fields["email"].initial = typed_email(allauth_context.request)
+
+    def clean_email(self) -> str:
+        email: str = get_adapter().clean_email(self.cleaned_data["email"].lower())
+        found = filter_users_by_email(email, prefer_verified=True, for_login=True)
+        self.users = [account for account in found if account.is_active or account.deletion_due_at is not None]
+        return email

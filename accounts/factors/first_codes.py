@@ -11,10 +11,11 @@ from allauth.mfa.recovery_codes.internal.flows import auto_generate_recovery_cod
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.factors import keys
 from accounts.models import Account
 
-# Session key: the URL that follows the page with the codes.
-SESSION_KEY = "after_first_codes"
+# Session keys: the URL that follows the page with the codes; the new passkey, until the person has named it there.
+SESSION_KEY, UNNAMED = "after_first_codes", "unnamed_passkey"
 Type = Authenticator.Type
 
 
@@ -24,12 +25,34 @@ def lead_to_codes(request: HttpRequest, account: Account, response: Any) -> Http
     Call this once the person is signed in. The target of `response` is stored for that page, and everything else in
     the session is kept.
     """
-    types = set(Authenticator.objects.filter(user=account).values_list("type", flat=True))
-    if Type.WEBAUTHN not in types or Type.RECOVERY_CODES in types:
+    factors = dict(Authenticator.objects.filter(user=account).values_list("type", "pk"))
+    if Type.WEBAUTHN not in factors or Type.RECOVERY_CODES in factors:
         return response  # type: ignore[no-any-return]
     auto_generate_recovery_codes(request)
+    request.session[UNNAMED] = factors[Type.WEBAUTHN]
     request.session[SESSION_KEY] = response.url
     return HttpResponseRedirect(reverse("first_recovery_codes"))
+
+
+def name_of_passkey(request: HttpRequest) -> str:
+    """Return the name that the new passkey got by itself, "" if the person can't change it here any more."""
+    row = _unnamed(request)
+    return row.wrap().name if row else ""
+
+
+def name_passkey(request: HttpRequest, name: str) -> None:
+    """Give the new passkey the name that the person chose, once; an empty one changes nothing."""
+    row, name = _unnamed(request), name.strip()[: keys.NAME_LENGTH]
+    request.session.pop(UNNAMED, None)
+    if row is not None and name:
+        row.wrap().name = name
+        row.save(update_fields=["data"])
+
+
+def _unnamed(request: HttpRequest) -> Authenticator | None:
+    pk = request.session.get(UNNAMED)
+    found: Authenticator | None = pk and Authenticator.objects.filter(user_id=request.user.pk, pk=pk).first()
+    return found
 
 
 def codes_to_show(account: Account) -> list[str] | None:

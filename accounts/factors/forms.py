@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from allauth.core import context as allauth_context
-from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn import forms as webauthn_forms
 from allauth.mfa.webauthn.internal import auth as webauthn
@@ -22,6 +21,11 @@ from accounts.models import Account
 EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."
 NOT_VERIFIED = "Your passkey or security key did not ask for your fingerprint, your face or a PIN. Try again with it."
 NOT_ALONE = "This security key works only after your password. Sign in with your password first."
+UNUSABLE = "The response of your passkey or security key could not be checked. Please try again."
+UNKNOWN = (
+    "No account here has this passkey. It was probably removed. Sign in another way, and delete the passkey from your "
+    "device or password manager."
+)
 
 
 class KeyAnswerField(forms.JSONField):
@@ -39,11 +43,16 @@ class KeyAnswerField(forms.JSONField):
 
 @contextlib.contextmanager
 def refused_if_no_answer() -> Iterator[None]:
-    """Reject JSON that is not the response of a key: the library assumes that all its members exist."""
+    """Reject JSON that is not the response of a key: the library assumes that all its members exist.
+
+    The library's own sentence about a wrong code is replaced, because nobody has typed a code.
+    """
     try:
         yield
+    except ValidationError as error:
+        raise ValidationError(UNUSABLE, code="unusable") if error.code == "incorrect_code" else error from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise get_adapter().validation_error("incorrect_code") from error
+        raise ValidationError(UNUSABLE, code="unusable") from error
 
 
 class ChallengeMixin(forms.Form):
@@ -102,7 +111,13 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
     needs_verification = True
 
     def clean_credential(self) -> Authenticator:
-        authenticator = super().clean_credential()
+        answer = self.cleaned_data["credential"]
+        try:
+            authenticator = super().clean_credential()
+        except ValidationError as error:
+            if error.code == "unusable" and keys.is_unknown(answer):
+                raise ValidationError(UNKNOWN, code="unknown") from error
+            raise
         if not keys.signs_in_alone(authenticator):
             raise ValidationError(NOT_ALONE, code="not_alone")
         return authenticator
@@ -154,9 +169,6 @@ def begin_authentication(account: Account, purpose: Purpose, *, verified: bool) 
     return options
 
 
-NAME_LENGTH = 60
-
-
 class NamedByDevice(ChallengeMixin):
     """A default name that nobody changed is replaced by the name of the passkey provider, if it is known."""
 
@@ -165,14 +177,14 @@ class NamedByDevice(ChallengeMixin):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].widget.attrs |= {"maxlength": NAME_LENGTH, "autocomplete": "off"}
+        self.fields["name"].widget.attrs |= {"maxlength": keys.NAME_LENGTH, "autocomplete": "off"}
         self.fields["credential"].error_messages["required"] = (
             "The browser did not create a passkey. Press the button again and follow its instructions."
         )
 
     def clean_name(self) -> str:
         name: str = super().clean_name()  # type: ignore[misc]  # of the library's form
-        return name[:NAME_LENGTH]
+        return name[: keys.NAME_LENGTH]
 
     def clean(self) -> dict[str, Any]:
         if self.cleaned_data.get("credential"):

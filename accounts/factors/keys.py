@@ -1,4 +1,8 @@
-"""Passkeys, security keys and other factors: which ones a person has, their names, and which may sign in alone."""
+"""Passkeys, security keys and other factors: which ones a person has, their names, and unreadable ones.
+
+django-allauth stores them (`Authenticator`): the secret of an authenticator app and the seed of recovery codes, both
+encrypted with KEY_ENCRYPTION_KEY. Passkeys only have public keys, and stay.
+"""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -6,15 +10,22 @@ from typing import Any
 
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added
+from allauth.mfa.webauthn.internal import auth as webauthn
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest
 from fido2.webauthn import RegistrationResponse
 
 from accounts.activity.places import browser_name
+from accounts.activity.recording import By, record
+from accounts.mail import outbox
 from accounts.models import Account
+from accounts.sessions import end_all_sessions
+from core.database.encryption import EncryptedColumn
 
 Type = Authenticator.Type
+NAME_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,19 @@ def keeper_of(credential: dict[str, Any]) -> str:
     return _KEEPERS.get(str(data.aaguid), "") if data else ""
 
 
+def is_unknown(answer: Any) -> bool:
+    """Return whether a well-formed response to a sign-in comes from a passkey that no account has, or has any more."""
+    try:
+        used = webauthn.parse_authentication_response(answer)
+    except (ValidationError, KeyError, TypeError, AttributeError, ValueError):
+        return False
+    try:
+        account = webauthn.extract_user_from_response(answer)
+    except ValidationError:  # the account was deleted
+        return True
+    return webauthn.get_authenticator_by_credential_id(account, used.raw_id) is None
+
+
 def names_of(account: Account) -> set[str]:
     """Return the names of a person's passkeys and security keys."""
     rows = Authenticator.objects.filter(user=account, type=Authenticator.Type.WEBAUTHN)
@@ -136,3 +160,46 @@ def store_choice(sender: Any, request: HttpRequest, authenticator: Authenticator
     if authenticator.type == Authenticator.Type.WEBAUTHN and hasattr(request, _CHOICE):
         authenticator.data[FLAG] = getattr(request, _CHOICE)
         authenticator.save(update_fields=["data"])
+
+
+# Everything that allauth encrypts in `data`: secrets of authenticator apps, recovery codes, and migrated codes.
+UNREADABLE_COLUMN = EncryptedColumn(Authenticator, "data", ("secret", "seed", "migrated_codes"))
+
+
+def people_with_unreadable_factors() -> list[int]:
+    """Return the keys of the accounts that have a factor which can't be read."""
+    lost = list(UNREADABLE_COLUMN.unreadable())
+    found: set[int] = set()
+    for start in range(0, len(lost), 1000):
+        found |= set(Authenticator.objects.filter(pk__in=lost[start : start + 1000]).values_list("user_id", flat=True))
+    return sorted(found)
+
+
+@transaction.atomic
+def remove_unreadable_factors(account_pk: int) -> bool:
+    """Remove a person's unreadable factors and notify them by mail; return whether their password ended too.
+
+    Without any second factor, the account would be protected by less than its owner chose. So the password is removed,
+    and all sessions end: the person signs in with a code sent to their email address, and chooses a new password. If a
+    passkey is left, protection is not weaker, and nothing else changes.
+    """
+    account = Account.objects.select_for_update(no_key=True).get(pk=account_pk)
+    rows = list(Authenticator.objects.select_for_update().filter(user=account))
+    lost = [row for row in rows if not UNREADABLE_COLUMN.is_readable(row.data)]
+    if not lost:
+        return False
+    left = {row.type for row in rows if row not in lost}
+    had_app = any(row.type == Type.TOTP for row in lost)
+    Authenticator.objects.filter(pk__in=[row.pk for row in lost]).delete()
+    if not left - {Type.RECOVERY_CODES}:
+        Authenticator.objects.filter(user=account).delete()  # recovery codes alone are of no use
+    ends_password = had_app and not left - {Type.RECOVERY_CODES}
+    if ends_password:
+        account.set_unusable_password()
+        Account.objects.filter(pk=account.pk).update(password=account.password)
+        end_all_sessions(account)
+    # A separate mail explains more than a notice: what else ended, and how to go on.
+    record(account, "second_factors_lost", by=By.SERVICE, notify=False)
+    if account.is_active:
+        outbox.queue_mail(account.email, "second_factor_lost", {"had_app": had_app, "ends_password": ends_password})
+    return ends_password

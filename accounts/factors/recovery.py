@@ -9,6 +9,7 @@ import contextlib
 from datetime import datetime, timedelta
 from typing import Any
 
+from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_reset
@@ -16,19 +17,22 @@ from django.conf import settings
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts import address_changes, guesses
+from accounts import address_changes, authentication, guesses
 from accounts.activity.recording import By, record
-from accounts.data_export.contents import verified_addresses_of
-from accounts.factors import removal, takeovers
+from accounts.data_export.archive import verified_addresses_of
+from accounts.deletion.deleting import Blocker
+from accounts.factors import removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
-from accounts.models import Account, AccountRecovery
+from accounts.models import Account, AccountRecovery, AddressChange, SecurityEvent
 from accounts.roles import may_administer
 from accounts.sessions import end_all_sessions
+from accounts.signals import blocking_deletion
 from core import clock
 from core.audit import Event, report
 from core.http import split_hosts
@@ -129,7 +133,7 @@ def stop(recovery: AccountRecovery, request: HttpRequest, *, by_code: bool = Tru
     Return False if it was over, or if this session may not stop it.
     """
     locked = _lock(recovery.pk)
-    if locked is None or not (by_code or takeovers.may_stop(locked, request)):
+    if locked is None or not (by_code or may_stop(locked, request)):
         return False
     _end(locked, Outcome.STOPPED)
     actor = request.user.pk if request.user.is_authenticated and request.user.pk == locked.account_id else None
@@ -195,10 +199,10 @@ def _complete(pk: int) -> bool:
         _give_up(recovery, lapse)
         return True
     account, address = recovery.account, _address_then(recovery)
-    told = [*addresses_of(account), address]
+    addresses = [*addresses_of(account), address]
     if recovery.taken_over_at:
         removal.remove_factors(account, removal.added_since(account, recovery.taken_over_at), by=By.SERVICE)
-        EmailAddress.objects.filter(user=account, email__in=takeovers.addresses_since(recovery)).delete()
+        EmailAddress.objects.filter(user=account, email__in=addresses_since(recovery)).delete()
         address_changes.end_changes_since(account, recovery.taken_over_at)
     else:
         Authenticator.objects.filter(pk__in=[row.pk for row in factors]).delete()
@@ -213,9 +217,9 @@ def _complete(pk: int) -> bool:
     _end(recovery, Outcome.DONE)
     _report("done", recovery, None)
     record(account, "takeover_undone" if recovery.taken_over_at else "second_factors_removed", by=By.SERVICE)
-    for address in filter(None, dict.fromkeys(told)):
+    for address in filter(None, dict.fromkeys(addresses)):
         with contextlib.suppress(ValidationError):
-            outbox.queue_mail(address, "recovery_done", {"recovery": recovery})
+            outbox.queue_mail(address, "recovery_done", {"recovery": recovery, "zone": recovery.account.time_zone})
     return True
 
 
@@ -224,7 +228,7 @@ def _address_then(recovery: AccountRecovery) -> str:
 
     An email address that the account got after a takeover never stays.
     """
-    before = takeovers.address_before(recovery)
+    before = address_before(recovery)
     return recovery.new_email or (before if before != recovery.account.email else "")
 
 
@@ -275,8 +279,8 @@ def _end(recovery: AccountRecovery, outcome: AccountRecovery.Outcome) -> None:
 def _give_up(recovery: AccountRecovery, lapse: AccountRecovery.Lapse) -> None:
     _end(recovery, Outcome.LAPSED)
     _report("lapsed", recovery, None, reason=lapse.value)
-    told = addresses_of(recovery.account)
-    record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=told, reason=lapse.value)
+    addresses = addresses_of(recovery.account)
+    record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=addresses, reason=lapse.value)
 
 
 def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: str | bool) -> None:
@@ -289,8 +293,61 @@ def _mail(recovery: AccountRecovery, template: str) -> None:
     Email addresses that the account got after a takeover get the mail too, but without a code.
     """
     link = f"{split_hosts.address_of(reverse('account_recovery'))}?code={stop_code(recovery)}"
-    since = takeovers.addresses_since(recovery)
+    since = addresses_since(recovery)
     for address in addresses_of(recovery.account):
-        mail = render_mail(template, {"recovery": recovery, "link": "" if address in since else link})
+        context = {"recovery": recovery, "link": "" if address in since else link}
+        mail = render_mail(template, context | {"zone": recovery.account.time_zone})
         with contextlib.suppress(ValidationError):  # no mail server accepts this email address
             outbox.store_mail(address, mail, expires_at=recovery.due_at)
+
+
+# The operator enters the time of the takeover. No session, factor or email address from after that time can stop the
+# recovery, and nothing from before it is removed.
+
+
+def may_stop(recovery: AccountRecovery, request: HttpRequest) -> bool:
+    """Return whether a signed-in person may stop the recovery.
+
+    After a takeover, only a session that began before it may, or one in which a factor from before it was used.
+    """
+    moment = recovery.taken_over_at
+    if moment is None:
+        return True
+    signed_in_at = request.session.get(authentication.SESSION_KEY, {}).get("at", 0)
+    if 0 < signed_in_at < moment.timestamp():
+        return True
+    used = [record.get("id") for record in get_authentication_records(request, request.user)]
+    older = Authenticator.objects.filter(user=recovery.account_id, created_at__lt=moment)
+    return bool(older.filter(pk__in=[pk for pk in used if pk]).exists())
+
+
+def addresses_since(recovery: AccountRecovery) -> set[str]:
+    """Return the email addresses that the account got since it was taken over; empty without a takeover."""
+    return {new for _, new in _changes_since(recovery)} - {address_before(recovery)}
+
+
+def address_before(recovery: AccountRecovery) -> str:
+    """Return the email address that the account had when it was taken over, "" if it has not changed since."""
+    changes = _changes_since(recovery)
+    return changes[0][0] if changes else ""
+
+
+def _changes_since(recovery: AccountRecovery) -> list[tuple[str, str]]:
+    """Return the former and the new email address of each change since the takeover, the oldest first.
+
+    Changes that can be taken back are deleted after some days, so the activity is read as well.
+    """
+    if recovery.taken_over_at is None:
+        return []
+    since = {"account": recovery.account_id, "at__gte": recovery.taken_over_at}
+    rows = AddressChange.objects.filter(**since).values_list("at", "old_email", "new_email")
+    events = SecurityEvent.objects.filter(**since, kind="address_changed").values_list("at", "details")
+    changes = [*rows, *((at, details.get("old", ""), details.get("new", "")) for at, details in events)]
+    return [(old.lower(), new.lower()) for _, old, new in sorted(changes)]
+
+
+@receiver(blocking_deletion)
+def keep_while_recovering(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
+    """Block deletion of an account that is being recovered from a takeover: it could be used to stop the recovery."""
+    found = AccountRecovery.objects.open().filter(~Q(taken_over_at=None), account=account)
+    return [Blocker("recovery")] if found.exists() else []

@@ -42,12 +42,12 @@ def remove_factors(
     request: HttpRequest | None = None,
     *,
     by: By = By.PERSON,
-    tells: bool = False,
+    notify: bool = False,
     also_to: Collection[str] = (),
 ) -> None:
     """Delete these factors, and recovery codes that would be left alone; the account's row is locked.
 
-    Each removal is recorded in the activity. With `tells`, each one is also mailed to the account's email address and
+    Each removal is recorded in the activity. With `notify`, each one is also mailed to the account's email address and
     to `also_to`; otherwise the caller has to send a mail about it.
     """
     gone = {row.pk: row for row in [*factors, *_codes_left_alone(account, factors)]}
@@ -55,9 +55,12 @@ def remove_factors(
     types = {row.type for row in gone.values()}
     ends_codes = Type.RECOVERY_CODES in types and len(types) > 1  # mentioned in the mail about the other factor
     for row in gone.values():
-        kind, told = factor_events.removed_kind(row), tells and not (ends_codes and row.type == Type.RECOVERY_CODES)
+        kind, is_mailed = (
+            factor_events.removed_kind(row),
+            notify and not (ends_codes and row.type == Type.RECOVERY_CODES),
+        )
         details = factor_events.removed_details(row, ends_codes=ends_codes)
-        record(account, kind, request, by=by, tells=told, also_to=also_to, **details)
+        record(account, kind, request, by=by, notify=is_mailed, also_to=also_to, **details)
 
 
 def is_last_way_in(account: Account, factor: Authenticator) -> bool:

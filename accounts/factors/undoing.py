@@ -52,7 +52,7 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
         if account is None or factor is None or not _is_recent(event) or not _may_undo(event):
             raise UndoRefused("There is nothing to remove. It was already removed, or it was added too long ago.")
         factors = [factor, *_codes_that_came_with(factor)]
-        removal.remove_factors(account, factors, request, tells=True, also_to=[mailbox])
+        removal.remove_factors(account, factors, request, notify=True, also_to=[mailbox])
         end_all_sessions(account)
         report(Event("account.factor_undone", target=f"account:{account.pk}", person=account.pk))
 

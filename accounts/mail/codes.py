@@ -19,7 +19,7 @@ from accounts.mail.rendering import Mail, render_mail
 from accounts.signals import naming_app
 from core import clock
 from core.limits import Rate, hit, usage
-from core.mail.typed_codes import as_typed, format_code, letters_of
+from core.typed_codes import as_typed, format_code, letters_of
 
 log = logging.getLogger(__name__)
 

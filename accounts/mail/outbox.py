@@ -14,14 +14,14 @@ from django.db.models import Q
 
 from accounts.mail import delivery
 from accounts.mail.rendering import SUBJECT_LENGTH, Mail, one_line, printable, render_mail
-from accounts.models import Outbox
+from accounts.models import Account, Outbox
 from accounts.models.outbox import WIPED
 from accounts.tasks import send_mail
 from core import clock
 from core.credentials import random_text
 from core.database import encryption
 from core.database.encryption import EncryptedColumn
-from core.mail.backends import validate_mail_address
+from core.mail import validate_mail_address
 from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
@@ -33,9 +33,15 @@ def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
     """Store a mail to one email address: it is only sent if the caller's transaction is committed.
 
     `context` is for the template, `templates/mail/<template>.html` (accounts/mail/rendering.py). Put no secret into it.
+    Its `zone` is the name of the time zone for times; without it, the zone of the account with this email address.
     Raises ValidationError for an invalid email address.
     """
-    return store_mail(to, render_mail(template, context))
+    return store_mail(to, render_mail(template, {"zone": partial(_zone_of, to)} | context))
+
+
+def _zone_of(address: str) -> str:
+    """Return the time zone of the account with this email address, "" if it is not known; only mails with times ask."""
+    return Account.objects.filter(email=address.lower()).values_list("time_zone", flat=True).first() or ""
 
 
 def queue_last_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:

@@ -137,7 +137,7 @@ def _notices() -> dict[str, dict[str, Any]]:
         if each.notice is not None:
             cases[kind.replace("_", " ")] = {
                 "subject": each.notice.subject,
-                "tells": text_of(each.notice, _DETAILS),
+                "text": text_of(each.notice, _DETAILS),
                 "event": SecurityEvent(at=at, ip="203.0.113.7", browser="Firefox on Windows", place="Lisbon, Portugal"),
                 "then": each.notice.then,
                 "by_operator": False,
@@ -198,6 +198,12 @@ register(
             "Somebody invites to their family",
             "the invited person",
             {"": _INVITED | {"inviter": _PERSON}},
+        ),
+        "family_joined": Sample(
+            "Family: somebody joined",
+            "Somebody accepts an invitation to a family",
+            "the owner of the family",
+            {"": {"email": _PERSON}},
         ),
         "organization_invitation": Sample(
             "Invitation: organization",

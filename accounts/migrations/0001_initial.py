@@ -40,6 +40,11 @@ class Migration(migrations.Migration):
                 ("is_staff", models.BooleanField(default=False, verbose_name="may open the admin")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
+                    "time_zone",
+                    models.CharField(blank=True, db_default="", default="", editable=False, max_length=64),
+                ),
+                ("asks_which_account", models.BooleanField(db_default=True, default=True, editable=False)),
+                (
                     "session_stamp",
                     models.CharField(blank=True, default="", editable=False, max_length=22),
                 ),

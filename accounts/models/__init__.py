@@ -1,10 +1,20 @@
-from accounts.models.exports import DataExport, FileToDelete
-from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.outbox import Outbox
-from accounts.models.people import Account, PairwiseSubject
-from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
+from accounts.models.people import Account, DataExport, FileToDelete, PairwiseSubject
+from accounts.models.plans import (
+    BillingEvent,
+    Catalogue,
+    Family,
+    FamilyMember,
+    Feature,
+    Invitation,
+    Organization,
+    OrganizationMember,
+    Plan,
+    PlanEntitlement,
+    Subscription,
+    SubscriptionEvent,
+)
 from accounts.models.security import AccountRecovery, AddressChange, SecurityEvent, WrongCodes
-from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
 
 __all__ = [
     "Account",

@@ -1,6 +1,7 @@
-"""Accounts, and their pairwise subject identifiers."""
+"""Accounts, their pairwise subject identifiers, and exports of their data."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
@@ -8,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from core import clock
 from core.credentials import digest
 
 
@@ -40,6 +42,10 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    # IANA name of the zone of the browser that signed in last, "" if unknown: for times in mails (core/time_zones.py).
+    time_zone = models.CharField(max_length=64, blank=True, editable=False, default="", db_default="")
+    # Whether an app that several accounts in the browser have allowed shows the account chooser.
+    asks_which_account = models.BooleanField(default=True, db_default=True, editable=False)
     # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
     # Set when the owner has closed the account: it is deleted at this time unless they change their mind
@@ -103,3 +109,60 @@ class PairwiseSubject(models.Model):
 
     def __str__(self) -> str:
         return f"{self.sub} in {self.sector}"
+
+
+LONGEST_NAME = 100  # the same as for an ImageField
+
+
+class FileToDelete(models.Model):
+    """The name of a file to delete, from the transaction that no longer needs it until its deletion from the store."""
+
+    name = models.CharField(max_length=LONGEST_NAME)
+    created_at = models.DateTimeField(auto_now_add=True)
+    due_at = models.DateTimeField(db_index=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# An export does not count as being created for longer: all attempts have failed by then, or no worker is running.
+LONGEST_MAKING = timedelta(hours=1)
+
+
+class DataExport(models.Model):
+    """One export: it waits until it is ready or has failed; its file is deleted before the row is (data_export/)."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="data_exports")
+    asked_at = models.DateTimeField()
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # Until then a worker is creating it, or the next attempt has to wait after a failure.
+    claimed_until = models.DateTimeField(null=True)
+    ready_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True, db_index=True)
+    file = models.CharField(max_length=LONGEST_NAME, blank=True)  # encrypted; empty: not created yet, or deleted
+    size = models.PositiveBigIntegerField(default=0)  # bytes of the ZIP as its owner gets it
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["account"], condition=Q(ready_at=None, failed_at=None), name="one_export_is_made_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"export {self.pk}, {self.state}"
+
+    @property
+    def state(self) -> str:
+        """The state: making, ready, failed or gone."""
+        if self.ready_at is not None:
+            return "ready" if self.file and self.expires_at and self.expires_at > clock.now() else "gone"
+        return "failed" if self.failed_at is not None or self.is_stuck else "making"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether it has been waiting for longer than creating it can take."""
+        is_waiting = self.ready_at is None and self.failed_at is None
+        return is_waiting and self.asked_at < clock.now() - LONGEST_MAKING

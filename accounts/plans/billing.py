@@ -10,8 +10,7 @@ from django.db import transaction
 from rest_framework import serializers
 
 from accounts.models import Account, BillingEvent, Family, Organization, Plan
-from accounts.models.plans import AddonsField
-from accounts.models.subscriptions import State
+from accounts.models.plans import AddonsField, State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
 from core import clock

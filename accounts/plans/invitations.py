@@ -17,7 +17,7 @@ from accounts.plans import members
 from accounts.plans.members import Group, report_group_event
 from accounts.roles import is_operator
 from core import clock
-from core.mail.backends import validate_mail_address
+from core.mail import validate_mail_address
 
 MAIL_INTERVAL = timedelta(hours=1)
 
@@ -210,6 +210,8 @@ def accept(pk: int, account: Account) -> Group:
     row.accepted_at = clock.now()
     row.save(update_fields=["accepted_at"])
     members.add_member(group, account)
+    if joins and isinstance(group, Family):
+        outbox.queue_mail(group.owner.email, "family_joined", {"email": account.email})
     report_group_event("invitation.accepted", group, account, invitation=row.pk)
     return group
 

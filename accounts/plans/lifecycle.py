@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import Account, Family, Organization, Plan, Subscription, SubscriptionEvent
-from accounts.models.subscriptions import DATES, State
+from accounts.models.plans import DATES, State
 from core import clock
 from core.audit import Event, report
 

@@ -120,16 +120,16 @@ def sharing(account: Account) -> Sharing | None:
     families = list(account.family_memberships.select_related("family__owner").order_by("pk")[:MOST_GROUPS])
     own = next((member.family for member in families if member.family.owner_id == account.pk), None)
     return Sharing(
-        invitations=_to_answer(account),
+        invitations=invitations_to(account),
         own_family=_own(own) if own else None,
         families=[member for member in families if member.family.owner_id != account.pk],
         organizations=list(account.organization_memberships.select_related("organization")[:MOST_GROUPS]),
     )
 
 
-def _to_answer(account: Account) -> list[Invitation]:
+def invitations_to(account: Account) -> list[Invitation]:
     """Return the invitations that the person may answer, the newest first."""
-    if not account.email_verified:
+    if not account.email_verified or settings.PLAN_SOURCE_URL:
         return []
     mine = Invitation.objects.open().filter(email=account.email).select_related("family__owner", "organization")
     return list(mine.order_by("-pk")[:MOST_INVITATIONS])

@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 
 from accounts.models import Account, Invitation, Subscription
-from accounts.models.subscriptions import DATES, State
-from accounts.plans import catalogue, resolution, sources
+from accounts.models.plans import DATES, State
+from accounts.plans import catalogue, resolution
 from accounts.plans.catalogue import CatalogueSnapshot, in_words
 from accounts.plans.lifecycle import STATE_TEXTS
 
@@ -56,7 +56,7 @@ class PlanOverview:
 def plan_overview(account: Account) -> PlanOverview:
     """Return the contents of the person's plan page. Raises accounts.sources.SourceFailed."""
     if settings.PLAN_SOURCE_URL:
-        answer, used = sources.plan_source().plan_and_use(account)
+        answer, used = resolution.plan_source().plan_and_use(account)
         return _page(answer, account, known=catalogue.current_snapshot(), used=used)
     found = resolution.resolve_plan(account)
     row = None
@@ -88,7 +88,7 @@ def _page(
         next_words=STATE_TEXTS[state].next_change if next_change else "",
         next_change=next_change,
         period_end=renews,
-        apps=answer["apps"],
+        apps=[in_words(app) for app in answer["apps"]],
         addons=[(in_words(name), entry["quantity"]) for name, entry in sorted((answer["addons"] or {}).items())],
         features=[
             _line(known.feature_names.get(name) or in_words(name), entitlement, (used or {}).get(name))
@@ -190,7 +190,9 @@ def _subscription(row: Subscription) -> dict[str, Any]:
     dates = {name: getattr(row, name) for name in DATES}
     return {
         "plan": row.plan.plan_id,
+        "plan_name": row.plan.display_name,
         "state": row.state,
+        "status": STATE_TEXTS[row.state].status,
         **{name: date.isoformat() if date else None for name, date in dates.items()},
         "addons": row.addons,
         "history": [

@@ -1,10 +1,12 @@
-"""The account's home, the profile page, profile pictures, and the page that confirms an email address."""
+"""The account's home, profile and pictures, confirming an email address, and forms from before a sign-in."""
 
 import hmac
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
+from allauth.account.utils import get_next_redirect_url
 from allauth.account.views import email_verification_sent
 from django.conf import settings
 from django.contrib import messages
@@ -15,18 +17,22 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import pictures
+from accounts import files
 from accounts.activity.recording import sentence
 from accounts.authentication import account_of
+from accounts.entrance_forms import SIGN_IN_PAGES
+from accounts.factors.recovery import open_recovery
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject, SecurityEvent
-from accounts.plans import resolution
+from accounts.plans import members, resolution
 from accounts.plans.lifecycle import STATE_TEXTS
 from accounts.profile import picture_version
 from accounts.security_check import check_security
 from accounts.signals import showing_home
 from accounts.sources import SourceFailed
-from core.limits.forms import limited_by_address, limited_by_person
+from core.http import error_pages
+from core.limits import usage
+from core.limits.middleware import limited_by_address, limited_by_person
 from core.storage.stored_files import StoreUnavailable, image_response, read_file
 
 PICTURE_MAX_AGE = 300  # seconds
@@ -69,11 +75,11 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
     name = subject.account.picture.name or ""
     if not hmac.compare_digest(version, picture_version(name, picture_key)):
         raise Http404
-    if not pictures.is_picture_visible(subject.account, subject.sector):
+    if not files.is_picture_visible(subject.account, subject.sector):
         raise Http404
     # Private caching only, so that a withdrawn picture soon disappears from browsers.
     cache_control = f"private, max-age={PICTURE_MAX_AGE}"
-    response = image_response(partial(pictures.encode_picture_for, name, picture_key), cache_control)
+    response = image_response(partial(files.encode_picture_for, name, picture_key), cache_control)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
     response["Access-Control-Allow-Origin"] = "*"
     return response
@@ -86,15 +92,17 @@ MOST_EVENTS = 4
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """GET /account/: profile, security check, apps, plan, and recent activity."""
+    """GET /account/: profile, invitations, security check, apps, plan, and recent activity."""
     account = account_of(request)
     events = SecurityEvent.objects.filter(account=account).order_by("-at", "-pk")[:MOST_EVENTS]
     context: dict[str, Any] = {
+        "recovery": open_recovery(account),
         "security": check_security(account),
         "plan": _plan(account),
+        "invitations": members.invitations_to(account),
         "events": [{"event": event, "says": sentence(event)} for event in events],
     }
-    sections: list[tuple[Any, Any]] = list(showing_home.send(sender=Account, account=account))
+    sections: list[tuple[Any, Any]] = list(showing_home.send(sender=Account, account=account, request=request))
     for _, section in sections:
         context |= section
     return render(request, "accounts/home.html", context)
@@ -118,3 +126,23 @@ def confirm_email(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("resume"))
     response: HttpResponse = email_verification_sent(request)
     return response
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Redirect people who have signed in meanwhile (CSRF_FAILURE_VIEW); the form itself is not processed.
+
+    A sign-in gives the browser a new token, so forms in other tabs have an old one. People who may have meant another
+    account than the one signed in are asked on a page.
+    """
+    match = request.resolver_match
+    if match is None or match.view_name not in SIGN_IN_PAGES:
+        return error_pages.csrf_failure(request, reason)
+    following = get_next_redirect_url(request)
+    if not isinstance(request.user, Account):
+        again = f"{request.path}?{urlencode({'next': following})}" if following else request.path
+        return error_pages.csrf_failure(request, reason, again=again)
+    following = following or reverse("resume")
+    typed = request.POST.get("login") or request.POST.get("email") or ""
+    if usage.login_key(typed) == usage.login_key(request.user.email):
+        return HttpResponseRedirect(following)
+    return error_pages.csrf_failure(request, reason, following=following)

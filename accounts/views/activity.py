@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -11,17 +10,17 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.activity.places import browser_name
+from accounts import securing
+from accounts.activity.places import NO_AGENT, browser_name
 from accounts.activity.recording import By, event_by_token, record, sentence, token_of
 from accounts.authentication import account_of
 from accounts.factors import undoing
 from accounts.models import SecurityEvent
-from accounts.sessions import described_sessions, end_listed_session, end_other_sessions, valid_sessions
-from core.database.keyset import keyset_page, parse_key
+from accounts.sessions import described_sessions, end_listed_session, end_other_sessions
+from core.database.batches import keyset_page, parse_key
 from core.http.wrong_method import post_only
 
 PAGE_SIZE = 25
@@ -38,11 +37,27 @@ class Line:
     by_service: bool
 
 
+@dataclass(frozen=True)
+class Group:
+    """The events of one device on a page, the newest first."""
+
+    browser: str
+    lines: list[Line]
+
+
+def _by_device(lines: list[Line]) -> list[Group]:
+    """Group events by browser and device; the group with the newest event comes first."""
+    groups: dict[tuple[str, bool, bool], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line.event.browser or NO_AGENT, line.by_operator, line.by_service), []).append(line)
+    return [Group(browser, found) for (browser, _, _), found in groups.items()]
+
+
 @never_cache
 @login_required
 @require_safe
 def activity(request: HttpRequest) -> HttpResponse:
-    """GET /account/activity/: the events of the account, newest first; `before` and `after` are keys of events."""
+    """GET /account/activity/: the events by device, newest first; `before` and `after` are keys of events."""
     events = SecurityEvent.objects.filter(account=account_of(request))
     before, after = (parse_key(request.GET.get(name)) for name in ("before", "after"))
     page = keyset_page(events, before, after, PAGE_SIZE)
@@ -56,32 +71,40 @@ def activity(request: HttpRequest) -> HttpResponse:
         )
         for event in page.rows
     ]
-    context = {"lines": lines, "older_than": page.older_than, "newer_than": page.newer_than}
+    context = {"groups": _by_device(lines), "older_than": page.older_than, "newer_than": page.newer_than}
     return render(request, "accounts/activity.html", context)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def secure(request: HttpRequest) -> HttpResponse:
-    """/account/secure/: the target of "this was not me". A GET changes nothing; a POST ends all other sessions.
+    """/account/secure/: the target of "this was not me". A GET changes nothing.
 
+    A POST opens a step (`open`), ticks it off (`done`), begins the list again (`again`), or ends all other sessions.
     `event` names the event in question; if it added a factor, the page links to its removal.
     """
     meant = _meant(request)
     if not request.user.is_authenticated:
         return render(request, "accounts/secure_signed_out.html", meant)
-    account = account_of(request)
     if request.method == "POST":
+        return _take_step(request, meant.get("token", ""))
+    steps = securing.steps_of(request, account_of(request))
+    first = next((step for step in steps if not step.is_done), None)
+    return render(request, "accounts/secure.html", {"steps": steps, "next_step": first} | meant)
+
+
+def _take_step(request: HttpRequest, event: str) -> HttpResponse:
+    if "open" in request.POST:
+        if page := securing.open_step(request, request.POST["open"], event):
+            return HttpResponseRedirect(reverse(page))
+    elif "done" in request.POST:
+        securing.finish_step(request, request.POST["done"])
+    elif "again" in request.POST:
+        securing.start_again(request)
+    else:
         sign_out_others(request)
-        if not meant:
-            return HttpResponseRedirect(reverse("account_secure"))
-        return HttpResponseRedirect(f"{reverse('account_secure')}?{urlencode({'event': meant['token']})}")
-    context = {
-        "others": sum(entry.session_key != request.session.session_key for entry in valid_sessions(account)),
-        "has_password": account.has_usable_password(),
-        "factors": Authenticator.objects.filter(user=account).exclude(type=Authenticator.Type.RECOVERY_CODES).count(),
-    }
-    return render(request, "accounts/secure.html", context | meant)
+        securing.finish_step(request, securing.SIGN_OUT)
+    return HttpResponseRedirect(securing.list_url(event))
 
 
 def _meant(request: HttpRequest) -> dict[str, Any]:

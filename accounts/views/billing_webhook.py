@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from accounts.plans import billing
 from accounts.plans.billing import WebhookError
 from core.http.client_ip import limit_key
-from core.limits.limits import Throttled, check_rate
+from core.limits.counters import Throttled, check_rate
 
 MAX_BODY_BYTES = 64 * 1024
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -21,12 +22,12 @@ from accounts import reauthentication
 from accounts.activity import recording
 from accounts.authentication import account_of
 from accounts.data_export import exports
-from accounts.deletion import closing, deleting, sign_in
+from accounts.deletion import closing, deleting
 from accounts.models import Account
 from core import clock
 from core.audit import Event, report
 from core.database.encryption import Unreadable
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from core.storage.stored_files import StoreUnavailable
 
 GOODBYE = "said_goodbye"  # session key after a deletion: the day on which the account is deleted, or ""
@@ -139,14 +140,21 @@ def goodbye(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def closed(request: HttpRequest) -> HttpResponse:
-    """/account/closed: people who have signed in to a closed account keep it, or leave again."""
-    stage = sign_in.held_sign_in(request)
+    """/account/closed: people who have signed in to a closed account keep it, or leave again.
+
+    The mail about the deletion links here. People who have not signed in yet are asked to.
+    """
+    stage = closing.held_sign_in(request)
     account = stage.login.user if stage else None
     if not isinstance(account, Account):
-        return HttpResponseRedirect(reverse("account_login"))
+        if request.user.is_authenticated:  # their account is not closed
+            return HttpResponseRedirect(reverse("account_home"))
+        if request.method == "POST":
+            return HttpResponseRedirect(reverse("account_login"))
+        return redirect_to_login(request.path)
     if request.method == "POST":
         try:
-            response = sign_in.keep_and_sign_in(stage, request)
+            response = closing.keep_and_sign_in(stage, request)
         except closing.Gone:
             stage.abort()
             messages.error(request, "The account has already been deleted.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from allauth.account import views as account_views
 from allauth.account.adapter import get_adapter
+from allauth.account.internal.decorators import login_stage_required
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.internal.flows.reauthentication import is_reauthentication_required
 from allauth.mfa.base import views as base_views
@@ -13,6 +14,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import views as totp_views
 from allauth.mfa.totp.views import DeactivateTOTPView
 from allauth.mfa.webauthn import views as webauthn_views
+from allauth.mfa.webauthn.stages import PasskeySignupStage
 from allauth.mfa.webauthn.views import RemoveWebAuthnView
 from django.conf import settings
 from django.contrib import messages
@@ -23,6 +25,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
@@ -30,28 +33,39 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.activity.recording import record
 from accounts.authentication import account_of, note_first_factor
-from accounts.factors import first_codes, keys, removal, staff, takeovers
+from accounts.factors import first_codes, keys, removal, staff
 from accounts.factors import recovery as recoveries
 from accounts.factors.ceremonies import Purpose, keep_challenge
 from accounts.factors.forms import begin_authentication
 from accounts.factors.staff import needs_verified_keys
+from accounts.first_password import FirstPasswordForm, set_first_password
 from accounts.models import Account, AccountRecovery
 from accounts.reauthentication import asks_for_factor, second_factors_of, url
 from accounts.sessions import end_other_sessions, has_changed
 from core.http import hosts, split_hosts
-from core.limits.forms import limited_by_address, limited_by_person, limited_challenges
+from core.limits.middleware import limited_by_address, limited_by_person, limited_challenges
 
 
 @never_cache
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def first_recovery_codes(request: HttpRequest) -> HttpResponse:
-    """/account/2fa/first-codes/: the recovery codes of a new account, in the session that created it."""
+    """/account/2fa/first-codes/: the recovery codes of a new account and the name of its passkey.
+
+    Only in the session that created the account. A POST stores the name and continues to where the sign-up leads.
+    """
     next_url = request.session.get(first_codes.SESSION_KEY)
     if not next_url:
         return HttpResponseRedirect(reverse("mfa_index"))
-    codes = first_codes.codes_to_show(account_of(request))
-    return render(request, "mfa/recovery_codes/first.html", {"codes": codes, "next_url": next_url})
+    if request.method == "POST":
+        first_codes.name_passkey(request, request.POST.get("name", ""))
+        return HttpResponseRedirect(next_url)
+    context = {
+        "codes": first_codes.codes_to_show(account_of(request)),
+        "name": first_codes.name_of_passkey(request),
+        "longest": keys.NAME_LENGTH,
+    }
+    return render(request, "mfa/recovery_codes/first.html", context)
 
 
 @limited_by_address
@@ -74,7 +88,7 @@ def recovery(request: HttpRequest) -> HttpResponse:
         "recovery": None if was_stopped else found,
         "was_stopped": was_stopped,
         "code": code,
-        "may_stop": found is not None and (bool(code) or takeovers.may_stop(found, request)),
+        "may_stop": found is not None and (bool(code) or recoveries.may_stop(found, request)),
     }
     return render(request, "accounts/recovery.html", context)
 
@@ -237,6 +251,21 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
         keys.choose(self.request, signs_in_alone=True)
         response: HttpResponse = super().form_valid(form)
         return response
+
+
+@limited_by_address
+@login_stage_required(stage=PasskeySignupStage.key, redirect_urlname="account_signup")  # type: ignore[untyped-decorator]
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_up_password(request: HttpRequest) -> HttpResponse:
+    """/account/signup/password/: a password instead of the passkey that could not be created."""
+    stage: Any = request._login_stage  # type: ignore[attr-defined]
+    account = stage.login.user
+    form = FirstPasswordForm(account, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        is_set = set_first_password(request, account, form.cleaned_data["password1"])
+        response: HttpResponse = stage.exit() if is_set else stage.abort()
+        return response
+    return TemplateResponse(request, "account/signup_password.html", {"form": form, "email": account.email})
 
 
 # --- Signing in ---

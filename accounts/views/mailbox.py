@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
@@ -17,7 +18,7 @@ from accounts import guesses, reauthentication
 from accounts.authentication import account_of
 from accounts.mail import recipient_limit
 from core.limits import Rate, RateLimited, hit, undo_hit
-from core.limits.forms import limited_by_address
+from core.limits.middleware import limited_by_address
 
 SOME_MINUTES = 5 * 60
 
@@ -116,7 +117,8 @@ def prove_mailbox(request: HttpRequest) -> HttpResponse:
         del request.session[guesses.ASKED]
         guesses.note_proved(request, email)
         return HttpResponseRedirect(asked["then"])
-    return render(request, "account/mailbox_proof.html", {"form": form, "email": email, "sent": _is_sent(request)})
+    page = {"form": form, "email": email, "sent": _is_sent(request)}
+    return TemplateResponse(request, "account/mailbox_proof.html", page)
 
 
 def _send(request: HttpRequest, email: str) -> HttpResponse:

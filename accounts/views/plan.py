@@ -19,7 +19,7 @@ from accounts.plans.invitations import InvitationNotFound, InvitationRefused, To
 from accounts.plans.members import Group, MemberNotFound, sharing
 from accounts.plans.overview import plan_overview
 from accounts.sources import SourceFailed
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 
 RETRY_SECONDS = 60
 

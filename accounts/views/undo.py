@@ -21,7 +21,7 @@ from accounts.factors import undoing
 from accounts.mail import recipient_limit
 from accounts.models import Account, SecurityEvent
 from core.limits import Rate, RateLimited, hit, undo_hit, usage
-from core.limits.forms import limited_by_address
+from core.limits.middleware import limited_by_address
 
 MINUTE = 60
 TAKEN_BACK = "taken_back"  # session key in a browser that has just taken an account back

@@ -1,7 +1,7 @@
 """Admin forms: validation errors where Django would raise an exception, and audit events for changes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -13,6 +13,7 @@ from django.db.models import Model
 from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest
 from unfold.forms import PaginationInlineFormSet
+from unfold.widgets import UnfoldBooleanWidget
 
 from core.audit import Event
 from core.database.storable import check_json, check_moment, is_key
@@ -111,6 +112,39 @@ class StorableJSONField(forms.JSONField):
         except (RecursionError, ValueError, ValidationError):
             return InvalidJSONInput(data)
         return shown
+
+
+class PointsWidget(UnfoldBooleanWidget):  # type: ignore[misc]  # the library is untyped
+    """Checkbox whose value is the codes of the points that the page shows next to it."""
+
+    def __init__(self, codes: Iterable[str]) -> None:
+        self.codes = " ".join(codes)
+        super().__init__(check_test=lambda value: value == self.codes)
+
+    def format_value(self, value: Any) -> str:
+        return self.codes
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return data.get(name, "")
+
+
+class PointsField(forms.Field):
+    """One tick for several points; `points` maps their codes to sentences. Its value is the list of ticked codes.
+
+    The tick counts only for the points that the page showed. If another point applies by then, the form asks again.
+    """
+
+    def __init__(self, points: Mapping[str, str], **kwargs: Any) -> None:
+        self.points = points
+        super().__init__(widget=PointsWidget(points), **kwargs)
+
+    def to_python(self, value: Any) -> list[str]:
+        return str(value or "").split()
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        if set(self.points) - set(value):
+            raise ValidationError("This list has changed since you opened it. Read it again before you tick it.")
 
 
 class KeySelect(AutocompleteSelect):

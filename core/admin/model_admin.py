@@ -26,7 +26,7 @@ from core.admin.actions import ActionRefused, RowAction
 from core.admin.forms import RowsFormSet, StorableFields
 from core.admin.theme import may_view
 from core.audit import report
-from core.database.keyset import keyset_page, parse_key
+from core.database.batches import keyset_page, parse_key
 from core.database.postgres.replica import page_from_replica
 from core.database.storable import is_key
 

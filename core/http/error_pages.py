@@ -1,8 +1,11 @@
-"""Error pages: handlers for 400, 403, 404, 405, 429, 500, 503 and CSRF failures."""
+"""Error pages: handlers for 400, 403, 404, 405, 429, 500, 503 and CSRF failures, and for malformed input."""
 
 import sys
+from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -11,8 +14,8 @@ from django.utils.cache import add_never_cache_headers
 
 from core import clock
 from core.http import request_id
-from core.http.cors import allow_any_origin
 from core.http.direct_dispatch import is_direct
+from core.http.headers import allow_any_origin
 from core.http.responses import envelope, link_to_docs
 
 RETRY_SECONDS = 5
@@ -66,9 +69,9 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     return _page(request, 403)
 
 
-def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def page_not_found(request: HttpRequest, exception: Exception, template: str = "") -> HttpResponse:
     """Return 404: the page does not exist, or this person may not see it."""
-    return _page(request, 404)
+    return _page(request, 404, template)
 
 
 def method_not_allowed(request: HttpRequest, back: str) -> HttpResponse:
@@ -111,3 +114,34 @@ def csrf_failure(request: HttpRequest, reason: str = "", *, again: str = "", fol
     `again` is the URL of the form's page; `following` is where people continue if they have signed in meanwhile.
     """
     return _page(request, 403, "403_csrf.html", again=again, following=following)
+
+
+def has_malformed_bytes(encoded: str) -> bool:
+    """Return whether percent-encoded text decodes to a NUL or to invalid UTF-8."""
+    decoded = unquote_to_bytes(encoded.replace("+", " "))
+    if b"\x00" in decoded:
+        return True
+    try:
+        decoded.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+class MalformedInputMiddleware:
+    """Returns 400 if a path, query or form field contains a NUL that would reach the database.
+
+    PostgreSQL can't store NUL, and apart from Django's form fields nothing rejects it.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if any("\x00" in value for value in request.COOKIES.values()):
+            request.COOKIES.clear()  # the error page must not read a session: its key may contain a NUL
+        if not request.path.startswith(settings.MALFORMED_INPUT_PATHS) and (
+            "\x00" in request.path or has_malformed_bytes(request.META.get("QUERY_STRING", ""))
+        ):
+            return bad_request(request, BadRequest())
+        return self.get_response(request)

@@ -1,5 +1,6 @@
-"""Headers of pages: Content-Security-Policy, Cache-Control and compression (docs/security.md#caching)."""
+"""Headers of pages: Content-Security-Policy, Cache-Control, CORS and compression (docs/security.md#caching)."""
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import add_never_cache_headers
 
 from core.http.hosts import is_origin
+from core.http.responses import FixedHeaders
 
 _PAGES = {
     "default-src": "'none'",
@@ -120,3 +122,44 @@ class PageCompressionMiddleware(GZipMiddleware):
         if response.streaming or not response.get("Content-Type", "").startswith(_TEXT):
             return response
         return super().process_response(request, response)
+
+
+PREFLIGHT_SECONDS = 3600
+# Authorization and conditions, and headers that scripts of apps often add to every request: the trace context of
+# monitoring tools (W3C Trace Context) and X-Requested-With of older libraries.
+REQUEST_HEADERS = (
+    "Authorization",
+    "Content-Type",
+    "If-None-Match",
+    "traceparent",
+    "tracestate",
+    "X-Requested-With",
+)
+
+
+def allow_any_origin(response: HttpResponseBase, exposed: Iterable[str] = ()) -> None:
+    """Let any origin read `response` (without credentials) and the headers named in `exposed`."""
+    _headers(tuple(exposed)).set_on(response)
+
+
+@functools.lru_cache(maxsize=16)
+def _headers(exposed: tuple[str, ...]) -> FixedHeaders:
+    headers = {"Access-Control-Allow-Origin": "*"}
+    if exposed:
+        headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
+    return FixedHeaders(headers)
+
+
+def is_preflight(request: HttpRequest) -> bool:
+    """Return whether this is a CORS preflight, and not another OPTIONS request."""
+    return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+
+
+def preflight_answer(methods: Iterable[str]) -> HttpResponse:
+    """Return the response to a preflight for an endpoint with these methods."""
+    response = HttpResponse(status=204)
+    allow_any_origin(response)
+    response["Access-Control-Allow-Methods"] = ", ".join(methods)
+    response["Access-Control-Allow-Headers"] = ", ".join(REQUEST_HEADERS)
+    response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
+    return response

@@ -146,6 +146,14 @@ def registrable_domain(host: str) -> str:
     return "" if ends_in_a_number(host) else str(_suffixes().privatesuffix(host) or "")
 
 
+def is_same_site(one: str, other: str) -> bool:
+    """Return whether two hosts seem to have the same owner: they are equal, or share a registrable domain.
+
+    This is a hint for developers and reviewers, not a proof.
+    """
+    return one == other or (registrable_domain(one) or one) == (registrable_domain(other) or other)
+
+
 def rp_id(request: HttpRequest) -> str:
     """Return the RP ID: the request's host, but on an admin host below AUTH_URL's host, AUTH_URL's host."""
     name = split_hosts.name_of(request)

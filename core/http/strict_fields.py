@@ -5,7 +5,7 @@ DRF's fields also read forms, and convert values if they can: 7 to a text, "yes"
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,17 +18,27 @@ from core.database.storable import check_moment, without_surrogates
 
 def first_error(error: serializers.ValidationError, whole: str) -> str:
     """Return the first error as "path.to[0].key: why"; `whole` names the input itself."""
-    detail: Any = error.detail
-    path = ""
-    while isinstance(detail, dict):
-        key, detail = next(iter(detail.items()))
+    return next(every_error(error, whole))
+
+
+def every_error(error: serializers.ValidationError, whole: str) -> Iterator[str]:
+    """Yield each error as "path.to[0].key: why"; `whole` names the input itself."""
+    return _errors_below("", error.detail, whole)
+
+
+def _errors_below(path: str, detail: Any, whole: str) -> Iterator[str]:
+    if not isinstance(detail, dict):
+        why = detail if isinstance(detail, str) else " ".join(detail)
+        # A key comes from the sender, and errors are shown on pages and terminals.
+        yield str(without_surrogates(f"{path or whole}: {why}"))
+        return
+    for key, below in detail.items():
         if isinstance(key, int):
-            path += f"[{key}]"
-        elif key != api_settings.NON_FIELD_ERRORS_KEY:
-            path = f"{path}.{key}" if path else key
-    why = detail if isinstance(detail, str) else " ".join(detail)
-    # A key comes from the sender, and errors are shown on pages and terminals.
-    return str(without_surrogates(f"{path or whole}: {why}"))
+            yield from _errors_below(f"{path}[{key}]", below, whole)
+        elif key == api_settings.NON_FIELD_ERRORS_KEY:
+            yield from _errors_below(path, below, whole)
+        else:
+            yield from _errors_below(f"{path}.{key}" if path else key, below, whole)
 
 
 def _messages(kind: str) -> dict[str, Any]:

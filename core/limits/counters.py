@@ -24,6 +24,7 @@ from core.credentials import random_text
 from core.limits.redis import ENTRIES_A_BATCH, Breaker, RedisCounters, counters_at, process_breaker
 from core.limits.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
 from core.redis_address import LOST
+from core.telemetry import metrics
 
 __all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
 
@@ -273,3 +274,19 @@ def counters() -> Counters:
     """Return this process's counters."""
     shared = counters_at(settings.REDIS_URL) if settings.REDIS_URL else None
     return Counters(shared, process_breaker())
+
+
+class Throttled(Exception):
+    """Too many requests; `retry_after` is a whole number of seconds from 1 to 60."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too many requests; try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+def check_rate(group: str, key: str, per_minute: int) -> None:
+    """Count a request under `key` in `group`. Raises Throttled after `per_minute` requests in a minute."""
+    result = counters().take([Limit(f"{group}:{key}", per_minute)])
+    if not result.allowed:
+        metrics.limit_met(group)
+        raise Throttled(result.reset)

@@ -6,13 +6,15 @@ is dropped, so that the other entries can be stored.
 
 import json
 import logging
-from collections import defaultdict
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from django.db import models
 
+from core import clock
 from core.database.storable import LARGEST_KEY
 from core.limits.counters import counters
 
@@ -26,6 +28,24 @@ _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 -
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _writers: dict[str, Writer] = {}
+
+
+class EntryBudget:
+    """The number of entries of each kind in the current minute in this process, to limit floods early."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._had: Counter[tuple[str, ...]] = Counter()
+
+    def is_left(self, most: int, *kind: str) -> bool:
+        """Count an entry, and return whether it is among the first `most` of its kind."""
+        minute = clock.timestamp() // 60
+        with self._lock:
+            if minute != self._minute:
+                self._minute, self._had = minute, Counter()
+            self._had[kind] += 1
+            return self._had[kind] <= most
 
 
 def register_writer(name: str, writer: Writer) -> None:

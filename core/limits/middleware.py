@@ -1,4 +1,4 @@
-"""Middleware that rate-limits forms, and returns 429 for RateLimited and 503 for ServiceBusy."""
+"""Rate limits of forms: the marks of views, and the middleware that counts requests and returns 429 or 503."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,26 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from core.http.error_pages import ServiceBusy, service_unavailable, too_many_requests
-from core.limits import forms, usage
+from core.limits import usage
 from core.limits.usage import Rate, RateLimited, hit
+from core.marks import Mark
+
+# FORMS_PER_ADDRESS_PER_MINUTE: forms that anyone can send, such as sign-up, codes, new passwords, passkeys.
+limited_by_address = Mark("limited_by_address")
+# PASSKEY_CHALLENGES_PER_MINUTE: GET requests that store something in a session, such as a challenge for a passkey.
+limited_challenges = Mark("limited_challenges")
+# FORMS_PER_PERSON_PER_MINUTE: forms with which signed-in people create, upload or compute something.
+limited_by_person = Mark("limited_by_person")
+# MAILING_FORMS_PER_PERSON_PER_DAY: forms that send a mail to others each time, such as reviewers and colleagues.
+# Invitations are also counted by recipient.
+limited_mailing = Mark("limited_mailing")
+
 
 MINUTE, DAY = 60, 24 * 3600
 
 
 class RateLimitMiddleware:
-    """Counts requests to the views that have a mark of `forms.py`, each view separately."""
+    """Counts requests to the views that have one of the marks above, each view separately."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -28,11 +40,11 @@ class RateLimitMiddleware:
         name = request.resolver_match.view_name
         try:
             if request.method in ("GET", "HEAD", "OPTIONS"):
-                if forms.limited_challenges.is_on(view):
+                if limited_challenges.is_on(view):
                     most = settings.PASSKEY_CHALLENGES_PER_MINUTE
                     hit(Rate(f"challenge {name}", most, MINUTE), usage.address(request))
                 return None
-            if forms.limited_by_address.is_on(view):
+            if limited_by_address.is_on(view):
                 hit(Rate(f"form {name}", settings.FORMS_PER_ADDRESS_PER_MINUTE, MINUTE), usage.address(request))
             if request.user.is_authenticated:
                 _count_by_person(view, name, request.user.pk)
@@ -48,7 +60,7 @@ class RateLimitMiddleware:
 
 
 def _count_by_person(view: Callable[..., Any], name: str, person: int) -> None:
-    if forms.limited_by_person.is_on(view):
+    if limited_by_person.is_on(view):
         hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE), "person", person)
-    if forms.limited_mailing.is_on(view):
+    if limited_mailing.is_on(view):
         hit(Rate(f"mail {name}", settings.MAILING_FORMS_PER_PERSON_PER_DAY, DAY), "person", person)

@@ -17,8 +17,7 @@ from dns.rdtypes.txtbase import TXTBase
 
 from core.http.hosts import LONGEST_HOST, LONGEST_LABEL, is_loopback
 from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
-from core.outbound.refusals import Code, OutboundRefused
-from core.outbound.targets import IPAddress, is_public
+from core.outbound.targets import Code, IPAddress, OutboundRefused, is_public
 
 DNS_PORT = 53
 LOOPBACK = ipaddress.IPv4Address("127.0.0.1")

@@ -18,7 +18,7 @@ from core.passwords import MOST_PASSWORDS
 from core.serving.application import BoundedApplication
 from core.serving.buffers import BodyReceiver, ResponseBuffer
 from core.serving.slots import SlotPool
-from core.telemetry import sampler
+from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,9 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
         SlotPool(count, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
         for count in (SLOTS, PAGE_SLOTS)
     )
-    sampler.start(lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": bodies.under_way()})
+    metrics.start_sampling(
+        lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": bodies.under_way()}
+    )
     answers = ResponseBuffer(LONG_ANSWERS)
     return BoundedApplication(application, bodies=bodies, slots=slots, page_slots=page_slots, answers=answers)
 

@@ -4,7 +4,14 @@ Labels have few values: names of the URLconf and codes of the service's own tabl
 While metrics are off, each function returns immediately.
 """
 
+import threading
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from django.core.exceptions import MiddlewareNotUsed
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 PREFIX = "openport_"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -216,3 +223,42 @@ def task_sent(task: str) -> None:
     """Count a task that was put into a queue."""
     if _recorder is not None:
         _recorder.count("tasks_sent", task)
+
+
+SAMPLE_SECONDS = 1.0
+
+
+def start_sampling(read: Callable[[], Mapping[str, float]]) -> None:
+    """Set the gauges that `read` returns once a second from now on; do nothing while metrics are off."""
+    if is_enabled():
+        threading.Thread(target=_run, args=(read,), daemon=True, name="gauges").start()
+
+
+def sample_once(read: Callable[[], Mapping[str, float]]) -> None:
+    """Set the gauges once."""
+    for name, value in read().items():
+        set_gauge(name, value)
+
+
+def _run(read: Callable[[], Mapping[str, float]]) -> None:
+    while True:
+        sample_once(read)
+        time.sleep(SAMPLE_SECONDS)
+
+
+class MetricsMiddleware:
+    """Counts and times each request by the URL name of its view. Not installed while metrics are off."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        if not is_enabled():
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        began = time.perf_counter()
+        response = self.get_response(request)
+        match = request.resolver_match
+        request_answered(
+            match.view_name if match else None, request.method, response.status_code, time.perf_counter() - began
+        )
+        return response

@@ -15,7 +15,7 @@ from opentelemetry.trace import Status
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from core.http import client_ip
-from core.logging.filters import redact
+from core.logging import redact
 
 ATTRIBUTES = frozenset(
     {

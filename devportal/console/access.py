@@ -39,6 +39,15 @@ class Membership:
         return self.is_at_least(Role.DEVELOPER)
 
 
+class RoleTooLow(PermissionDenied):
+    """The member's role is lower than what the page needs. The page says who can change it."""
+
+    def __init__(self, membership: Membership, at_least: str) -> None:
+        super().__init__()
+        self.membership = membership
+        self.at_least = at_least
+
+
 @dataclass(frozen=True)
 class Switcher:
     """The list of projects in the header. `has_more` tells that there are others."""
@@ -57,7 +66,7 @@ def switcher_for(account: Account) -> Switcher:
 def get_membership(
     request: HttpRequest, project_id: str, at_least: str = Role.VIEWER, *, deleted: bool = False
 ) -> Membership:
-    """Return the person's membership in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
+    """Return the person's membership in a project. Raises Http404 for outsiders, RoleTooLow.
 
     Pass `deleted` to get a deleted project, which only people who may restore it can see.
     """
@@ -69,14 +78,14 @@ def get_membership(
         raise Http404
     membership = Membership(member.project, account, member.role)
     if not membership.is_at_least(at_least):
-        raise PermissionDenied
+        raise RoleTooLow(membership, at_least)
     return membership
 
 
 def get_client(
     request: HttpRequest, project_id: str, client_id: str, at_least: str = Role.VIEWER
 ) -> tuple[Membership, Client]:
-    """Return the membership and a client of the project. Raises Http404, PermissionDenied."""
+    """Return the membership and a client of the project. Raises Http404, RoleTooLow."""
     membership = get_membership(request, project_id, at_least)
     client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:

@@ -1,21 +1,25 @@
 """The activity page of a project: its audit trail in sentences."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from api.models import ApiKey
 from core.database.postgres.replica import page_from_replica
 from core.messages import Piece, pieces
 from devportal.console.access import Membership, get_membership
+from devportal.console.export import MOST_ROWS, Columns, export, requested_format
+from devportal.console.logs.filters import parse_filters, text_filter, time_filter
+from devportal.console.models import AuditEvent
+from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
-from devportal.console.shortcuts import console_page, render_page
-from devportal.operations.models import AuditEvent
 from oidc.models import Client, Project, ProjectMember
 
 # The trail does not include actions of the people who use the project's apps. Reviewers and operators appear without
@@ -252,14 +256,43 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
+_FILTERS: dict[str, Callable[[str], Q]] = {
+    # Not the actor: reviewers appear without names.
+    "q": text_filter("action", "target"),
+    "from": time_filter("at__gte"),
+    "to": time_filter("at__lt"),
+}
+_COLUMNS: Columns[tuple[AuditEvent, ActivityEntry]] = {
+    "time_utc": lambda row: row[0].at,
+    "action": lambda row: row[0].action,
+    "description": lambda row: "".join(piece.text for piece in row[1].sentence),
+    "target": lambda row: row[0].target,
+    "before": lambda row: row[0].before,
+    "after": lambda row: row[0].after,
+    "ip_address": lambda row: row[1].ip,
+    "request_id": lambda row: row[1].request_id,
+}
+_AT_ONCE = 500
+
+
+def _exported(membership: Membership, rows: "QuerySet[AuditEvent]") -> Iterator[tuple[AuditEvent, ActivityEntry]]:
+    """Yield the events with what the member may read of them."""
+    found = rows[:MOST_ROWS].iterator(chunk_size=_AT_ONCE)
+    while events := list(islice(found, _AT_ONCE)):
+        yield from zip(events, activity_entries(membership, events), strict=True)
+
+
 @page_from_replica
 @console_page()
-def activity(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/activity?kind=…&by=…: who did what, newest first."""
+def activity(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/activity?kind=…&by=…&q=…&from=…&to=…: who did what, newest first. `?format=csv` or `json` downloads it."""
     membership = get_membership(request, project_id)
     kind, who = request.GET.get("kind", ""), request.GET.get("by", "")
     members = list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
-    rows = filter_by_person(filter_by_category(events_of(membership.project), kind), who, members)
+    filters = parse_filters(request, _FILTERS)
+    rows = filter_by_person(filter_by_category(events_of(membership.project), kind), who, members).filter(filters.where)
+    if file_format := requested_format(request):
+        return export(f"activity-{project_id}", file_format, _COLUMNS, _exported(membership, rows))
     page = paginate(rows, request)
     return render_page(
         request,
@@ -271,5 +304,7 @@ def activity(request: HttpRequest, project_id: str) -> HttpResponse:
         members=members,
         kind=kind,
         who=who,
-        is_narrowed=bool(kind or who),
+        filters=filters,
+        query=request.GET.urlencode(),
+        is_narrowed=bool(kind or who or filters.is_any),
     )

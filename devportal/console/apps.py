@@ -8,5 +8,5 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         # They connect receivers or register something, and are nowhere else sure to be imported.
-        from devportal.console import domain_mails, stopped_sign_ins, tasks  # noqa: F401  (see above)
+        from devportal.console import domains, failed_sign_ins, tasks  # noqa: F401  (see above)
         from devportal.console.analytics import store  # noqa: F401  (see above)

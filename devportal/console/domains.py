@@ -1,27 +1,34 @@
-"""Pages to list, add, check and remove a project's domains."""
+"""Pages to list, add, check and remove a project's domains, and the mails about them."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.mail import outbox
+from accounts.mail.samples import Sample, register
 from core import clock
-from core.limits.forms import limited_by_person
+from core.http.split_hosts import address_of
+from core.limits.middleware import limited_by_person
 from core.limits.usage import Rate, hit
 from devportal.console.access import Membership, get_membership
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.navigation import console_page, render_page
 from oidc.domains.claims import AlreadyListed, add_domain, apps_on, remove_domain, request_check
 from oidc.domains.names import LONGEST_TYPED, domains_of
-from oidc.domains.proofs import CHALLENGE_PATH, Problem, file_url, problems_of, record_name
-from oidc.domains.results import lost_from
+from oidc.domains.proofs import CHALLENGE_PATH, Code, Problem, file_url, problems_of, record_name
+from oidc.domains.results import Change, lost_from
 from oidc.models import Project, ProjectDomain
 from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.members import TEAM, developer_addresses
 from oidc.projects.roles import Role
+from oidc.signals import domain_changed
 
 
 class AddDomainForm(forms.Form):
@@ -151,11 +158,11 @@ def domain_check(request: HttpRequest, project_id: str, domain_id: int) -> HttpR
     domain = _domain(membership, domain_id)
     hit(Rate("domain checks", settings.DOMAIN_CHECKS_PER_HOUR, HOUR), "person", membership.account.pk)
     if request_check(domain, membership.account):
-        _tell_result(request, domain)
+        _show_result(request, domain)
     return _back(membership)
 
 
-def _tell_result(request: HttpRequest, domain: ProjectDomain) -> None:
+def _show_result(request: HttpRequest, domain: ProjectDomain) -> None:
     """Add a message with the result of the check, if it has finished, as in the embedded environment."""
     row = ProjectDomain.objects.filter(pk=domain.pk).first()
     if row is None:  # removed at this moment
@@ -181,3 +188,61 @@ def domain_remove(request: HttpRequest, project_id: str, domain_id: int) -> Http
         return _back(membership)
     apps = apps_on(domain) if domain.proven_at else []
     return render_page(request, "console/domain_remove.html", membership, row=domain_row(domain), apps=apps)
+
+
+# A first proof is shown on the page, and a removal in the activity, so they need no mail.
+MAILS = {
+    Change.MISSING: "domain_missing",
+    Change.LOST: "domain_lost",
+    Change.FOUND: "domain_found",
+    Change.REGAINED: "domain_found",
+    Change.NARROWED: "domain_narrowed",
+}
+
+
+@receiver(domain_changed)
+def mail_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
+    """Queue the mails about a change of a proof, in its transaction."""
+    template = MAILS.get(change)
+    if template is None:
+        return
+    context = {
+        "domain": domain.name,
+        "project": project.name,
+        "was_lost": change == Change.REGAINED,
+        "until": lost_from(domain.missing_since) if domain.missing_since else None,
+        "problems": problems_of(domain),
+        "link": address_of(reverse("console:domains", args=[project.public_id])),
+    }
+    for address in developer_addresses(project):
+        outbox.queue_mail(address, template, context)
+
+
+_CONTEXT: dict[str, Any] = {
+    "domain": "example.com",
+    "project": "Orbit",
+    "was_lost": False,
+    "until": datetime(2031, 12, 24, 8, 0, tzinfo=UTC),
+    "problems": [Problem(Method.DNS, Code.NO_RECORD), Problem(Method.FILE, Code.NO_FILE, {"status": 404})],
+    "link": "https://id.example.com/console/p/prj_sample/domains",
+}
+
+register(
+    {
+        "domain_missing": Sample(
+            "Domain: proof missing", "The proof of a domain is no longer found", TEAM, {"": _CONTEXT}
+        ),
+        "domain_lost": Sample(
+            "Domain: lost", "A proof is still missing at the end of the grace period", TEAM, {"": _CONTEXT}
+        ),
+        "domain_found": Sample(
+            "Domain: found again",
+            "A missing or lost proof is found again",
+            TEAM,
+            {"that was missing": _CONTEXT, "that was lost": _CONTEXT | {"was_lost": True}},
+        ),
+        "domain_narrowed": Sample(
+            "Domain: proven by file", "A domain is proven by file and no longer by DNS", TEAM, {"": _CONTEXT}
+        ),
+    }
+)

@@ -1,11 +1,15 @@
-"""Form fields for several pages of the console: names, and the typed confirmation of a deletion."""
+"""Form fields for several pages of the console, and the live checks of names and addresses."""
 
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from core.limits.middleware import limited_by_person
+from devportal.console.navigation import console_page
 from oidc import names
+from oidc.clients import redirect_uris
 
 
 class ConfirmNameForm(forms.Form):
@@ -58,3 +62,22 @@ def name_field(help_text: str) -> NameField:
         help_text=help_text,
         widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": names.MAX_LENGTH}),
     )
+
+
+@limited_by_person
+@console_page("POST")
+def check_name(request: HttpRequest) -> HttpResponse:
+    """POST `name`: its error, or "" if it is valid."""
+    try:
+        names.validate_name(request.POST.get("name", "").strip())
+    except ValidationError as error:
+        return JsonResponse({"error": error.messages[0]})
+    return JsonResponse({"error": ""})
+
+
+@limited_by_person
+@console_page("POST")
+def check_addresses(request: HttpRequest) -> HttpResponse:
+    """POST `address` (repeated): the error and notes of each URL."""
+    entries = redirect_uris.check_each(request.POST.getlist("address"))
+    return JsonResponse({"entries": [{"error": entry.error, "notes": entry.notes} for entry in entries]})

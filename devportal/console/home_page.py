@@ -1,15 +1,16 @@
-"""The service's home page, security.txt and robots.txt."""
+"""The service's home page, security.txt and robots.txt, and the page for URLs that do not exist."""
 
 from datetime import timedelta
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core import clock
-from core.http import split_hosts
+from core.http import error_pages, split_hosts
 
 # RFC 9116 §2.5.5 recommends less than a year. Readers fetch the file again later.
 GOOD_FOR = timedelta(days=90)
@@ -31,6 +32,25 @@ NOT_FOR_CRAWLERS = (
 def home(request: HttpRequest) -> HttpResponse:
     """GET /: explains the service, with a link to sign in."""
     return render(request, "home.html")
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return 404, with the search of the docs or of the console if the URL is below theirs.
+
+    Programs that call a wrong endpoint of the sign-in service get JSON, unless they prefer HTML.
+    """
+    prefers_html = request.get_preferred_type(["application/json", "text/html"]) == "text/html"
+    if request.path.startswith(("/connect/", "/.well-known/")) and not prefers_html:
+        text = "There is no such endpoint. /.well-known/openid-configuration lists the endpoints."
+        response = JsonResponse({"error": "not_found", "error_description": text}, status=404)
+        add_never_cache_headers(response)
+        return response
+    template = ""
+    if request.path.startswith("/docs/"):
+        template = "docs/404.html"
+    elif request.path.startswith("/console/") and request.user.is_authenticated:
+        template = "console/404.html"
+    return error_pages.page_not_found(request, exception, template)
 
 
 @never_cache

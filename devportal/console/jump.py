@@ -14,10 +14,8 @@ from accounts.authentication import account_of
 from accounts.models import Account
 from api.models import RequestLog
 from devportal.console.models import SignInEvent
-from devportal.console.navigation import CLIENT_PAGES, PROJECT_PAGES, Page
-from devportal.console.shortcuts import console_page, render_page
-from devportal.docs.search.ranking import clean, query_words, words_of
-from devportal.docs.search.sections import docs_index
+from devportal.console.navigation import CLIENT_PAGES, PROJECT_PAGES, Page, console_page, render_page
+from devportal.docs.search import clean, docs_index, query_words, words_of
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import is_at_least
 

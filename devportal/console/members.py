@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.plans.invitations import InvitationNotFound
-from core.limits.forms import limited_by_person
-from core.mail.backends import validate_mail_address
+from core.limits.middleware import limited_by_person
+from core.mail import validate_mail_address
 from devportal.console.access import Membership, get_membership
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.navigation import console_page, render_page
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, withdraw
 from oidc.projects.lifecycle import QuotaExceeded
@@ -60,6 +60,11 @@ _NEW_ROLE = {
     Role.DEVELOPER: "{email} is now a developer.",
     Role.VIEWER: "{email} is now a viewer.",
 }
+_OTHER_ROLE = {
+    Role.OWNER: "There was an open invitation with another role. The role is now owner.",
+    Role.DEVELOPER: "There was an open invitation with another role. The role is now developer.",
+    Role.VIEWER: "There was an open invitation with another role. The role is now viewer.",
+}
 LAST_OWNER = "A project needs an owner. Make someone else an owner first."
 
 
@@ -95,6 +100,7 @@ def members(request: HttpRequest, project_id: str) -> HttpResponse:
 def _invite(request: HttpRequest, membership: Membership, form: InviteForm) -> bool:
     """Send the invitation; return False, with an error in the form, if it is rejected."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
+    invited = next((row for row in invitations_to_project(membership.project) if row.email == email), None)
     try:
         invite(membership.project, email, role, membership.account)
     except AlreadyMember:
@@ -105,6 +111,8 @@ def _invite(request: HttpRequest, membership: Membership, form: InviteForm) -> b
         form.add_error(None, CHANGED)
     else:
         messages.success(request, f"{email} is invited, and will find the invitation in the console after signing in.")
+        if invited is not None and invited.role != role:
+            messages.warning(request, _OTHER_ROLE[Role(role)])
         return True
     return False
 

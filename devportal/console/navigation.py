@@ -1,14 +1,23 @@
-"""The pages of a project and of a client in their order, for the console's menus and its jump box."""
+"""Menus and shortcuts of the console: the pages of a project and of a client, and what every page has in common."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
-from django.http import HttpRequest
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
-from devportal.console.access import Membership
-from oidc.models import Client
-from oidc.projects.roles import Role
+from accounts.models import Account
+from core.http.wrong_method import post_only
+from devportal.console.access import Membership, RoleTooLow, switcher_for
+from oidc.models import Client, ProjectMember
+from oidc.projects.roles import Gone, InsufficientRole, Role
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ PROJECT_PAGES = (
     Page("Create an API key", "key_new", "new add", Role.DEVELOPER, in_menu=False),
     Page("Usage", "usage", "calls statistics charts errors", icon="chart-column"),
     Page("Sign-ins", "project_analytics", "signins analytics funnel statistics charts", icon="log-in"),
+    Page("Sign-in log", "project_sign_ins", "logs signins login errors", icon="list"),
     Page("Request log", "requests", "logs api calls errors", icon="scroll-text", below="request_detail"),
     Page("People", "people", "users consents", icon="users"),
     Page("Domains", "domains", "dns proof verify", icon="globe", below="domain_check domain_remove"),
@@ -75,7 +85,7 @@ CLIENT_PAGES = (
     Page("Sign-in log", "sign_ins", "logs signins login errors", below="sign_in_detail"),
     Page("Analytics", "client_analytics", "signins funnel statistics charts"),
     Page("Playground", "playground", "try test sign-in", Role.DEVELOPER, below="playground_exchange"),
-    Page("Tester", "client_tester", "authorization request check"),
+    Page("Tester", "client_tester", "authorization request sign-out check"),
     Page("Branding and review", "review", "logo verify verification", below="review_appeal review_preview app_page"),
     Page("Delete client", "client_delete", "remove", Role.DEVELOPER, in_menu=False),
 )
@@ -109,3 +119,89 @@ def _mark(page: Page, current: str, holder: str) -> str:
     if page.url_name == current:
         return "page"
     return "true" if page.url_name == holder or current in page.below.split() else ""
+
+
+View = Callable[..., HttpResponseBase]
+
+
+def console_page(*methods: str, form_at: str = "") -> Callable[[View], View]:
+    """Decorate a console view: only these methods, and only for signed-in people with a verified email address.
+
+    `form_at` names the page with the form of a POST-only view, if it is not the nearest page above it.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if isinstance(request.user, Account) and not request.user.email_verified:
+                return HttpResponseRedirect(reverse("account_email"))
+            try:
+                return view(request, *args, **kwargs)
+            # The object or the role was lost in the meantime, so respond with 404 as for a later request.
+            except InsufficientRole as demoted:
+                member = demoted.member
+                return _role_too_low(request, Membership(member.project, member.account, member.role), demoted.at_least)
+            except RoleTooLow as refused:
+                return _role_too_low(request, refused.membership, refused.at_least)
+            except Gone as gone:
+                raise Http404 from gone
+
+        allowed: Sequence[str] = methods or ("GET", "HEAD")
+        if methods == ("POST",):
+            return never_cache(post_only(form_at)(guarded))
+        return never_cache(login_required(require_http_methods(list(allowed))(guarded)))
+
+    return decorate
+
+
+def render_page(
+    request: HttpRequest,
+    template: str,
+    membership: Membership | None = None,
+    client: Client | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """Render a page of the console, with the project and client of its navigation."""
+    frame = {
+        "membership": membership,
+        "project": membership.project if membership else None,
+        "client": client,
+        # Anyone may open the playground's redirect URL.
+        "switcher": switcher_for(request.user) if isinstance(request.user, Account) else None,
+        **(menus(request, membership, client) if membership else {}),
+    }
+    return render(request, template, frame | context, status=status)
+
+
+# What a member reads whose role is too low: by their role, and by the role that is needed.
+_ROLE_NEEDED = {
+    (Role.VIEWER, Role.DEVELOPER): "You are a viewer of this project. This needs the role developer or owner.",
+    (Role.VIEWER, Role.OWNER): "You are a viewer of this project. This needs the role owner.",
+    (Role.DEVELOPER, Role.OWNER): "You are a developer of this project. This needs the role owner.",
+}
+
+
+def _role_too_low(request: HttpRequest, membership: Membership, at_least: str) -> HttpResponse:
+    """Return 403 with the member's role, the role that is needed, and the owners, who can change it."""
+    owners = ProjectMember.objects.filter(project=membership.project, role=Role.OWNER).select_related("account")
+    return render_page(
+        request,
+        "console/403.html",
+        membership,
+        status=403,
+        role_needed=_ROLE_NEEDED[Role(membership.role), Role(at_least)],
+        owners=[owner.account.email for owner in owners.order_by("pk")],
+    )
+
+
+def redirect_to_client(client: Client, page: str = "client_settings") -> HttpResponse:
+    """Redirect to one of a client's pages, by its URL name."""
+    return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
+
+
+def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
+    """Render a page that shows a secret once. `no-store` keeps it out of caches (docs/security.md#the-console)."""
+    response = render_page(request, template, *args, **context)
+    response["Cache-Control"] = "no-store"
+    return response

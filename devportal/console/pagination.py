@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from core.database.keyset import keyset_page, parse_key
+from core.database.batches import keyset_page, parse_key
 
 PAGE_SIZE = 50
 BEFORE, AFTER = "before", "after"

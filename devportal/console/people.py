@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse
 
 from core import clock
 from devportal.console.access import get_membership
-from devportal.console.charts.bars import BarChart, Series
+from devportal.console.charts import BarChart, Series
+from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
-from devportal.console.shortcuts import console_page, render_page
 from oidc.authorization.user_cap import annotate_people
 from oidc.models import Client, Connection, Project
 from oidc.projects.people import annotate_people_counted, people_counted

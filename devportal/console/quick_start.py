@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from devportal.console.access import get_client
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.navigation import console_page, render_page
 from oidc.clients.redirect_uris import LOOPBACK_HOSTS
 from oidc.models import Client
 
@@ -21,13 +21,13 @@ from oidc.models import Client
 
 LANGUAGES = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
 SUGGESTED_REDIRECT_URI = "http://localhost:3000/callback"
-PASTE = "Paste it and press Enter. Nothing is shown, and it does not end up in the history of your shell."
+PASTE = "Paste it and press Enter. The terminal does not show it, and your shell does not store it in its history."
 ANSWER_NOTE = (
-    "Open the address in a browser and sign in. The browser ends up at your redirect URL, where nothing listens yet. "
-    "Run this, paste what the address bar shows, and press Enter."
+    "Open the URL in a browser and sign in. The browser then opens your redirect URL, where no app is running yet. "
+    "Run this, paste the URL from the address bar, and press Enter."
 )
-AT_THE_APP = "Open the address that the terminal shows. After the sign-in it shows there who you are."
-AT_THE_SERVICE = "Sign in at the address that the terminal shows. It shows there afterwards who you are."
+AT_THE_APP = "Open the URL that the terminal shows. After you have signed in, the page shows who you are."
+AT_THE_SERVICE = "Open the URL that the terminal shows, and sign in. The terminal then shows who you are."
 # Control characters C0 and C1, which a terminal would interpret when they are pasted.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -162,10 +162,10 @@ def _curl(app: QuickStartApp) -> list[CodeBlock]:
 
     return [
         *_secret(app),
-        block("Print the address of a sign-in request", "authorize"),
-        block("Sign in, and hand over the answer", "answer", ANSWER_NOTE),
-        block("Exchange the code", "exchange", f"Within {settings.AUTHORIZATION_CODE_SECONDS} seconds: then it ends."),
-        block("Ask who signed in", "call"),
+        block("Print the URL of a sign-in request", "authorize"),
+        block("Sign in, and paste the response", "answer", ANSWER_NOTE),
+        block("Exchange the code", "exchange", f"It expires after {settings.AUTHORIZATION_CODE_SECONDS} seconds."),
+        block("Read who signed in", "call"),
         block("Refresh", "refresh"),
     ]
 
@@ -184,7 +184,7 @@ def _python(app: QuickStartApp) -> list[CodeBlock]:
 def _node_install(library: str) -> CodeBlock:
     # Without a package.json in this folder, npm installs into the next folder above that has one.
     own_folder = "mkdir my-app && cd my-app && npm init -y"
-    note = "The files below go into this folder."
+    note = "Save the files below in this folder."
     return CodeBlock("Install the library", f"{own_folder}\nnpm install {library}", note=note, is_install=True)
 
 
@@ -211,7 +211,7 @@ def _javascript(app: QuickStartApp) -> list[CodeBlock]:
                 language="javascript",
             ),
             CodeBlock("Run it", "node server.mjs"),
-            CodeBlock("Sign in", note="Open the address that the terminal shows, and press the button."),
+            CodeBlock("Sign in", note="Open the URL that the terminal shows, and press the button."),
         ]
     template = "javascript_web" if app.has_secret else "javascript_native"
     return [

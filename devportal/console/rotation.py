@@ -1,11 +1,13 @@
-"""Rotation and revocation of client secrets and API keys: the kinds of credentials, forms and pages."""
+"""Rotation of client secrets and API keys: their pages, and the panel that shows a new one once."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,17 +17,70 @@ from accounts.models import Account
 from api.keys import replacement_expires_at, revoke_key, rotate_key, set_key_expiry
 from api.models import ApiKey
 from core import clock
-from core.limits.forms import limited_by_person
-from devportal.console import idempotency, secret_panel
+from core.limits.middleware import limited_by_person
+from devportal.console import idempotency
 from devportal.console.access import Membership, get_client, get_membership
 from devportal.console.api_keys.forms import FURTHEST_DAYS
-from devportal.console.clients.secret_use import was_used_lately
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.navigation import console_page, render_page, render_secret_page
+from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, end_secret, rotate_secret, set_secret_expiry
 from oidc.credential_rotation import MAX_OVERLAP, CredentialEnded
 from oidc.models import Client, ClientSecret
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
+
+RECENTLY = timedelta(hours=24)
+
+
+def was_used_lately(secret: ClientSecret) -> bool:
+    """Return whether the secret was used in the last 24 hours."""
+    return secret.last_used_at is not None and secret.last_used_at > clock.now() - RECENTLY
+
+
+@dataclass(frozen=True)
+class SecretPanel:
+    """A new secret and the texts of its page. It is never stored, logged or shown again."""
+
+    title: str
+    what: str  # "client secret", as the page calls it
+    raw: str
+    env: str  # the lines of a .env file
+    file_name: str  # of the download; browsers change names that begin with a dot
+    done_url: str
+    command: str = ""  # a shell command that tries it
+
+
+def show_client_secret(
+    request: HttpRequest, membership: Membership, client: Client, raw: str, title: str
+) -> HttpResponse:
+    """Render the page with a client's new secret."""
+    # The variables that the sample app, the quick starts and the guides read.
+    lines = {
+        "OIDC_ISSUER": settings.ISSUER,
+        "CLIENT_ID": client.client_id,
+        "CLIENT_SECRET": raw,
+        "REDIRECT_URI": next((uri for uri in client.registered_redirect_uris if uri != playground_redirect_uri()), ""),
+        "API_URL": settings.BASE_URL,
+    }
+    done = reverse("console:quick_start", args=[membership.project.public_id, client.client_id])
+    panel = SecretPanel(title, "client secret", raw, _env(lines), "client.env", done)
+    return render_secret_page(request, "console/secret_once.html", membership, client, panel=panel)
+
+
+def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw: str, title: str) -> HttpResponse:
+    """Render the page with a new API key."""
+    done = reverse("console:keys", args=[membership.project.public_id])
+    command = (
+        f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
+    )
+    panel = SecretPanel(title, "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
+    return render_secret_page(request, "console/secret_once.html", membership, panel=panel)
+
+
+def _env(lines: dict[str, str]) -> str:
+    # Values are quoted only if a shell needs it, because some parsers of .env files keep quotes.
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in lines.items())
+
 
 NOW, NEVER, CHOSEN = "now", "never", "at"
 _SPANS = {
@@ -193,7 +248,7 @@ def _find_secret(request: HttpRequest, revoking: bool, project_id: str, client_i
 
 def _show_secret(request: HttpRequest, old: Credential, new: ClientSecret, raw: str) -> HttpResponse:
     assert old.client is not None
-    return secret_panel.show_client_secret(request, old.membership, old.client, raw, "The new secret")
+    return show_client_secret(request, old.membership, old.client, raw, "The new secret")
 
 
 def may_revoke(membership: Membership, key: ApiKey) -> bool:
@@ -226,7 +281,7 @@ def _find_key(request: HttpRequest, revoking: bool, project_id: str, key_id: str
 
 
 def _show_key(request: HttpRequest, old: Credential, new: ApiKey, raw: str) -> HttpResponse:
-    return secret_panel.show_api_key(request, old.membership, new, raw)
+    return show_api_key(request, old.membership, new, raw, f"{new.name} is rotated")
 
 
 CLIENT_SECRETS = Kind(

@@ -1,11 +1,14 @@
 """URLs of the developer console."""
 
+from collections.abc import Sequence
+
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console import activity, jump, live_validation, rotation
+from devportal.console import activity, forms, jump, rotation
 from devportal.console import domains as domain_views
 from devportal.console import members as member_views
 from devportal.console import people as people_views
+from devportal.console import usage as usage_views
 from devportal.console.analytics import views as analytics_views
 from devportal.console.api_keys import views as api_key_views
 from devportal.console.clients import secret_views, settings_views
@@ -17,12 +20,8 @@ from devportal.console.projects import views as project_settings_views
 from devportal.console.projects import views as project_views
 from devportal.console.quick_start import quick_start
 from devportal.console.rotation import API_KEYS, CLIENT_SECRETS
-from devportal.console.usage import views as usage_views
-from devportal.review import app_pages as app_page_views
-from devportal.review import views as appeal_views
-from devportal.review import views as review_views
 
-app_name = "console"
+APP_NAME = "console"
 
 client_pages: list[URLPattern] = [
     path("", settings_views.client_settings, name="client_settings"),
@@ -50,14 +49,9 @@ client_pages: list[URLPattern] = [
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
-    path("page", app_page_views.publish, name="app_page"),
-    path("review", review_views.review, name="review"),
-    path("review/appeal", appeal_views.review_appeal, name="review_appeal"),
-    path("review/preview/<int:number>", review_views.review_preview, name="review_preview"),
-    path("review/logo/<slug:version>.webp", review_views.review_logo, name="review_logo"),
 ]
 
-project_pages: list[URLPattern | URLResolver] = [
+project_pages: list[URLPattern] = [
     path("", project_views.project, name="project"),
     path("settings", project_settings_views.project_settings, name="project_settings"),
     path("transfer", project_settings_views.project_transfer, name="project_transfer"),
@@ -72,12 +66,12 @@ project_pages: list[URLPattern | URLResolver] = [
     path("domains", domain_views.domains, name="domains"),
     path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
     path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
-    path("appeal", appeal_views.project_appeal, name="project_appeal"),
     path("activity", activity.activity, name="activity"),
     path("usage", usage_views.usage, name="usage"),
     path("usage.csv", usage_views.usage_csv, name="usage_csv"),
     path("sign-ins", analytics_views.project_analytics, name="project_analytics"),
     path("sign-ins.csv", analytics_views.project_analytics_csv, name="project_analytics_csv"),
+    path("sign-in-log", sign_in_log.project_sign_ins, name="project_sign_ins"),
     path("requests", request_log.requests, name="requests"),
     path("requests/<str:entry_id>", request_log.request_detail, name="request_detail"),
     path("people", people_views.people, name="people"),
@@ -88,16 +82,24 @@ project_pages: list[URLPattern | URLResolver] = [
     path("keys/<str:key_id>/revoke", rotation.revoke, {"kind": API_KEYS}, name="key_revoke"),
     path("clients", client_views.clients, name="clients"),
     path("clients/new", client_views.client_new, name="client_new"),
-    path("clients/<str:client_id>/", include(client_pages)),
 ]
 
-urlpatterns: list[URLPattern | URLResolver] = [
+pages: list[URLPattern | URLResolver] = [
     path("", home_views.home, name="home"),
     path("jump", jump.jump_page, name="jump"),
     path("invitations/<int:invitation_id>", home_views.invitation, name="invitation"),
-    path("check/name", live_validation.check_name, name="check_name"),
-    path("check/addresses", live_validation.check_addresses, name="check_addresses"),
+    path("check/name", forms.check_name, name="check_name"),
+    path("check/addresses", forms.check_addresses, name="check_addresses"),
     path("projects/new", project_views.project_new, name="project_new"),
     path("playground/callback", playground_views.playground_callback, name="playground_callback"),
-    path("p/<slug:project_id>/", include(project_pages)),
 ]
+
+
+def console_urls(
+    more_project_pages: Sequence[URLPattern] = (), more_client_pages: Sequence[URLPattern] = ()
+) -> tuple[list[URLPattern | URLResolver], str]:
+    """Return the URLs of the console for `include`, with pages of projects and of clients from higher layers."""
+    of_client: list[URLPattern | URLResolver] = [*client_pages, *more_client_pages]
+    of_project: list[URLPattern | URLResolver] = [*project_pages, *more_project_pages]
+    of_project.append(path("clients/<str:client_id>/", include(of_client)))
+    return [*pages, path("p/<slug:project_id>/", include(of_project))], APP_NAME

@@ -8,4 +8,4 @@ class DocsConfig(AppConfig):
 
     def ready(self) -> None:
         # They connect receivers or register something, and are nowhere else sure to be imported.
-        from devportal.docs.search import sections  # noqa: F401  (see above)
+        from devportal.docs import search  # noqa: F401  (see above)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.models.subscriptions import State
+from accounts.models.plans import State
 from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import PERMISSIONS
@@ -18,50 +18,50 @@ from oidc.parameters import MAX_QUERY
 from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
 
 ID_TOKEN = {
-    "iss": "the issuer, with its slash: this service",
-    "aud": "your client id: the token is for your app and no other",
-    "sub": "the id of the person in your project; keep them under it",
-    "exp": "when it ends, in seconds since 1970",
-    "iat": "when it was issued",
-    "auth_time": "when the person last signed in",
-    "acr": "the level of authentication that was reached, if your request or client asks for one",
-    "amr": "what the person showed to reach it (pwd, otp, pop, user, mfa); with acr only",
-    "nonce": "the nonce of your request; not in tokens that come from a refresh",
-    "at_hash": "ties it to the access token that came along: half of its SHA-256",
+    "iss": "this service, as its issuer with the slash",
+    "aud": "your client id, because the token is only for your app",
+    "sub": "the person’s id in your project. Use it as the key for your records",
+    "exp": "when the token expires, in seconds since 1970",
+    "iat": "when the token was issued, in seconds since 1970",
+    "auth_time": "when the person last signed in, in seconds since 1970",
+    "acr": "the level of authentication, if your request or client asks for one",
+    "amr": "how the person reached this level (pwd, otp, pop, user, mfa), only with acr",
+    "nonce": "the nonce of your request, not in tokens from a refresh",
+    "at_hash": "half of the SHA-256 of the access token, which ties the ID token to it",
     "email": "email address",
-    "email_verified": "whether the address is proven",
+    "email_verified": "whether the person has confirmed the email address",
     "name": "full name",
     "given_name": "given name",
-    "family_name": "family name; left out for people without one",
-    "picture": "address of the photo; left out for people without one",
+    "family_name": "family name, left out if the person has none",
+    "picture": "URL of the photo, left out if the person has none",
 }
 ACCESS_TOKEN = {
-    "iss": "the issuer, with its slash: this service",
-    "sub": "the id of the person in your project",
-    "aud": "the developer API, which it is for",
+    "iss": "this service, as its issuer with the slash",
+    "sub": "the person’s id in your project",
+    "aud": "the developer API, because the token is for it",
     "client_id": "your app",
-    "scope": "what it may do",
-    "iat": "when it was issued",
-    "exp": "when it ends, in seconds since 1970",
-    "jti": "a random name of this token",
-    "acr": "the level of authentication that was reached, if your request or client asks for one",
-    "amr": "what the person showed to reach it; with acr only",
-    "auth_time": "when the person last signed in; with acr only",
+    "scope": "the granted scopes",
+    "iat": "when the token was issued, in seconds since 1970",
+    "exp": "when the token expires, in seconds since 1970",
+    "jti": "a random id of this token",
+    "acr": "the level of authentication, if your request or client asks for one",
+    "amr": "how the person reached this level, only with acr",
+    "auth_time": "when the person last signed in, only with acr",
 }
 
 
 # The changelog for developers of apps, newest first. CHANGELOG.md is for operators.
 CHANGES: dict[str, tuple[str, ...]] = {
     "First version": (
-        "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation, sign-out.",
-        "Developer API: GET /v1/me, GET /v1/me/plan, API keys.",
-        "Errors of the developer API carry a code and a message; limits are told on every counted answer.",
+        "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation and sign-out.",
+        "Developer API: GET /v1/me, GET /v1/me/plan and API keys.",
+        "Errors of the developer API have a code and a message. Every response that counts has headers for the limits.",
     ),
 }
 _OPENS = {
     OPENID: "sub",
     OFFLINE_ACCESS: "a refresh token",
-    "account.read": "at the developer API: email address, name, photo and plan",
+    "account.read": "email address, name, photo and plan from the developer API",
 }
 
 

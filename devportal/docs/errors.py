@@ -1,7 +1,7 @@
 """Descriptions of all errors for the docs: cause and fix of each code.
 
-The codes themselves stand in the error tables of the sign-in service and of the API; a test fails when one of them
-has no entry here.
+The codes are defined in the error tables of the sign-in service and of the API. A test fails if one of them has no
+entry here.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from api.errors import ERRORS
 from devportal.console.reason_help import HELP
-from oidc.reason_texts import ANY_REQUEST, AUTHORIZATION, AUTHORIZATION_ERRORS, TOKEN, ReasonText
+from oidc.reason_texts import ANY_REQUEST, AUTHORIZATION, AUTHORIZATION_ERRORS, SIGN_OUT, TOKEN, ReasonText
 from oidc.reasons import Reason
 
 
@@ -23,7 +23,7 @@ class ErrorHelp:
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """An entry for an error code on the page of errors."""
+    """A row for an error code on the errors page."""
 
     code: str
     status: int | None
@@ -32,47 +32,52 @@ class ErrorRow:
 
 AUTHORIZATION_HELP = {
     "access_denied": ErrorHelp(
-        "The person pressed Cancel, or came back from the page that says that the app is full.",
-        "Say that the sign-in was cancelled, and offer to try again.",
+        "The person pressed Cancel, or the app can’t take more people yet.",
+        "Show that the sign-in was cancelled, and offer to try again.",
     ),
     "consent_required": ErrorHelp(
-        "You sent prompt=none, and the person has not allowed all of it yet; or the app is unverified and full.",
-        "Send the request again without prompt=none, so that the consent page can be shown.",
+        "You sent prompt=none, but the person has not allowed everything yet, or the app is unverified and can’t take "
+        "more people.",
+        "Send the request again without prompt=none, so that the person can see the consent page.",
     ),
     "invalid_request": ErrorHelp(
-        "The request is malformed; error_description names the part. Often code_challenge or state is missing, "
-        "the method is not S256, a parameter is there twice. If the redirect URL itself is not registered, nothing is "
-        "sent to your app: the person sees a page with this code.",
-        "Correct the part that is named. A redirect URL has to be registered character for character: look for a slash "
-        "at the end, a port, http for https, 127.0.0.1 for localhost.",
+        "The request is malformed, and error_description says where. Often, code_challenge or state is missing, the "
+        "method is not S256, or a parameter was sent twice. If the redirect URL is not registered, your app gets no "
+        "response, and the person sees a page with this code.",
+        "Correct the part that error_description names. The redirect URL must be exactly the registered one. Check the "
+        "slash at the end, the port, http instead of https, and 127.0.0.1 instead of localhost.",
     ),
     "invalid_scope": ErrorHelp(
-        "openid is missing, a scope is misspelt, or it is one that your app is not approved for, or not with "
-        "this redirect URL's host.",
-        "Ask for the scopes listed under Authorization only; account.read needs app review first, and a redirect URL "
-        "whose host was in it.",
+        "openid is missing, a scope is misspelt, or your app is not approved for a scope or not for this redirect URL.",
+        "Request only the scopes that are listed under Authorization. account.read needs app review first, and a "
+        "redirect URL that the review covers.",
     ),
     "login_required": ErrorHelp(
-        "You sent prompt=none, and nobody is signed in, or longer ago than max_age allows, or somebody else than "
-        "id_token_hint says.",
-        "Send the request again without prompt=none; the sign-in page appears.",
+        "You sent prompt=none, but nobody is signed in, the sign-in is older than max_age, or the person is not the "
+        "one in id_token_hint.",
+        "Send the request again without prompt=none, so that the person can sign in.",
     ),
-    "registration_not_supported": ErrorHelp("The parameter registration was sent.", "Leave it out."),
+    "registration_not_supported": ErrorHelp(
+        "You sent the parameter registration.", "Leave it out: clients are registered in the console."
+    ),
     "request_not_supported": ErrorHelp(
-        "The parameter request was sent: requests as signed objects are not read.",
-        "Send the parameters themselves.",
+        "You sent the parameter request, but signed request objects are not supported.",
+        "Send the parameters themselves in the query.",
     ),
     "request_uri_not_supported": ErrorHelp(
-        "The parameter request_uri was sent: requests are not fetched from elsewhere.",
-        "Send the parameters themselves.",
+        "You sent the parameter request_uri, but the service does not fetch requests from a URL.",
+        "Send the parameters themselves in the query.",
     ),
-    "server_error": ErrorHelp("The service failed.", "Try again; if it stays, report the request id."),
+    "server_error": ErrorHelp(
+        "Something went wrong on our side.", "Try again. If the error continues, report the request id."
+    ),
     "unmet_authentication_requirements": ErrorHelp(
-        "Your request or your client's settings require two factors or a passkey. You sent prompt=none, and the person "
-        "has shown less; or they pressed Cancel when they were asked for it; or no value that you require exists.",
-        "Without prompt=none, people are led to it. Offer to try again, or go on without what needs it.",
+        "Your request or your client’s settings require two factors or a passkey, but you sent prompt=none and the "
+        "person has signed in with less, or the person pressed Cancel, or none of the required values is supported.",
+        "Send the request without prompt=none, so that the person can meet the level. Offer to try again, or continue "
+        "without the feature that needs it.",
     ),
-    "unsupported_response_type": ErrorHelp("response_type is something else than code.", "Send response_type=code."),
+    "unsupported_response_type": ErrorHelp("response_type is not code.", "Send response_type=code."),
 }
 
 # Errors of the token endpoint (RFC 6749 §5.2), which the revocation endpoint shares.
@@ -80,44 +85,47 @@ TOKEN_HELP = {
     "invalid_request": (
         400,
         ErrorHelp(
-            "A parameter is missing, there twice, or in the query; the body is not form-encoded; or the client "
+            "A parameter is missing, was sent twice or is in the query, the body is not form-encoded, or the client "
             "authenticates in two ways at once.",
-            "Send one POST with Content-Type: application/x-www-form-urlencoded, and the secret in the Authorization "
-            "header or in the body, not both.",
+            "Send a POST with Content-Type: application/x-www-form-urlencoded. Send the secret either in the "
+            "Authorization header or in the body, not in both.",
         ),
     ),
     "invalid_client": (
         401,
         ErrorHelp(
-            "The client id is unknown; the secret is wrong, missing, expired or revoked; or it came from a client that "
-            "has none.",
-            "Compare client id and secret with the console. Browser and installed apps send client_id and no secret.",
+            "The client id is unknown, the secret is wrong, missing, expired or revoked, or a client without a secret "
+            "sent one.",
+            "Compare the client id and the secret with the console. Browser and installed apps send client_id and no "
+            "secret.",
         ),
     ),
     "invalid_grant": (
         400,
         ErrorHelp(
-            "The code or refresh token is expired, used already, or another client's; redirect_uri or code_verifier "
-            "differ from the request's; the person removed your app; or the client is off or its project suspended.",
-            "Start a new sign-in. If it happens to every code: exchange it once only, within its life, with the same "
-            "redirect_uri and the verifier that belongs to the challenge. Of refresh tokens keep the newest.",
+            "The code or refresh token is expired, already used or belongs to another client, redirect_uri or "
+            "code_verifier does not match the request, the person removed your app, the client is off, or its project "
+            "is suspended.",
+            "Start a new sign-in. If the error happens with every code, exchange each code only once and before it "
+            "expires, with the same redirect_uri and the verifier of the challenge. Always store the newest refresh "
+            "token.",
         ),
     ),
     "invalid_scope": (
         400,
-        ErrorHelp("A refresh asks for a scope that was not granted.", "Leave scope out, or ask for fewer scopes."),
+        ErrorHelp("The refresh requests a scope that was not granted.", "Leave scope out, or request fewer scopes."),
     ),
     "unsupported_grant_type": (
         400,
         ErrorHelp(
             "grant_type is neither authorization_code nor refresh_token.",
-            "Use one of the two; there is no other flow.",
+            "Use one of these two. Other flows are not supported.",
         ),
     ),
     "temporarily_unavailable": (
         429,
         ErrorHelp(
-            "Too many requests (429), or the service can't answer just now (503).",
+            "There were too many requests (429), or the service is temporarily unavailable (503).",
             "Wait as many seconds as Retry-After says, then try again.",
         ),
     ),
@@ -125,40 +133,46 @@ TOKEN_HELP = {
 
 API_HELP = {
     "unauthenticated": ErrorHelp(
-        "No credential came along: the Authorization header is missing, or is not of the form Bearer <credential>.",
-        "Send Authorization: Bearer, a space, and the access token or API key. It is read from nowhere else.",
+        "The Authorization header is missing, or does not have the form Bearer <credential>.",
+        "Send Authorization: Bearer, a space, and the access token or API key. Other places are not supported.",
     ),
     "invalid_api_key": ErrorHelp(
         "The key is mistyped, unknown, revoked or expired, or its owner has left the project.",
-        "Compare the last four characters with the console; make another key if this one has ended.",
+        "Compare the last four characters with the console. If the message says that the key was mistyped, copy it "
+        "again. If the key has ended, create another one.",
     ),
     "invalid_token": ErrorHelp(
-        "The access token has expired or is malformed; the person removed your app; the client is off; or the token "
-        "is none for this API (an ID token, say).",
-        "Refresh it once. If that is refused with invalid_grant, have the person sign in again.",
+        "The access token has expired or is malformed, the person removed your app, the client is off, or the token is "
+        "not for this API, such as an ID token.",
+        "Send the access token, not the ID token. Refresh once. If this fails with invalid_grant, have the person sign "
+        "in again.",
     ),
     "project_suspended": ErrorHelp(
         "The project of the key or app is suspended.",
         "Your code can’t fix this. An owner of the project can ask the operator of the service.",
     ),
     "insufficient_scope": ErrorHelp(
-        "The credential is good, but lacks what this endpoint asks for.",
-        "WWW-Authenticate lists scopes that would work: ask for one of them at the next sign-in, or give the key the "
+        "The credential is valid, but lacks the scope or permission for this endpoint.",
+        "WWW-Authenticate lists the scopes that work. Request one of them at the next sign-in, or give the API key the "
         "permission.",
     ),
     "not_found": ErrorHelp(
         "There is no such endpoint.",
-        "Check the path: it begins with /v1 and has no slash at its end.",
+        "Check the path. It begins with /v1 and has no slash at its end.",
     ),
-    "method_not_allowed": ErrorHelp("The endpoint has no such method.", "Use GET; Allow lists what there is."),
+    "method_not_allowed": ErrorHelp(
+        "The endpoint does not support this method.", "Use GET. The header Allow lists the supported methods."
+    ),
     "rate_limited": ErrorHelp(
-        "Too many calls in this minute.",
-        "Wait as many seconds as Retry-After says. RateLimit-Remaining, on every answer, tells how many are left.",
+        "You made too many calls in this minute.",
+        "Wait as many seconds as Retry-After says. RateLimit-Remaining in every response says how many calls are left.",
     ),
-    "internal_error": ErrorHelp("The service failed.", "Try again; if it stays, report the X-Request-ID header."),
+    "internal_error": ErrorHelp(
+        "Something went wrong on our side.", "Try again. If the error continues, report the X-Request-ID header."
+    ),
     "upstream_unavailable": ErrorHelp(
-        "What stands behind the endpoint is down or does not answer in time.",
-        "Try again shortly, with growing pauses.",
+        "A service that the endpoint depends on is down or too slow.",
+        "Try again soon, and wait longer after each attempt.",
     ),
 }
 
@@ -168,19 +182,19 @@ BEFORE_THE_API = {
         400,
         ErrorHelp(
             "The call has a body that can't be read or is too large (413).",
-            "Send no body: no endpoint takes one.",
+            "Send no body. No endpoint needs one.",
         ),
     ),
     "invalid_host": (
         400,
-        ErrorHelp("The Host header is not one of this service.", "Call the address that the docs show."),
+        ErrorHelp("The Host header is not a host of this service.", "Use the URL that the docs show."),
     ),
 }
 
 
 @dataclass(frozen=True)
 class ReasonRow:
-    """An entry for a reason on the page of errors. `log` is its text in the sign-in log, if that differs."""
+    """A row for a reason on the errors page. `log` is its text in the sign-in log, if it differs."""
 
     reason: str
     error: str
@@ -209,6 +223,11 @@ def authorization_reasons() -> list[ReasonRow]:
 def token_reasons() -> list[ReasonRow]:
     """Return the reasons for which the token, revocation and userinfo endpoints reject a request."""
     return [_reason_row(reason, text, has_status=True) for reason, text in (ANY_REQUEST | TOKEN).items()]
+
+
+def sign_out_reasons() -> list[ReasonRow]:
+    """Return the reasons for which a person can't return to the app after signing out."""
+    return [_reason_row(reason, text, has_status=False) for reason, text in SIGN_OUT.items()]
 
 
 def authorization_errors() -> list[ErrorRow]:

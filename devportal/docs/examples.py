@@ -7,7 +7,8 @@ from urllib.parse import quote, urlencode
 
 from django.conf import settings
 
-from api.schema import ME_OPERATION, PLAN_OPERATION, error_example
+from api import me, plan
+from api.schema import error_example
 from devportal.console.quick_start import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
 from oidc.reason_texts import REASONS
@@ -48,12 +49,12 @@ def _authorization() -> dict[str, str]:
     }
     answer = _encoded({"code": "nB3y…", "state": request["state"], "iss": settings.ISSUER})
     claims = {"id_token": {"acr": {"essential": True, "values": [PHISHING_RESISTANT]}}}
-    told = {"acr": PHISHING_RESISTANT, "amr": ["pop", "pwd", "user", "mfa"]}
+    level = {"acr": PHISHING_RESISTANT, "amr": ["pop", "pwd", "user", "mfa"]}
     return {
         "request_example": _url("/connect/authorize", request),
         "claims_example": _json(claims),
         "more_example": _url("/connect/authorize", request | {"claims": json.dumps(claims, separators=(",", ":"))}),
-        "told_example": _json(told),
+        "level_example": _json(level),
         "answer_example": f"{SUGGESTED_REDIRECT_URI}?{answer}",
     }
 
@@ -76,7 +77,7 @@ def _tokens() -> dict[str, str]:
 
 
 def _userinfo() -> dict[str, str]:
-    profile = {name: value for name, value in _answer(ME_OPERATION).items() if value is not None}
+    profile = {name: value for name, value in _answer(me.OPERATION).items() if value is not None}
     claims = {"sub": profile.pop("id")} | profile
     return {"userinfo_example": shell_example("userinfo"), "answer_example": _json(claims)}
 
@@ -104,11 +105,11 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
         "discovery_example": shell_example("discovery"),
         "jwks_example": shell_example("jwks"),
     },
-    "api_key": lambda: {"answer": _json(_answer(ME_OPERATION))},
-    "me": lambda: {"me_example": shell_example("me"), "answer_example": _json(_answer(ME_OPERATION))},
-    "me_plan": lambda: {"plan_example": shell_example("plan"), "answer_example": _json(_answer(PLAN_OPERATION))},
+    "api_key": lambda: {"answer": _json(_answer(me.OPERATION))},
+    "me": lambda: {"me_example": shell_example("me"), "answer_example": _json(_answer(me.OPERATION))},
+    "me_plan": lambda: {"plan_example": shell_example("plan"), "answer_example": _json(_answer(plan.OPERATION))},
     "errors": _errors,
-    "plans": lambda: {"entitlements_example": _json({"entitlements": _answer(PLAN_OPERATION)["entitlements"]})},
+    "plans": lambda: {"entitlements_example": _json({"entitlements": _answer(plan.OPERATION)["entitlements"]})},
 }
 
 

@@ -46,13 +46,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "overview",
             "",
             "Overview",
-            "What the sign-in service and the developer API are, the issuer, and the way to a first sign-in.",
+            "What the sign-in service and the developer API offer, the issuer, and your first sign-in.",
         ),
         DocsPage(
             "web_app",
             "quick-start/web-app",
             "Web app on a server",
-            "Sign people in to a web app on a server, with a client secret: code that runs, in three languages.",
+            "Sign people in to a web app on a server, with a client secret. With code in three languages.",
             Client.Type.WEB,
         ),
         DocsPage(
@@ -66,7 +66,7 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "installed_app",
             "quick-start/installed-app",
             "Installed app",
-            "Sign people in to a desktop, mobile or command-line app, over a redirect to the person’s own machine.",
+            "Sign people in to a desktop, mobile or command-line app, with a redirect to a local port.",
             Client.Type.NATIVE,
         ),
         DocsPage(
@@ -81,7 +81,7 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "guides",
             "guides",
             "All guides",
-            "Sign-in in frameworks, libraries and products that people use; tests run the code of each guide.",
+            "Guides for popular frameworks, libraries and products. Tests run the code of each guide.",
         ),
         *(
             DocsPage(f"guide_{name}", f"guides/{name}", guide.title, _summary_of(guide), guide=guide)
@@ -93,31 +93,34 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "authorization",
             "sign-in/authorization",
             "Authorization",
-            "The authorization request: its parameters, scopes, prompt, two factors and passkeys, and the answer.",
+            "The authorization request: its parameters, scopes, prompt, two factors and passkeys, and the response.",
         ),
         DocsPage(
             "tokens",
             "sign-in/tokens",
             "Tokens",
-            "The token endpoint: exchange a code, refresh, and what is in ID token and access token.",
+            "The token endpoint: how to exchange a code and refresh, and what the ID token and access token contain.",
         ),
         DocsPage(
             "userinfo", "sign-in/userinfo", "Userinfo", "The userinfo endpoint: the claims of the granted scopes."
         ),
         DocsPage(
-            "revocation", "sign-in/revocation", "Revocation", "The revocation endpoint: end the tokens of a sign-in."
+            "revocation",
+            "sign-in/revocation",
+            "Revocation",
+            "The revocation endpoint: how to end the tokens of a sign-in.",
         ),
         DocsPage(
             "logout",
             "sign-in/sign-out",
             "Sign-out",
-            "The sign-out endpoint: end the person’s session, and send them back to your app.",
+            "The sign-out endpoint: how to end the person’s session and send them back to your app.",
         ),
         DocsPage(
             "discovery",
             "sign-in/discovery",
             "Discovery and keys",
-            "The discovery document, the signing keys, and which endpoints answer browsers.",
+            "The discovery document, the signing keys, and the endpoints that scripts in a browser can call.",
         ),
     ),
     "Developer API": (
@@ -125,13 +128,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "me",
             "developer-api/me",
             "Profile",
-            "GET /v1/me: the profile of the person who signed in, or of the key’s owner.",
+            "GET /v1/me: the profile of the person who signed in, or of the API key’s owner.",
         ),
         DocsPage(
             "me_plan",
             "developer-api/plan",
             "Plan",
-            "GET /v1/me/plan: the plan of a person, and what it entitles them to.",
+            "GET /v1/me/plan: a person’s plan and its entitlements.",
         ),
     ),
     "More": (
@@ -141,7 +144,9 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "Errors",
             "Every error code of the sign-in service and the developer API, with its cause and fix.",
         ),
-        DocsPage("limits", "limits", "Limits", "Calls a minute, lifetimes, sizes, and how soon a change counts."),
+        DocsPage(
+            "limits", "limits", "Limits", "Calls per minute, lifetimes, sizes, and how soon a change takes effect."
+        ),
         DocsPage(
             "plans",
             "plans",
@@ -152,9 +157,9 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "review",
             "review",
             "App review",
-            "What unverified apps may do, how an app is reviewed, and for which hosts a review holds.",
+            "What unverified apps can do, how to submit an app for review, and what a review covers.",
         ),
-        DocsPage("changelog", "changelog", "Changelog", "What has changed for apps, newest first."),
+        DocsPage("changelog", "changelog", "Changelog", "Changes for apps, newest first."),
     ),
 }
 PAGES = {page.name: page for pages in SECTIONS.values() for page in pages}
@@ -170,9 +175,9 @@ class NavLink:
 
 
 def navigation(current: DocsPage | None, address: str = "") -> dict[str, list[NavLink]]:
-    """Return the links of each section, for the page at `address`; `current` is None where that is no page to read.
+    """Return the links of each section, for the page at `address`; `current` is None if that is not a DocsPage.
 
-    Of the guides there are those of the current one's group alone.
+    Only the guides of the current guide's group are listed.
     """
     links = {
         section: [NavLink(page.title, page.address, page == current) for page in pages if _is_listed(page, current)]

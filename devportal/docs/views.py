@@ -53,5 +53,6 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
             "token_errors": errors.token_errors(),
             "authorization_reasons": errors.authorization_reasons(),
             "token_reasons": errors.token_reasons(),
+            "sign_out_reasons": errors.sign_out_reasons(),
         }
     return {}

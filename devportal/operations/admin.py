@@ -16,9 +16,9 @@ from accounts.roles import is_operator
 from core import clock
 from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
 from devportal.console import activity
-from devportal.console.models import SignInEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from devportal.operations import task_runs
-from devportal.operations.models import AuditEvent, TaskRun
+from devportal.operations.models import TaskRun
 from devportal.review.conflicts import project_conflict
 from oidc.clients.lookup import find_client
 from oidc.models import Project
@@ -27,7 +27,8 @@ from oidc.models import Project
 def _has_conflict(account: Account) -> IsNull:
     """Return the condition that this account has a conflict of interest in the project of an event.
 
-    It is a scalar subquery, so that PostgreSQL evaluates it for the rows of a page alone (reviews/conflicts.py).
+    It is a scalar subquery, so that PostgreSQL evaluates it for the rows of a page alone
+    (devportal/review/conflicts.py).
     """
     projects = Project.objects.filter(public_id=OuterRef("project")).annotate(conflict=project_conflict(account.pk))
     return IsNull(Subquery(projects.exclude(conflict="").order_by().values("pk")[:1]), False)

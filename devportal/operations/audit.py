@@ -5,14 +5,16 @@ from typing import Any
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
-from accounts.data_export.contents import addresses_of, moment, rows_of
+from accounts.data_export.archive import addresses_of, moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
 from core import clock
 from core.audit import Event, happened
 from core.http import client_ip, request_id
+from core.messages import fill_in
+from devportal.console.activity import SENTENCES
 from devportal.console.logs import sign_in_writer
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 
 # Events of apps and their users are in the sign-in log and under Connected apps, not in the audit trail.
 NOT_AUDITED = frozenset({"consent.given", "consent.removed", "family.ended"})
@@ -56,9 +58,24 @@ def export_audit_events(sender: Any, account: Account, **kwargs: Any) -> dict[st
     rows = rows_of(AuditEvent.objects.filter(actor=account))
     return {
         "console_activity": (
-            {"at": moment(row.at), "action": row.action, "project": row.project, "ip": row.ip} for row in rows
+            {
+                "at": moment(row.at),
+                "what": _own_action(row.action),
+                "action": row.action,
+                "project": row.project,
+                "ip": row.ip,
+            }
+            for row in rows
         )
     }
+
+
+def _own_action(action: str) -> str:
+    """Return the sentence of the person's own action; "…" replaces the target, which may name other people."""
+    if action in SENTENCES:
+        return fill_in(SENTENCES[action], {"who": "You", "target": "…"})
+    about, _, what = action.replace("_", " ").partition(".")
+    return f"{about.capitalize()}: {what}"
 
 
 @receiver(pre_delete, sender=Account)

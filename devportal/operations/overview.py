@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from core import clock
 from core.admin.theme import may_view
-from core.database.bounded import attempt, bounded_statements
+from core.database.postgres.limits import attempt, bounded_statements
 from devportal.operations import readers, task_runs
 
 STATEMENT_MILLISECONDS = 1000

@@ -19,7 +19,7 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.client": "view",
         "oidc.project": "view",
         "oidc.projectdomain": "view",
-        "operations.auditevent": "view",
+        "console.auditevent": "view",
     },
     OPERATOR: {
         "accounts.account": "view change",
@@ -45,7 +45,7 @@ _MAY: dict[str, dict[str, str]] = {
         "api.apikey": "view change",
         "api.requestlog": "view",
         "review.cannedreply": "view add change delete",
-        "operations.auditevent": "view",
+        "console.auditevent": "view",
         "console.signinevent": "view",
         "operations.taskrun": "view",
     },

@@ -10,9 +10,9 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q
 from accounts.models import Outbox
 from api.models import RequestLog
 from core import clock, redis_address
-from core.database.bounded import bounded_statements
+from core.database.postgres.limits import bounded_statements
 from core.limits.counters import counters
-from core.telemetry.state import Figure, StateReader
+from core.telemetry.exporter import Figure, StateReader
 from devportal.console.models import SignInEvent
 from devportal.operations import task_runs
 from devportal.review.models import AppReview, ReviewCase

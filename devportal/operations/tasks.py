@@ -7,7 +7,7 @@ from django.conf import settings
 from core import clock
 from core.database.batches import delete_oldest
 from core.tasks import periodic_task
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 
 
 @periodic_task(3600)

@@ -15,8 +15,7 @@ from core.http.split_hosts import address_of
 from devportal.review import targets
 from devportal.review.cases import case_conflict
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.notifications import case_admin_url, queue_url, review_admin_url
-from devportal.review.recipients import who_wants
+from devportal.review.notifications import case_admin_url, queue_url, review_admin_url, who_wants
 from devportal.review.workflow import has_conflict_of_interest
 
 # The maximum number of submissions that one run claims. The next run reports the rest.
@@ -32,34 +31,34 @@ MOST_REVIEWERS = 50
 def announce_submissions() -> int:
     """Mail the reviewers about new submissions that nobody has begun to review; return their number."""
     rows = AppReview.objects.waiting().filter(status=AppReview.Status.SUBMITTED)
-    return _tell(rows, "announced_at", "mails_new", NEW)
+    return _mail_submission_digest(rows, "announced_at", "mails_new", NEW)
 
 
 def announce_late_reviews() -> int:
     """Mail the reviewers about submissions that have become late, once for each; return their number."""
     rows = AppReview.objects.waiting().filter(submitted_at__lt=targets.late_before())
-    return _tell(rows, "late_told_at", "mails_late", LATE)
+    return _mail_submission_digest(rows, "late_notified_at", "mails_late", LATE)
 
 
 @transaction.atomic
-def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str) -> int:
-    untold = waiting.filter(**{told_at: None}).select_related("client__project")
-    claimed = list(untold.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
+def _mail_submission_digest(waiting: "QuerySet[AppReview]", column: str, wish: str, template: str) -> int:
+    rows_to_mail = waiting.filter(**{column: None}).select_related("client__project")
+    claimed = list(rows_to_mail.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
     if not claimed:
         return 0
-    AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
+    AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
     for reviewer in who_wants(wish):
         # The assignee of a resubmitted app got a mail immediately (notifications.py).
         news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
-        if context := _mail_context(reviewer, news):
+        if context := _submissions_for(reviewer, news):
             outbox.queue_mail(reviewer.email, template, context)
     return len(claimed)
 
 
-def tell_of_first_approval(review: AppReview, actor: Account) -> None:
+def mail_first_approval(review: AppReview, actor: Account) -> None:
     """Mail the other reviewers that a review waits for a second approval, without saying what was decided.
 
-    Runs in the caller's transaction. Reviewers who decided before are told that this decision differs from theirs.
+    Runs in the caller's transaction. Reviewers who decided before are informed that this decision differs from theirs.
     """
     given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
     decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
@@ -70,16 +69,16 @@ def tell_of_first_approval(review: AppReview, actor: Account) -> None:
             outbox.queue_mail(reviewer.email, SECOND, context | differs)
 
 
-def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
+def _submissions_for(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
     """Return the context of a reviewer's mail, or None if this reviewer may not decide on any of `rows`."""
     theirs = [row for row in rows[:MAX_LOOKED_AT] if not has_conflict_of_interest(reviewer, row.client.project, row)]
     named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
     if not named and not more:
         return None
-    return alert_context(named, more)
+    return _submission_context(named, more)
 
 
-def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
+def _submission_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
     """Return the context of the two mails: names of apps and how long they wait, and no other text of developers."""
     now = clock.now()
     apps = [
@@ -117,7 +116,7 @@ def announce_cases() -> int:
 def announce_late_cases() -> int:
     """Mail the reviewers about cases that have become late, once for each; return their number."""
     rows = _open().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
-    return _mail_case_digest(rows, "late_told_at", CASES_LATE)
+    return _mail_case_digest(rows, "late_notified_at", CASES_LATE)
 
 
 def _open() -> "QuerySet[ReviewCase]":
@@ -126,26 +125,26 @@ def _open() -> "QuerySet[ReviewCase]":
 
 
 @transaction.atomic
-def _mail_case_digest(rows: "QuerySet[ReviewCase]", told_at: str, template: str) -> int:
-    untold = rows.filter(**{told_at: None}).select_related("client", "project")
-    claimed = list(untold.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
+def _mail_case_digest(rows: "QuerySet[ReviewCase]", column: str, template: str) -> int:
+    rows_to_mail = rows.filter(**{column: None}).select_related("client", "project")
+    claimed = list(rows_to_mail.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
     if not claimed:
         return 0
-    ReviewCase.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
+    ReviewCase.objects.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
     for reviewer in who_wants("mails_cases"):
-        if context := _case_mail_context(reviewer, claimed):
+        if context := _cases_for(reviewer, claimed):
             outbox.queue_mail(reviewer.email, template, context)
     return len(claimed)
 
 
-def _case_mail_context(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
+def _cases_for(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
     """Return the context of a reviewer's mail, or None if this reviewer may not work on any of `rows`."""
     theirs = [row for row in rows[:MAX_LOOKED_AT] if not case_conflict(reviewer, row)]
     named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
-    return mail_context(named, more) if named or more else None
+    return _case_context(named, more) if named or more else None
 
 
-def mail_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
+def _case_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
     """Return the context of the two mails: names of apps and projects, and kinds of cases, but no text of people."""
     now = clock.now()
     cases = [

@@ -11,11 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from devportal.console.access import Membership, get_client
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.review.snapshots import approved_snapshot
-from oidc.clients import app_pages
+from oidc.clients import branding
 from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import approved_among
 from oidc.domains.names import domains_of, hosts_of
@@ -67,7 +67,7 @@ def proven_domains(client: Client) -> list[str]:
 @require_safe
 def public_page(request: HttpRequest, slug: str) -> HttpResponse:
     """GET /apps/<slug>/: the public page of a reviewed app; 404 if the app has none now."""
-    client, is_its_address = app_pages.find_page(slug)
+    client, is_its_address = branding.find_page(slug)
     if client is None:
         raise Http404
     if not is_its_address:
@@ -78,9 +78,9 @@ def public_page(request: HttpRequest, slug: str) -> HttpResponse:
 class SlugForm(forms.Form):
     slug = forms.CharField(
         label="Address",
-        max_length=app_pages.MAX_LENGTH,
+        max_length=branding.MAX_LENGTH,
         help_text="Small letters from a to z, digits and single hyphens. Earlier URLs still lead to the page.",
-        validators=[app_pages.validate_slug],
+        validators=[branding.validate_slug],
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
 
@@ -95,7 +95,7 @@ def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpRespon
         return _page(request, membership, client)
     if request.POST.get("step") == "take_down":
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            app_pages.take_down_page(client, membership.account)
+            branding.take_down_page(client, membership.account)
         messages.success(request, "The public page was taken down. Its URLs stay reserved for this app.")
         return redirect_to_client(client, "app_page")
     form = SlugForm(request.POST)
@@ -108,10 +108,10 @@ def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpRespon
 def _publish(membership: Membership, client: Client, form: SlugForm) -> bool:
     try:
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            app_pages.publish_page(client, membership.account, form.cleaned_data["slug"])
+            branding.publish_page(client, membership.account, form.cleaned_data["slug"])
     except ValidationError as refused:
         form.add_error("slug", refused)
-    except app_pages.NotReviewed:
+    except branding.NotReviewed:
         form.add_error(None, "Only reviewed apps can have a public page. Submit the app for review first.")
     else:
         return True
@@ -119,12 +119,12 @@ def _publish(membership: Membership, client: Client, form: SlugForm) -> bool:
 
 
 def _page(request: HttpRequest, membership: Membership, client: Client, form: SlugForm | None = None) -> HttpResponse:
-    suggested = client.page_slug or app_pages.suggest_slug(client.name)
+    suggested = client.page_slug or branding.suggest_slug(client.name)
     return render_page(
         request,
         "review/app_page.html",
         membership,
         client,
         form=form or SlugForm(initial={"slug": suggested}),
-        is_public=app_pages.has_public_page(client),
+        is_public=branding.has_public_page(client),
     )

@@ -17,17 +17,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.authentication import account_of
-from accounts.data_export.contents import moment, rows_of
+from accounts.data_export.archive import moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
 from core import clock
 from core.limits import Rate, RateLimited, hit, usage
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from devportal.review.cases import open_case
 from devportal.review.models import AppReport, ReviewCase
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
-from oidc.clients.app_pages import has_public_page
-from oidc.clients.branding import client_context
+from oidc.clients.branding import client_context, has_public_page
 from oidc.clients.lookup import find_client
 from oidc.models import Client, Connection
 

@@ -12,7 +12,7 @@ from accounts.models import Account
 from core import clock
 from devportal.review import cases
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.notifications import tell_reviewers_of_appeal
+from devportal.review.notifications import mail_reviewers_about_appeal
 from devportal.review.reasons import reason_texts
 from devportal.review.timeline import clean_text, record_entry
 from devportal.review.workflow import (
@@ -142,7 +142,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
         client, rejected_by = review.client, review.decided_by
         review.status = Status.SUBMITTED
         review.submitted_at = review.appealed_at = clock.now()
-        review.appealed_from, review.late_told_at = rejected_by, None
+        review.appealed_from, review.late_notified_at = rejected_by, None
         # The rejection stays in the timeline.
         review.decided_at = review.decided_by = None
         review.reasons, review.reason_text, review.decisions = [], "", {}
@@ -152,7 +152,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
             review.save(update_fields=["assignee"])
         details = {"name": review.snapshot.get("name", "")}
         record_entry(Kind.APPEALED, side, actor, client.project, client, review, text=said, details=details)
-        tell_reviewers_of_appeal(review, said, rejected_by.pk if rejected_by else None)
+        mail_reviewers_about_appeal(review, said, rejected_by.pk if rejected_by else None)
     return review
 
 
@@ -197,7 +197,7 @@ def _open(offer: AppealOffer, project: Project, client: Client | None, actor: Ac
     case = cases.open_case(APPEAL, project, client, text=said, actor=actor)
     details = {"name": client.name if client else project.name, "case": case.pk}
     record_entry(Kind.APPEALED, Side.DEVELOPER, actor, project, client, text=said, details=details)
-    tell_reviewers_of_appeal(case, said, cases.decided_against(case))
+    mail_reviewers_about_appeal(case, said, cases.decided_against(case))
     return case
 
 

@@ -10,8 +10,8 @@ class ReviewConfig(AppConfig):
         # They connect receivers or register something, and are nowhere else sure to be imported.
         from devportal.review import (  # noqa: F401  (see above)
             app_reports,
-            case_mail_samples,
-            case_triggers,
+            cases,
+            developer_actions,
             for_reviewers,
             logos,
             mail_samples,

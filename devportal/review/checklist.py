@@ -1,34 +1,44 @@
-"""The checklist that a reviewer ticks before an approval (docs/review.md#for-reviewers)."""
+"""The checklist that a reviewer confirms before an approval (docs/review.md#the-page-of-a-review)."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from django.db.models import TextChoices
+
 from accounts.models import Account
 from core import clock
-from devportal.review.evidence.collecting import collect_evidence
+from devportal.review.evidence.collecting import Evidence, collect_evidence
 from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview
 from devportal.review.workflow import IncompleteSubmission, Status
 
 
+class Group(TextChoices):
+    """A part of the checklist, which reviewers confirm with one tick. The label is its heading."""
+
+    APP = "app", "The app and its pages"
+    REQUEST = "request", "The request and its evidence"
+
+
 @dataclass(frozen=True)
 class ChecklistItem:
-    """One sentence that the reviewer ticks. `applies` tells for which reviews it is required."""
+    """One sentence that the reviewer confirms. `applies` tells for which reviews it is required."""
 
     code: str
+    group: Group
     text: str
-    applies: Callable[[AppReview], bool]
+    applies: Callable[[AppReview, Evidence], bool]
 
 
-def _always(review: AppReview) -> bool:
+def _always(review: AppReview, evidence: Evidence) -> bool:
     return True
 
 
-def _asks_for_scopes(review: AppReview) -> bool:
+def _asks_for_scopes(review: AppReview, evidence: Evidence) -> bool:
     return bool(review.snapshot.get("scopes"))
 
 
-def _was_sent_back(review: AppReview) -> bool:
+def _was_sent_back(review: AppReview, evidence: Evidence) -> bool:
     """Return whether reviewers requested changes in this review, or rejected the previous one."""
     if review.revision > 1:
         return True
@@ -36,26 +46,35 @@ def _was_sent_back(review: AppReview) -> bool:
     return before.order_by("-number").values_list("status", flat=True).first() == Status.REJECTED
 
 
-def _evidence_warns(review: AppReview) -> bool:
+def _evidence_warns(review: AppReview, evidence: Evidence) -> bool:
     """Return whether any fact of the evidence does not pass."""
-    return any(fact.result != Result.PASS for fact in collect_evidence(review).facts)
+    return any(fact.result != Result.PASS for fact in evidence.facts)
 
 
 # The codes are stored with each approval, so change the texts rather than the codes.
 CHECKLIST = (
-    ChecklistItem("signed_in", "I signed in to the app, and it does what is described.", _always),
-    ChecklistItem("home_page", "The home page says what the app is and who makes it.", _always),
-    ChecklistItem("privacy_policy", "The privacy policy names the app, what it reads and what for.", _always),
-    ChecklistItem("identity", "Name and logo imitate nobody, and promise nothing that the app doesn't do.", _always),
-    ChecklistItem("scopes", "Each scope that I approve is needed for what is described.", _asks_for_scopes),
-    ChecklistItem("asked_before", "The changes that reviewers requested last time are made.", _was_sent_back),
-    ChecklistItem("warnings", "I checked each warning of the evidence.", _evidence_warns),
+    ChecklistItem("signed_in", Group.APP, "I signed in to the app, and it does what is described.", _always),
+    ChecklistItem("home_page", Group.APP, "The home page says what the app is and who makes it.", _always),
+    ChecklistItem(
+        "privacy_policy", Group.APP, "The privacy policy names the app, what it reads and what for.", _always
+    ),
+    ChecklistItem(
+        "identity", Group.APP, "Name and logo imitate nobody, and promise nothing that the app doesn't do.", _always
+    ),
+    ChecklistItem(
+        "scopes", Group.REQUEST, "Each scope that I approve is needed for what is described.", _asks_for_scopes
+    ),
+    ChecklistItem(
+        "asked_before", Group.REQUEST, "The changes that reviewers requested last time are made.", _was_sent_back
+    ),
+    ChecklistItem("warnings", Group.REQUEST, "I checked each warning of the evidence.", _evidence_warns),
 )
 
 
-def checklist_for(review: AppReview) -> list[ChecklistItem]:
-    """Return the items that must be ticked to approve this review, in order."""
-    return [item for item in CHECKLIST if item.applies(review)]
+def checklist_for(review: AppReview, evidence: Evidence | None = None) -> list[ChecklistItem]:
+    """Return the items that are required to approve this review, in order. `evidence` is its evidence, if known."""
+    found = collect_evidence(review) if evidence is None else evidence
+    return [item for item in CHECKLIST if item.applies(review, found)]
 
 
 def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[str]:

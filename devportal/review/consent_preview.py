@@ -11,8 +11,7 @@ from oidc.clients import branding
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client
-from oidc.scope_descriptions import plan_name
-from oidc.scopes import ACCOUNT_READ, optional_among
+from oidc.scopes import ACCOUNT_READ, optional_among, plan_name
 from oidc.views import pages
 
 # Every preview shows these scopes and the requested ones.

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.dispatch import receiver
 
 from accounts.models import Account
 from core import clock
@@ -39,11 +40,13 @@ from devportal.review.workflow import (
     begin_step,
     lock_for_step,
     lock_rights,
+    may_be_given,
     require_developer,
 )
 from oidc.clients import branding
 from oidc.models import Client
 from oidc.projects.roles import report_project_event
+from oidc.signals import renaming_client
 
 # The maximum number of submissions of one app per day.
 MAX_SUBMISSIONS = 10
@@ -68,14 +71,12 @@ def draft_of(client: Client, actor: Account) -> AppReview:
         return review
 
 
-def require_editable(client: Client) -> None:
-    """Raise IllegalReviewStep while the app is with the reviewers. Other pages that change reviewed values call this.
-
-    Call it in the transaction that makes the change.
-    """
-    review = open_review(lock_for_step(client.pk))
+@receiver(renaming_client)
+def keep_name_in_review(sender: Any, client: Client, **kwargs: Any) -> None:
+    """Refuse another name while the app is with the reviewers, who decide on the submitted one."""
+    review = open_review(client)
     if review is not None and review.is_frozen:
-        raise IllegalReviewStep(FROZEN_MESSAGE)
+        raise ValidationError(FROZEN_MESSAGE)
 
 
 def save_submission(
@@ -94,7 +95,7 @@ def save_submission(
     only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
     `oidc.clients.branding.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
     """
-    kept, told = branding.clean_branding(values), for_reviewers or ForReviewers()
+    kept, submitted = branding.clean_branding(values), for_reviewers or ForReviewers()
     with logos.stored_logo(logo) as stored, transaction.atomic():
         review = draft_of(client, actor)
         before = dict(review.snapshot)
@@ -103,10 +104,10 @@ def save_submission(
             review.snapshot["logo"] = stored
         if scopes is not None:
             review.snapshot["scopes"] = _checked(scopes)
-        review.snapshot = write_for_reviewers(review.snapshot, told)
+        review.snapshot = write_for_reviewers(review.snapshot, submitted)
         review.save(update_fields=["snapshot"])
-        if told.test_account or told.remove_test_account:
-            keep_test_account(review, actor, told.test_account)
+        if submitted.test_account or submitted.remove_test_account:
+            keep_test_account(review, actor, submitted.test_account)
         if not review.client.is_verified:
             apply_snapshot(review.client, review.snapshot)
         was, now = changes(_audited(before), _audited(review.snapshot))
@@ -191,21 +192,40 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
         )
     if review.revision == 0:
         review.is_change = review.client.is_verified
+    else:
+        review.assignee = _reviewer_again(review)
+    waited = _time_with_reviewers(review)
     review.baseline = baseline_snapshot(review.client)
     review.snapshot = snapshot
     review.status = Status.SUBMITTED
     review.revision += 1
-    review.submitted_at, review.submitted_by = clock.now(), actor
+    review.submitted_at, review.submitted_by = clock.now() - waited, actor
     # The decision on the previous revision stays in the timeline.
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
     # The reviewers are notified of this revision again (alerts.py).
-    review.announced_at = review.late_told_at = None
+    review.announced_at = review.late_notified_at = None
     review.save()
     note_revision(review, actor, answered)
     details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
     return review
+
+
+def _time_with_reviewers(review: AppReview) -> timedelta:
+    """Return how long the reviewers had the earlier revisions of a review. A resubmission keeps this age."""
+    if review.submitted_at is None or review.decided_at is None:
+        return timedelta(0)
+    return review.decided_at - review.submitted_at
+
+
+def _reviewer_again(review: AppReview) -> Account | None:
+    """Return who gets a resubmission: the assignee, or else the reviewer who requested the changes, if they still may.
+
+    Another reviewer can take it at any time.
+    """
+    known = [one for one in (review.assignee, review.decided_by) if one is not None]
+    return next((one for one in known if may_be_given(one, review.client.project, review)), None)
 
 
 def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:

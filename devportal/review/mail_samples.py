@@ -4,8 +4,8 @@ from typing import Any
 
 from accounts.mail.samples import Sample, register
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS
+from oidc.projects.members import TEAM
 
-TEAM = "owners and developers of the project"
 ASSIGNEE = "the assigned reviewer"
 REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
 _SCOPES = ["account.read: “See your email address, your name and your plan”"]
@@ -103,6 +103,73 @@ register(
         ),
         "reviewer_withdrawn": Sample(
             "Reviewers: withdrawn", "The team takes an app back from review", ASSIGNEE, {"": _REVIEWER}
+        ),
+    }
+)
+
+
+CASE_REVIEWERS = "reviewers who want mails about new submissions"
+_CASE_WORDS = "The logo is our own.\n\nWe have it registered since 2019."
+_CASE_CONTEXT: dict[str, Any] = {
+    "app": "Orbit Notes",
+    "project": "Orbit",
+    "whole_project": False,
+    "reasons": [],
+    "text": "",
+    "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
+}
+_PROJECT = _CASE_CONTEXT | {
+    "app": "Orbit",
+    "whole_project": True,
+    "link": "https://id.example.com/console/p/prj_sample/",
+}
+_CASE_REVIEWER = _CASE_CONTEXT | {
+    "text": _CASE_WORDS,
+    "link": "https://id.example.com/admin/review/reviewcase/7/change/",
+}
+
+CASE_READERS = "reviewers who want it, but not about cases that they can't work on"
+_CASE = {"name": "Orbit Notes", "kind": "Reported by people", "waits": "3 d", "link": _CASE_REVIEWER["link"]}
+_TWO = [_CASE, _CASE | {"name": "Comet Mail", "kind": "Domain lost", "waits": "4 d"}]
+_LIST = "https://id.example.com/admin/review/reviewcase/"
+_CASES: dict[str, dict[str, Any]] = {
+    "one case": {"cases": [_CASE], "more": 0, "number": 1, "link": _CASE_REVIEWER["link"], "target_days": 3},
+    "several": {"cases": _TWO, "more": 0, "number": 2, "link": _LIST, "target_days": 3},
+    "many": {"cases": _TWO, "more": 130, "number": 132, "link": _LIST, "target_days": 3},
+}
+
+register(
+    {
+        "review_appealed": Sample("Review: appeal sent", "A developer appeals", TEAM, {"": _CASE_CONTEXT}),
+        "review_renewed": Sample(
+            "Review: re-review passed",
+            "A reviewer confirms the approval in a re-review",
+            TEAM,
+            {"without words": _CASE_CONTEXT, "with words": _CASE_CONTEXT | {"text": _CASE_WORDS}},
+        ),
+        "re_review_due": Sample(
+            "Review: re-review due", "An approval is older than RE_REVIEW_DAYS", TEAM, {"": _CASE_CONTEXT}
+        ),
+        "appeal_answered": Sample(
+            "Review: appeal answered",
+            "A reviewer closes the case of an appeal",
+            TEAM,
+            {
+                "about an approval": _CASE_CONTEXT | {"text": _CASE_WORDS},
+                "about a suspension": _PROJECT | {"text": "What we saw was not yours. The suspension is lifted."},
+            },
+        ),
+        "reviewer_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
+        "reviewer_cases_late": Sample("Review: late cases", "Cases have been open for too long", CASE_READERS, _CASES),
+        "reviewer_appealed": Sample(
+            "Reviewers: an appeal",
+            "A developer appeals",
+            CASE_REVIEWERS,
+            {
+                "against a rejection": _CASE_REVIEWER | {"of_rejection": True},
+                "against a withdrawn approval": _CASE_REVIEWER | {"of_rejection": False},
+                "against a suspension": _CASE_REVIEWER | {"of_rejection": False, "whole_project": True, "app": "Orbit"},
+            },
         ),
     }
 )

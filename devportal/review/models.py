@@ -48,6 +48,8 @@ class AppReview(models.Model):
     snapshot: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     baseline: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     created_at = models.DateTimeField()
+    # Since when it waits for reviewers, for its place in the queue: when it was first submitted, plus the time that the
+    # developers had it to make changes. ReviewRevision.sent_at is when each revision was submitted.
     submitted_at = models.DateTimeField(null=True, blank=True)
     submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     assignee = models.ForeignKey(
@@ -78,7 +80,7 @@ class AppReview(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
     )
     # When the reviewers were notified that it waits longer than REVIEW_TARGET_DAYS.
-    late_told_at = models.DateTimeField(null=True, blank=True)
+    late_notified_at = models.DateTimeField(null=True, blank=True)
     # When the reviewers were notified that this revision was submitted.
     announced_at = models.DateTimeField(null=True, blank=True)
 
@@ -228,7 +230,7 @@ class ReviewCase(models.Model):
     outcome_text = models.TextField(blank=True)
     # When the reviewers were notified that it was opened, and that it waits longer than CASE_TARGET_DAYS.
     announced_at = models.DateTimeField(null=True, blank=True)
-    late_told_at = models.DateTimeField(null=True, blank=True)
+    late_notified_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.dispatch import receiver
 
-from accounts.data_export.contents import moment, rows_of
+from accounts.data_export.archive import moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
 from core import clock
@@ -49,7 +49,7 @@ def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
     if not said:
         raise IncompleteSubmission("Write something first.")
     note = InternalNote.objects.create(review=row, author=actor, at=clock.now(), text=said)
-    report(Event("desk.note_written", actor.pk, None, client.client_id, {"review": row.number}))
+    report(Event("review.note_written", actor.pk, None, client.client_id, {"review": row.number}))
     return note
 
 

@@ -1,18 +1,21 @@
-"""Mails about reviews, cases and appeals to developers, and to the assigned reviewer."""
+"""Mails about reviews, cases and appeals, and which of them a reviewer wants."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from accounts.mail import outbox
 from accounts.mail.rendering import Mail, render_mail
+from accounts.models import Account
+from accounts.roles import REVIEWER
 from core.http.split_hosts import address_of
 from devportal.review.conflicts import conflict_of
-from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.reasons import reason_texts
-from devportal.review.recipients import who_wants
 from oidc.models import Client, Project, ProjectMember
+from oidc.projects.members import developer_addresses
 from oidc.scopes import SCOPES
 
 Kind = ReviewEntry.Kind
@@ -35,14 +38,6 @@ def notify(entry: ReviewEntry) -> None:
     assignee = entry.review.assignee if entry.review else None
     if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
         outbox.queue_mail(assignee.email, f"reviewer_{entry.kind}", context | {"link": review_admin_url(entry.review)})
-
-
-def developer_addresses(project: Project) -> list[str]:
-    """Return the verified email addresses of a project's owners and developers."""
-    members = ProjectMember.objects.filter(
-        project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
-    )
-    return list(members.order_by("pk").values_list("account__email", flat=True))
 
 
 def mail_context(entry: ReviewEntry) -> dict[str, Any]:
@@ -130,20 +125,20 @@ def case_admin_url(case: ReviewCase) -> str:
     return address_of(reverse("admin:review_reviewcase_change", args=[case.pk]))
 
 
-def tell_of_outcome(case: ReviewCase) -> None:
+def mail_outcome(case: ReviewCase) -> None:
     """Mail the outcome of an appeal to the developers, in the caller's transaction."""
     context = _case_context(case.project, case.client, case.outcome_text)
     for address in developer_addresses(case.project):
         outbox.queue_mail(address, "appeal_answered", context)
 
 
-def tell_that_review_is_due(client: Client) -> None:
+def mail_re_review_due(client: Client) -> None:
     """Mail the developers that a re-review of their app is due, and what it will check."""
     for address in developer_addresses(client.project):
         outbox.queue_mail(address, "re_review_due", _case_context(client.project, client))
 
 
-def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
+def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
     """Mail an appeal to the reviewers who may answer it. `without` is the key of the reviewer who decided before."""
     is_review = isinstance(case, AppReview)
     project = case.client.project if isinstance(case, AppReview) else case.project
@@ -154,3 +149,27 @@ def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: i
     for reviewer in others[:MOST_REVIEWERS]:
         if not conflict_of(reviewer, project, review):
             outbox.queue_mail(reviewer.email, "reviewer_appealed", context)
+
+
+def reviewers() -> "QuerySet[Account]":
+    """Return the accounts with the role, including superusers (`accounts.roles.is_reviewer`), by email address."""
+    with_role = Q(pk__in=Account.groups.through.objects.filter(group__name=REVIEWER).values("account"))
+    staff = Account.objects.filter(is_active=True, is_staff=True)
+    return staff.filter(with_role | Q(is_superuser=True)).order_by("email")
+
+
+def settings_of(account: Account) -> ReviewerSettings:
+    """Return a reviewer's mail settings, or an unsaved row with the defaults."""
+    return ReviewerSettings.objects.filter(account=account).first() or ReviewerSettings(account=account)
+
+
+def save_settings(account: Account, *, mails_new: bool, mails_late: bool, mails_cases: bool) -> None:
+    """Store a reviewer's mail settings."""
+    wanted = {"mails_new": mails_new, "mails_late": mails_late, "mails_cases": mails_cases}
+    ReviewerSettings.objects.update_or_create(account=account, defaults=wanted)
+
+
+def who_wants(mail: str) -> "QuerySet[Account]":
+    """Return the reviewers with a verified email address who want a kind of mail, named as in ReviewerSettings."""
+    declined = ReviewerSettings.objects.filter(**{mail: False}).values("account")
+    return reviewers().filter(email_verified=True).exclude(pk__in=declined)

@@ -22,7 +22,7 @@ def note_revision(review: AppReview, actor: Account, answers: Mapping[str, str] 
         number=review.revision,
         snapshot=review.snapshot,
         answers=dict(answers or {}),
-        sent_at=review.submitted_at or clock.now(),
+        sent_at=clock.now(),
         sent_by=actor,
     )
     transaction.on_commit(partial(request_check, row.pk), robust=True)

@@ -14,7 +14,7 @@ from accounts.models import Account
 from accounts.roles import is_reviewer, roles_changed
 from accounts.signals import access_ended
 from core import clock
-from devportal.review.alerts import tell_of_first_approval
+from devportal.review.alerts import mail_first_approval
 from devportal.review.cases import open_case
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.timeline import record_entry
@@ -97,7 +97,7 @@ def note_or_complete(
     client = review.client
     kind, side = ReviewEntry.Kind.FIRST_APPROVAL, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)
-    tell_of_first_approval(review, actor)
+    mail_first_approval(review, actor)
     return None
 
 

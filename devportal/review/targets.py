@@ -1,7 +1,7 @@
 """Target times of reviews and cases.
 
-A review has REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue), a case CASE_TARGET_DAYS,
-counted from when it was opened (docs/review.md#cases).
+A review has REVIEW_TARGET_DAYS with the reviewers, without the time that the developers need for changes
+(docs/review.md#the-queue). A case has CASE_TARGET_DAYS, counted from when it was opened (docs/review.md#cases).
 """
 
 from datetime import datetime, timedelta

@@ -1,13 +1,13 @@
 """Periodic tasks of app review."""
 
 from core.tasks import periodic_task
-from devportal.review import alerts, case_triggers, second_approval
+from devportal.review import alerts, cases, second_approval
 
 
 @periodic_task(3600)
 def open_re_reviews() -> int:
     """Open cases for verified apps that were last reviewed more than RE_REVIEW_DAYS ago; return their number."""
-    return case_triggers.open_due_re_reviews()
+    return cases.open_due_re_reviews()
 
 
 @periodic_task(3600)

@@ -1,13 +1,13 @@
-"""The timeline of a review, and the points of requested changes. Each step adds an entry, an audit event and mails."""
+"""The timeline of a review and the history of an app. Each step adds an entry, an audit event and mails."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.dispatch import receiver
 
-from accounts.data_export.contents import moment, rows_of
+from accounts.data_export.archive import moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
 from core import clock
@@ -15,7 +15,7 @@ from devportal.review import notifications
 from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.reasons import OTHER, REASONS
 from devportal.review.workflow import IncompleteSubmission
-from oidc.models import Client, Project
+from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import report_project_event
 
 Kind = ReviewEntry.Kind
@@ -66,14 +66,14 @@ def record_entry(
     hidden = {"answers"}
     if kind in notifications.REVIEWERS_ONLY:
         hidden |= {"scopes", "checked"}  # the second reviewer can read the audit trail (docs/review.md#two-approvals)
-    told = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
+    recorded = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
     if review is not None:
-        told |= {"review": review.number, "revision": review.revision}
+        recorded |= {"review": review.number, "revision": review.revision}
     if entry.reasons:
-        told["reasons"] = entry.reasons
+        recorded["reasons"] = entry.reasons
     target = client.client_id if client else ""
     action = ACTIONS.get(kind, f"review.{kind}")
-    report_project_event(action, project, actor, target, details=told, before=before or {}, after=after or {})
+    report_project_event(action, project, actor, target, details=recorded, before=before or {}, after=after or {})
     notifications.notify(entry)
     return entry
 
@@ -151,3 +151,72 @@ def titled_answers(answers: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return pairs of a point's title and its answer."""
     titles = {code: reason.title for code, reason in REASONS.items()} | {NOTE: NOTE_TITLE}
     return [(titles.get(code, code), text) for code, text in answers.items()]
+
+
+MAX_REVIEWS = 20
+MAX_APPS = 20
+MAX_OWNERS = 20
+MAX_PROJECTS = 50  # of all owners together, the newest
+MAX_MEASURES = 20
+# Measures that reviewers took outside of a review.
+MEASURES = (Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED, Kind.SUSPENSION_LIFTED)
+
+
+@dataclass(frozen=True)
+class OwnersApp:
+    """Another app of the project or of its owners. `status` is that of its latest submitted review, or ""."""
+
+    client: Client
+    is_here: bool  # in the same project
+    status: str
+
+    @property
+    def state(self) -> str:
+        """The state of the app in a few words."""
+        words = ["reviewed" if self.client.is_verified else "not reviewed"]
+        if self.status and not (self.client.is_verified and self.status == AppReview.Status.APPROVED):
+            words.append(f"latest review: {AppReview.Status(self.status).label.lower()}")
+        words += ["project suspended"] if self.client.project.is_suspended else []
+        return ", ".join(words + (["turned off"] if not self.client.enabled else []))
+
+
+@dataclass(frozen=True)
+class History:
+    """Earlier reviews of the app, other apps, and measures, newest first. `…_more` tells that there are others."""
+
+    earlier: list[AppReview]
+    apps: list[OwnersApp]
+    apps_more: bool
+    measures: list[ReviewEntry]
+
+
+def history_of(review: AppReview) -> History:
+    """Return the history of a review's app, its project, and the other projects of its owners."""
+    client = review.client
+    projects = _projects_of_owners(client.project)
+    sent = AppReview.objects.filter(client=OuterRef("pk")).exclude(status=AppReview.Status.DRAFT)
+    others = Client.objects.filter(project__in=projects).exclude(pk=client.pk).select_related("project")
+    latest = Subquery(sent.order_by("-number").values("status")[:1])
+    apps: list[Any] = list(others.annotate(latest=latest).order_by("-pk")[: MAX_APPS + 1])
+    measures = ReviewEntry.objects.filter(project__in=projects, kind__in=MEASURES)
+    return History(
+        earlier=list(
+            client.reviews.exclude(pk=review.pk)
+            .exclude(status=AppReview.Status.DRAFT)
+            .select_related("decided_by")
+            .order_by("-number")[:MAX_REVIEWS]
+        ),
+        apps=[OwnersApp(app, app.project_id == client.project_id, app.latest or "") for app in apps[:MAX_APPS]],
+        apps_more=len(apps) > MAX_APPS,
+        measures=list(measures.select_related("project", "client", "author").order_by("-pk")[:MAX_MEASURES]),
+    )
+
+
+def _projects_of_owners(project: Project) -> list[int]:
+    """Return the primary keys of the project and of other projects with one of its owners, without deleted ones."""
+    owner = ProjectMember.Role.OWNER
+    members = ProjectMember.objects.filter(role=owner)
+    owners = list(members.filter(project=project).order_by("pk").values_list("account", flat=True)[:MAX_OWNERS])
+    owned = members.filter(account__in=owners, project__deleted_at=None).exclude(project=project)
+    others = owned.order_by("-project").values_list("project", flat=True).distinct()[:MAX_PROJECTS]
+    return [project.pk, *others]

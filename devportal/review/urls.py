@@ -1,8 +1,20 @@
-"""URLs below /apps/."""
+"""URLs below /apps/, and pages of app review among those of a project and of a client in the console."""
 
 from django.urls import path
 
-from devportal.review import app_pages, app_reports
+from devportal.review import app_pages, app_reports, views
+
+project_pages = [
+    path("appeal", views.project_appeal, name="project_appeal"),
+]
+
+client_pages = [
+    path("page", app_pages.publish, name="app_page"),
+    path("review", views.review, name="review"),
+    path("review/appeal", views.review_appeal, name="review_appeal"),
+    path("review/preview/<int:number>", views.review_preview, name="review_preview"),
+    path("review/logo/<slug:version>.webp", views.review_logo, name="review_logo"),
+]
 
 urlpatterns = [
     path("report/<str:client_id>", app_reports.report, name="app_report"),

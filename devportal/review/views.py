@@ -1,7 +1,8 @@
 """Developers' pages of app review: branding and submission, previews, and appeals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
@@ -17,10 +18,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.authentication import account_of
 from accounts.factors.staff import lacks_second_factor
-from core.limits.forms import limited_by_person, limited_mailing
+from core.limits.middleware import limited_by_person, limited_mailing
 from core.storage.stored_files import image_response, read_file
 from devportal.console.access import Membership, get_client, get_membership
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.review import appeals, consent_preview, developer_actions, logos, requirements, snapshots, workflow
 from devportal.review.appeals import AppealOffer
 from devportal.review.forms import AnswerForm, BrandingForm
@@ -91,6 +92,7 @@ def _page(
         membership,
         client,
         review=under_way,
+        sent_at=_sent_at(entry for entry, *_ in entries),
         may_edit=may_edit,
         asked=asked,
         logo=logos.logo_path(client, asked["logo"]),
@@ -105,6 +107,12 @@ def _page(
         answers=_answers(under_way, [entry for entry, *_ in entries]),
         appeal=appeals.offer_for_client(client),
     )
+
+
+def _sent_at(entries: Iterable[ReviewEntry]) -> datetime | None:
+    """Return when the app was last sent to the reviewers, or None if the timeline no longer says so."""
+    sent = (ReviewEntry.Kind.SUBMITTED, ReviewEntry.Kind.RESUBMITTED, ReviewEntry.Kind.APPEALED)
+    return max((entry.at for entry in entries if entry.kind in sent), default=None)
 
 
 def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:

@@ -4,10 +4,9 @@ from typing import Any
 
 import django_stubs_ext
 
-from core.database.postgres import settings as postgres
-from core.environment import Env
+from core.database.postgres import connection as postgres
+from core.environment import FILE_MODE, FOLDER_MODE, Env
 from core.storage import object_store
-from core.storage.bootstrap import FILE_MODE, FOLDER_MODE
 from devportal.settings.environment import (
     ADMIN_URL,
     AUTH_URL,
@@ -102,7 +101,7 @@ EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/secur
 PLAYGROUND_PATH = "/console/playground/callback"
 
 MIDDLEWARE = [
-    "core.telemetry.middleware.MetricsMiddleware",
+    "core.telemetry.metrics.MetricsMiddleware",
     "core.http.request_id.RequestIdMiddleware",
     "core.http.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -112,7 +111,7 @@ MIDDLEWARE = [
     "core.storage.static_files.StaticFilesMiddleware",
     "core.http.headers.PageCompressionMiddleware",
     "core.http.headers.PersonalPagesMiddleware",
-    "core.http.malformed_input.MalformedInputMiddleware",
+    "core.http.error_pages.MalformedInputMiddleware",
     "core.http.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -124,6 +123,7 @@ MIDDLEWARE = [
     "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "accounts.sessions.LastSeenMiddleware",
+    "accounts.entrance_forms.EntranceFormsMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",
 ]
 
@@ -142,14 +142,14 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["core.http.url_tag", "core.http.icons", "core.http.breakable"],
+            "builtins": ["core.http.template_tags", "core.http.template_tags", "core.http.template_tags"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "core.http.context_processors.service",
                 "core.http.context_processors.this_host",
-                "accounts.context_processors.other_accounts",
+                "accounts.browser_accounts.other_accounts_context",
                 "oidc.context_processors.pending_client",
                 "accounts.mail.recipient_limit.resending",
             ],
@@ -211,10 +211,10 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 if email_url:
     vars().update(Env.email_url_config(email_url))
 else:
-    EMAIL_BACKEND: str = "core.mail.backends.DemoBackend"
+    EMAIL_BACKEND: str = "core.mail.DemoBackend"
 MAIL_DIR = DATA_DIR / "mail"
 if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
-    EMAIL_BACKEND = "core.mail.backends.BoundedEmailBackend"
+    EMAIL_BACKEND = "core.mail.BoundedEmailBackend"
 # Seconds to wait for a mail server: for each response; in total until it has accepted the sign-in, and again until
 # it has accepted a mail.
 EMAIL_TIMEOUT = 10
@@ -260,7 +260,7 @@ SECURE_REDIRECT_EXEMPT = [r"^health/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
-CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
+CSRF_FAILURE_VIEW = "oidc.views.authorize.csrf_failure"
 
 # --- People ----------------------------------------------------------------------------------------------
 

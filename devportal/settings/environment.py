@@ -9,8 +9,7 @@ combination.
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from core.environment import Env
-from core.storage.bootstrap import create_private_folder, embedded_secret
+from core.environment import Env, create_private_folder, embedded_secret
 from devportal import __version__
 
 env = Env()
@@ -126,7 +125,7 @@ KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
 MAILS_PER_RECIPIENT_PER_DAY = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6, between=(1, 1000))
 # Mails to one person about sign-ins from new browsers.
 NEW_BROWSER_MAILS_PER_DAY = env.int("NEW_BROWSER_MAILS_PER_DAY", 20, between=(1, 1000))
-# Submissions of each form whose view is marked as limited (core/limits/forms.py).
+# Submissions of each form whose view is marked as limited (core/limits/middleware.py).
 FORMS_PER_ADDRESS_PER_MINUTE = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20, between=(1, 10_000))
 FORMS_PER_PERSON_PER_MINUTE = env.int("FORMS_PER_PERSON_PER_MINUTE", 60, between=(1, 10_000))
 MAILING_FORMS_PER_PERSON_PER_DAY = env.int("MAILING_FORMS_PER_PERSON_PER_DAY", 50, between=(1, 10_000))

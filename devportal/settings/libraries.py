@@ -52,13 +52,13 @@ ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
-ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
+ACCOUNT_SIGNUP_FORM_CLASS = "accounts.sign_up.NamesForm"
 ACCOUNT_FORMS = {
     "change_password": "accounts.forms.ChangePasswordForm",
     "login": "accounts.forms.LoginForm",
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",
-    "reset_password": "accounts.deletion.sign_in.ResetPasswordForm",
+    "reset_password": "accounts.deletion.closing.ResetPasswordForm",
 }
 # allauth keys some of its limits by the Host header. Ours are in accounts/guesses.py and core/limits/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
@@ -86,6 +86,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if is_https else "http"
 ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_FORMS = {
+    "activate_totp": "accounts.forms.ActivateTOTPForm",
     "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
@@ -112,7 +113,7 @@ OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oidc.IDToken"
 OAUTH2_PROVIDER: dict[str, Any] = {
     "OAUTH2_BACKEND_CLASS": "oidc.server.Backend",
     "OIDC_SERVER_CLASS": "oidc.server.Server",
-    "OAUTH2_VALIDATOR_CLASS": "oidc.validator.Validator",
+    "OAUTH2_VALIDATOR_CLASS": "oidc.server.Validator",
     "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
     "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
     "GRANT_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
@@ -121,7 +122,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "ID_TOKEN_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
     "OIDC_ENABLED": True,
     "OIDC_ISS_ENDPOINT": ISSUER,
-    # The library only checks that there is a key here. The keys are in the database (oidc/signing_keys/keyring.py).
+    # The library only checks that there is a key here. The keys are in the database (oidc/signing_keys.py).
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
     "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,

@@ -8,14 +8,14 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "no_secrets": {"()": "core.logging.filters.RedactingFilter"},
-        "request": {"()": "core.logging.filters.RequestIdFilter"},
-        "refusals": {"()": "core.logging.filters.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
-        "outages": {"()": "core.logging.filters.OutageFilter"},
+        "no_secrets": {"()": "core.logging.RedactingFilter"},
+        "request": {"()": "core.logging.RequestIdFilter"},
+        "refusals": {"()": "core.logging.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
+        "outages": {"()": "core.logging.OutageFilter"},
     },
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
-        "json": {"()": "core.logging.json.RedactingJsonFormatter"},
+        "json": {"()": "core.logging.RedactingJsonFormatter"},
     },
     "handlers": {
         "stderr": {

@@ -77,7 +77,23 @@ def check_account_choice(auth_request: AuthorizationRequest) -> PromptChoice | N
         return None
     if "select_account" in auth_request.prompts:
         return PromptChoice()
-    return PromptChoice() if auth_request.has_others and _may_mean_another(auth_request) else None
+    if auth_request.has_others and (_may_mean_another(auth_request) or _several_allowed_it(auth_request)):
+        return PromptChoice()
+    return None
+
+
+def _several_allowed_it(auth_request: AuthorizationRequest) -> bool:
+    """Return whether several of the accounts in this browser have allowed the app, and the person wants to be asked.
+
+    Accounts that have not allowed the app don't count, so the chooser tells the app nothing about them. A hint names
+    an account already.
+    """
+    account, parameters = auth_request.account, auth_request.parameters
+    assert account is not None
+    if not account.asks_which_account or parameters.get("login_hint") or parameters.get("id_token_hint"):
+        return False
+    accounts = [account, *auth_request.find_others()]
+    return consent.count_connections(accounts, auth_request.client) > 1
 
 
 def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
@@ -309,7 +325,7 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
         return None
     missing, left_out = auth_request.missing_scopes, auth_request.left_out_before
     ask = PromptConsent(auth_request.client, auth_request.scopes, missing, auth_request.optional_scopes, left_out)
-    if "consent" in auth_request.prompts:
+    if "consent" in auth_request.prompts or auth_request.interaction.was_switched:
         return ask
     if not auth_request.asks_for_more:
         return None

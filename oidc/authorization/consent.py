@@ -4,12 +4,13 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts.activity.recording import record
+from accounts.files import profile_read
 from accounts.models import Account, PairwiseSubject
-from accounts.pictures import profile_read
 from accounts.subjects import subject_for
 from core import clock
 from oidc import scopes as scope_rules
@@ -24,6 +25,11 @@ from oidc.reasons import Reason
 def find_connection(account: Account, client: Client) -> Connection | None:
     """Return the Connection of a person and a client, even if it was removed; None if there is none."""
     return Connection.objects.filter(account=account, client=client).first()
+
+
+def count_connections(accounts: Collection[Account], client: Client) -> int:
+    """Return how many of these accounts allow the app."""
+    return Connection.objects.filter(account__in=accounts, client=client, removed_at=None).count()
 
 
 def granted_scopes(connection: Connection | None, outside: str = "") -> set[str]:
@@ -184,7 +190,7 @@ def remove_consent(connection: Connection, request: HttpRequest | None = None) -
     """Remove an app: revoke the person's consent, and every code and token that is based on it."""
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(
-        scopes="", left_out="", scopes_outside_review=None, removed_at=moment
+        removed_scopes=F("scopes"), scopes="", left_out="", scopes_outside_review=None, removed_at=moment
     )
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
     live.update(revoked_at=moment, revocation_reason=Reason.ENDED_ACCESS_REMOVED)

@@ -34,6 +34,8 @@ class Interaction:
 
     `chosen`: the session's person was chosen for it in the account chooser.
     `goes_on_without`: the person declined a stronger sign-in that the app prefers but does not require.
+    `was_switched`: a form about it was sent after the account in this session changed, so its question is shown again.
+    `is_dismissed`: the person dismissed the banner about it. It can still be continued from a page that names it.
     `is_kept`: it is stored in the session, pending or answered.
     `steps`: the steps that were already counted (oidc/sign_in_counts.py).
     """
@@ -43,6 +45,8 @@ class Interaction:
     at: float
     chosen: bool = False
     goes_on_without: bool = False
+    was_switched: bool = False
+    is_dismissed: bool = False
     is_kept: bool = False
     is_answered: bool = False
     steps: tuple[str, ...] = ()
@@ -56,9 +60,40 @@ class Interaction:
         return f"{reverse('authorize')}?{self.query}"
 
     @property
+    def handle(self) -> str:
+        """The name of this request in URLs and forms.
+
+        It contains the client ID, signed, so that a page can name the app after the request was deleted. It grants
+        nothing: only the session that stores the request can continue it.
+        """
+        return _handles().sign(f"{self.key}.{self.parameters.get('client_id') or ''}")
+
+    @property
+    def resume_url(self) -> str:
+        """The URL that continues this request."""
+        return resume_url(self.handle)
+
+    @property
     def choose_url(self) -> str:
         """The URL of the account chooser for this request."""
-        return f"{reverse('account_choose')}?{urlencode({'request': self.key})}"
+        return f"{reverse('account_choose')}?{urlencode({'request': self.handle})}"
+
+
+def _handles() -> signing.Signer:
+    return signing.Signer(sep=".", salt=f"{_SALT}.handle")
+
+
+def resume_url(handle: str) -> str:
+    """Return the URL that continues the request with this handle, or says that it has ended."""
+    return f"{reverse('resume')}?{urlencode({'request': handle})}"
+
+
+def client_id_of(handle: str) -> str:
+    """Return the client ID of the request with this handle, "" if this service did not create the handle."""
+    try:
+        return _handles().unsign(handle).partition(".")[2]
+    except signing.BadSignature:
+        return ""
 
 
 def interaction_key(query: str) -> str:
@@ -73,6 +108,8 @@ def _interaction(key: str, entry: dict[str, Any]) -> Interaction:
         entry["at"],
         entry.get("chosen", False),
         entry.get("goes_on_without", False),
+        entry.get("switched", False),
+        entry.get("dismissed", False),
         is_kept=True,
         is_answered=entry.get("answered", False),
         steps=tuple(entry.get("steps", ())),
@@ -99,11 +136,17 @@ def save_interaction(session: SessionBase, query: str) -> Interaction:
         stored.pop(key, None)  # so that it becomes the latest
         stored[key] = {"query": query, "at": clock.now().timestamp()}
         session[SESSION_KEY] = dict(list(stored.items())[-MAX_INTERACTIONS:])
+    elif stored[key].pop("dismissed", False):  # the person has come back to it
+        session[SESSION_KEY] = stored
     return _interaction(key, stored[key])
 
 
-def find_interaction(session: SessionBase, key: str, *, answered_too: bool = False) -> Interaction | None:
-    """Return the pending request with this key, None if there is none; with `answered_too` also an answered one."""
+def find_interaction(session: SessionBase, handle: str, *, answered_too: bool = False) -> Interaction | None:
+    """Return the session's pending request with this handle or key, None if there is none.
+
+    With `answered_too`, an answered request is returned as well.
+    """
+    key = handle.partition(".")[0]
     entry = _stored(session).get(key)
     if entry is None or (entry.get("answered") and not answered_too):
         return None
@@ -113,6 +156,22 @@ def find_interaction(session: SessionBase, key: str, *, answered_too: bool = Fal
 def pending_interactions(session: SessionBase) -> list[Interaction]:
     """Return the unanswered requests, the newest last."""
     return [_interaction(key, entry) for key, entry in _stored(session).items() if not entry.get("answered")]
+
+
+def latest_interaction(session: SessionBase) -> Interaction | None:
+    """Return the newest unanswered request that was not dismissed."""
+    return next((each for each in reversed(pending_interactions(session)) if not each.is_dismissed), None)
+
+
+def dismiss(session: SessionBase, handle: str) -> None:
+    """Dismiss a pending request and the others of its app."""
+    if (dismissed := find_interaction(session, handle)) is None:
+        return
+    client_id, stored = dismissed.parameters.get("client_id"), _stored(session)
+    for key, entry in stored.items():
+        if _interaction(key, entry).parameters.get("client_id") == client_id:
+            entry["dismissed"] = True
+    session[SESSION_KEY] = stored
 
 
 def mark_answered(session: SessionBase, key: str) -> None:
@@ -191,7 +250,26 @@ def sign_reference(request: HttpRequest, pending: Interaction, shown: Shown | No
     shown = shown or Shown()
     request.session.setdefault(_SIGNED_IN, request.session.session_key)
     host = [f"{_HOST}{shown.outside_host}"] if shown.outside_host else []
-    return _signer(request).sign(" ".join([pending.key, *sorted(shown.optional), *host]))
+    return _signer(request).sign(" ".join([pending.handle, *sorted(shown.optional), *host]))
+
+
+def reject_reference(request: HttpRequest, reference: str) -> str:
+    """Return the handle in a reference that was not accepted, "" if there is none.
+
+    If the reference belongs to another person or session, this is noted with the request, so that its question is shown
+    again even if this person allowed the app before.
+    """
+    handle = reference.partition(":")[0].partition(" ")[0]
+    if not client_id_of(handle):
+        return ""
+    try:
+        _signer(request).unsign(reference)
+    except signing.BadSignature:
+        stored, key = _stored(request.session), handle.partition(".")[0]
+        if key in stored:
+            stored[key]["switched"] = True
+            request.session[SESSION_KEY] = stored
+    return handle
 
 
 def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction | None, Shown]:
@@ -203,7 +281,7 @@ def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction
         signed = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)
     except signing.BadSignature:
         return None, Shown()
-    key, *rest = signed.split(" ")
+    handle, *rest = signed.split(" ")
     hosts = [part.removeprefix(_HOST) for part in rest if part.startswith(_HOST)]
     optional = frozenset(part for part in rest if not part.startswith(_HOST))
-    return find_interaction(request.session, key, answered_too=True), Shown(optional, "".join(hosts))
+    return find_interaction(request.session, handle, answered_too=True), Shown(optional, "".join(hosts))

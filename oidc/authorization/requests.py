@@ -1,5 +1,6 @@
 """The authorization request: its parameters, the signed-in person, and the results of the checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from accounts.authentication import Authentication
@@ -26,6 +27,7 @@ class AuthorizationRequest:
     authentication: Authentication
     consent_given_now: bool = False  # with the consent form that was just submitted
     has_others: bool = False  # other accounts may be signed in in this browser
+    find_others: Callable[[], list[Account]] = list  # returns those accounts
     chosen_scopes: frozenset[str] = frozenset()  # the optional scopes that are ticked in that form
     found_client: Client | None = None
     redirect_uri: str = ""

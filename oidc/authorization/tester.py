@@ -4,8 +4,9 @@ It runs the checks of the authorization endpoint in order, up to the one for a s
 the first check that fails. Here, every check runs whose prerequisites passed. Nothing is fetched, stored or reported.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from django.conf import settings
 from django.urls import reverse
@@ -48,8 +49,8 @@ class CheckResult:
     value: str = ""
 
 
-class _NotARequest(Exception):
-    """The pasted text is not an authorization request of this client."""
+class NotARequest(Exception):
+    """The pasted text is not a request of this client."""
 
 
 @dataclass
@@ -61,34 +62,40 @@ class RequestUnderTest:
     auth_request: AuthorizationRequest
 
 
+Trial = TypeVar("Trial")  # a request under test
+
+
 @dataclass(frozen=True)
-class _Check:
+class Check(Generic[Trial]):
     """A check of the dry run. `after` names the checks that have to pass before it can run."""
 
     name: str
     title: str
-    run: Callable[[RequestUnderTest], object]
+    run: Callable[[Trial], object]
     after: tuple[str, ...] = field(default=())
+
+
+def run_checks(checks: Sequence[Check[Trial]], run: Callable[[Check[Trial]], CheckResult]) -> list[CheckResult]:
+    """Return the result of each check in order. A check whose prerequisites did not pass is not run."""
+    results: dict[str, CheckResult] = {}
+    for check in checks:
+        missing = next((results[name].title for name in check.after if not results[name].passed), "")
+        skipped = CheckResult(check.title, None, name=check.name, needs=missing)
+        results[check.name] = skipped if missing else run(check)
+    return list(results.values())
 
 
 def check_request(client: Client, text: str) -> list[CheckResult]:
     """Return the result of each check for `text`: an authorization URL of this service, or its query string."""
     nobody = AuthorizationRequest(Parameters(), Interaction("", "", 0.0), None, Authentication(0.0, ()))
     trial = RequestUnderTest(text, client, nobody)
-    results: dict[str, CheckResult] = {}
-    for check in CHECKS:
-        missing = next((results[name].title for name in check.after if not results[name].passed), "")
-        if missing:
-            results[check.name] = CheckResult(check.title, None, name=check.name, needs=missing)
-        else:
-            results[check.name] = _result(check, trial)
-    return list(results.values())
+    return run_checks(CHECKS, lambda check: _result(check, trial))
 
 
-def _result(check: _Check, trial: RequestUnderTest) -> CheckResult:
+def _result(check: Check[RequestUnderTest], trial: RequestUnderTest) -> CheckResult:
     try:
         check.run(trial)
-    except _NotARequest as refusal:
+    except NotARequest as refusal:
         return CheckResult(check.title, False, str(refusal), name=check.name)
     except AuthorizationError as error:
         sent = error.error if error.may_redirect else ""
@@ -111,31 +118,36 @@ def _value(name: str, auth_request: AuthorizationRequest) -> str:
 
 
 def _at_the_right_url(trial: RequestUnderTest) -> None:
-    url, query = _cut(trial.text)
+    url, query = split_pasted(trial.text)
     expected = f"{settings.AUTH_URL}{reverse('authorize')}"
     if url not in ("", expected):
-        raise _NotARequest(f"Send authorization requests to {expected}.")
+        raise NotARequest(f"Send authorization requests to {expected}.")
     if not query:
-        raise _NotARequest("There are no parameters. Paste the whole URL, or the part after the question mark.")
+        raise NotARequest("There are no parameters. Paste the whole URL, or the part after the question mark.")
 
 
 def _readable(trial: RequestUnderTest) -> None:
-    query = _cut(trial.text)[1]
+    trial.auth_request.parameters = read_pasted(trial.text)
+
+
+def read_pasted(text: str) -> Parameters:
+    """Return the parameters of the pasted text. Raises NotARequest."""
+    query = split_pasted(text)[1]
     if not query:
-        raise _NotARequest("There are no parameters to read.")
+        raise NotARequest("There are no parameters to read.")
     try:
-        trial.auth_request.parameters = parse(within_bounds(query))
+        return parse(within_bounds(query))
     except UnreadableParameters as error:
-        raise _NotARequest(public_text(error.reason, error.parameters)) from error
+        raise NotARequest(public_text(error.reason, error.parameters)) from error
 
 
 def _of_this_client(trial: RequestUnderTest) -> None:
     sent = trial.auth_request.parameters.get("client_id")
     if sent and sent != trial.client.client_id:
-        raise _NotARequest(f"This client's id is {trial.client.client_id}, but the request has another client_id.")
+        raise NotARequest(f"This client's id is {trial.client.client_id}, but the request has another client_id.")
 
 
-def _cut(text: str) -> tuple[str, str]:
+def split_pasted(text: str) -> tuple[str, str]:
     """Split the text into the URL ("" if only a query string was pasted) and the query string."""
     # Browsers ignore line breaks and tabs in a URL, and don't send the part after #.
     joined = text.strip().translate({ord(character): None for character in "\t\r\n"}).partition("#")[0]
@@ -181,13 +193,13 @@ TITLES: dict[checks.Check, str] = {
 }
 _READABLE = ("readable",)
 
-CHECKS: tuple[_Check, ...] = (
-    _Check("address", "The request goes to this service's authorization endpoint", _at_the_right_url),
-    _Check("readable", "The parameters are readable", _readable),
-    _Check("this_client", "client_id is the id of this client", _of_this_client, _READABLE),
+CHECKS: tuple[Check[RequestUnderTest], ...] = (
+    Check("address", "The request goes to this service's authorization endpoint", _at_the_right_url),
+    Check("readable", "The parameters are readable", _readable),
+    Check("this_client", "client_id is the id of this client", _of_this_client, _READABLE),
     *(
         # Whether this client is on is checked whatever was pasted. The ids of other clients are never looked up.
-        _Check(
+        Check(
             check.__name__,
             TITLES[check],
             _as_endpoint(check),
@@ -200,7 +212,7 @@ CHECKS: tuple[_Check, ...] = (
         for check in checks.CHECKS
         if check in TITLES
     ),
-    _Check(
+    Check(
         "id_token_hint",
         "id_token_hint, if sent, is an ID token of this service",
         lambda trial: checks.id_token_hint_subject(trial.auth_request),

@@ -6,12 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import unquote_plus
 
+from django.conf import settings
+
 from core import clock
 from core.credentials import digest, matches, random_text
 from oidc.clients.secrets import SECRET_LENGTH
 from oidc.errors import InvalidClient, MultipleAuthenticationMethods
-from oidc.models import ClientSecret
-from oidc.reasons import Reason
+from oidc.models import Client, ClientSecret
+from oidc.reasons import Facts, Reason
 from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
 
 LAST_USED_INTERVAL = timedelta(hours=1)
@@ -77,11 +79,12 @@ def authenticate_client(
 def _check_secret(presented: PresentedCredentials, secret: str | None, secret_optional: bool, address: str) -> bool:
     """Verify a client's secret; return whether a valid one was sent. Raises InvalidClient.
 
-    Known and unknown clients do the same work: one statement, and at least one comparison.
+    Known and unknown clients do the same work: the same statements, and at least one comparison.
     """
     matching = [row for row in presented.secrets if matches(secret or "", row.digest)]
     if not presented.secrets:
         matches(secret or "", _NO_DIGEST)
+    other = _client_of_secret(secret, presented.client) if secret and not matching else ""
     if presented.client is None:
         raise InvalidClient(Reason.CLIENT_FAILED)
     claimed = presented.client.client_id
@@ -90,12 +93,29 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if presented.client.has_secret and matching and not usable:
         raise InvalidClient(Reason.SECRET_EXPIRED, {"last_four": matching[0].last_four}, claimed)
     if presented.client.has_secret and not usable and (secret or not secret_optional):
-        raise InvalidClient(Reason.SECRET_WRONG if secret else Reason.SECRET_MISSING, client_id=claimed)
+        raise InvalidClient(*_why_wrong(secret, other), claimed)
     if not presented.client.has_secret and secret:
         raise InvalidClient(Reason.SECRET_UNEXPECTED, client_id=claimed)
     for row in usable:
         _note_use(row, address)
     return bool(usable)
+
+
+def _client_of_secret(secret: str, client: Client | None) -> str:
+    """Return the name of another client of the same project that has this live secret, or ""."""
+    if not secret.startswith(settings.CLIENT_SECRET_PREFIX):
+        return ""
+    project = client.project_id if client is not None else 0  # 0 is no project: unknown clients take as long
+    rows = ClientSecret.objects.live().filter(client__project=project, digest=digest(secret))
+    return rows.values_list("client__name", flat=True).first() or ""
+
+
+def _why_wrong(secret: str | None, other: str) -> tuple[Reason, Facts]:
+    if not secret:
+        return Reason.SECRET_MISSING, {}
+    if other:
+        return Reason.SECRET_OF_OTHER_CLIENT, {"name": other}
+    return (Reason.SECRET_IS_API_KEY if secret.startswith(settings.API_KEY_PREFIX) else Reason.SECRET_WRONG), {}
 
 
 def _note_use(row: ClientSecret, address: str) -> None:

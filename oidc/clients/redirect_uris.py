@@ -145,6 +145,16 @@ def notes_for(uri: str, others: Collection[str]) -> list[str]:
     return notes
 
 
+def is_on_unknown_site(uri: str, registered: Iterable[str]) -> bool:
+    """Return whether the host of a valid URL has nothing in common with the hosts of the registered URLs.
+
+    Loopback hosts have no owner: they are never unknown, and other hosts are not compared with them.
+    """
+    host, *known = (urlsplit(each).hostname or "" for each in (uri, *registered))
+    public = [each for each in known if each not in LOOPBACK_HOSTS]
+    return host not in LOOPBACK_HOSTS and bool(public) and not any(hosts.is_same_site(host, each) for each in public)
+
+
 # --- A URL that matches no registered one ---
 
 

@@ -24,6 +24,7 @@ from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.people import keep_places_of_client
 from oidc.projects.roles import Gone, lock_project
 from oidc.scopes import clean_optional_scopes
+from oidc.signals import renaming_client
 
 CHANGED_BY_SETTINGS = (
     "name",
@@ -115,6 +116,7 @@ def update_client(
         row = lock_client(client.pk)
         before = _shown(row)
         if name is not None and name.strip() != row.name:
+            renaming_client.send(sender=Client, client=row)
             if row.is_verified:
                 raise ValidationError("The name of a reviewed app can only be changed through review.")
             validate_name(name)

@@ -12,10 +12,10 @@ from oidc.clients.redirect_uris import split_web_address
 from oidc.domains import checking
 from oidc.domains.names import clean_domain_name
 from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts
-from oidc.domains.tasks import check_domain
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, Role, lock_for_change, report_project_event
+from oidc.tasks import check_domain
 
 
 class AlreadyListed(Exception):

@@ -218,6 +218,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("scopes", models.TextField(blank=True, default="")),
+                ("removed_scopes", models.TextField(blank=True, db_default="", default="", editable=False)),
                 ("left_out", models.TextField(blank=True, default="")),
                 ("scopes_outside_review", models.JSONField(blank=True, editable=False, null=True)),
                 ("joined_outside_review", models.BooleanField(default=False, editable=False)),
@@ -627,7 +628,7 @@ class Migration(migrations.Migration):
                 ("nonce", models.TextField(blank=True, default="")),
                 ("auth_time", models.DateTimeField()),
                 ("amr", models.JSONField(default=list)),
-                ("told_authentication", models.TextField(blank=True, null=True)),
+                ("authentication_claims", models.TextField(blank=True, null=True)),
                 ("created_at", models.DateTimeField()),
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 (

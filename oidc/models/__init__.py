@@ -1,7 +1,14 @@
 from oidc.models.clients import Client, ClientSecret
-from oidc.models.connections import Connection, TakenPlace
 from oidc.models.domains import AppPage, AppSlug, ProjectDomain
-from oidc.models.projects import FormerMember, MemberOfRemovedProject, Project, ProjectInvitation, ProjectMember
+from oidc.models.projects import (
+    Connection,
+    FormerMember,
+    MemberOfRemovedProject,
+    Project,
+    ProjectInvitation,
+    ProjectMember,
+    TakenPlace,
+)
 from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, SigningKey, TokenFamily
 
 __all__ = [

@@ -66,7 +66,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
     support_address = models.EmailField(blank=True, default="")
-    # The name's skeleton (oidc/names/skeletons.py), to find names that look alike.
+    # The name's skeleton (oidc/names.py), to find names that look alike.
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_index=True, editable=False
     )

@@ -15,7 +15,7 @@ class AppSlug(models.Model):
     """A slug that permanently belongs to an app, so that links to a moved or removed page never lead to another app."""
 
     slug = models.SlugField(max_length=60, primary_key=True)
-    # The slug's skeleton (oidc/names/skeletons.py): no two apps have slugs that look alike.
+    # The slug's skeleton (oidc/names.py): no two apps have slugs that look alike.
     reading = models.CharField(max_length=MAX_SKELETON_LENGTH, unique=True)
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="app_slugs")
 

@@ -10,7 +10,7 @@ from oauth2_provider.models import (
     AbstractRefreshToken,
 )
 
-from oidc.models.connections import Connection
+from oidc.models.projects import Connection
 from oidc.reasons import REVOCATION_REASONS
 
 
@@ -55,7 +55,7 @@ class TokenFamily(models.Model):
     amr: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     # The claims `acr` and `amr` of its tokens as JSON; None if the tokens contain neither. A TextField, because a
     # JSONField would convert it in every code exchange and refresh.
-    told_authentication = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: no claims)
+    authentication_claims = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: no claims)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     revocation_reason = models.CharField(

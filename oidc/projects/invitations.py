@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.mail import outbox
+from accounts.mail.samples import Sample, register
 from accounts.models import Account
 from accounts.plans.invitations import (
     InvitationNotFound,
@@ -26,7 +27,7 @@ from accounts.plans.invitations import (
     needs_mail,
 )
 from core import clock
-from core.mail.backends import validate_mail_address
+from core.mail import validate_mail_address
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded, check_project_quota
 from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
@@ -209,3 +210,15 @@ def clear_ended_invitations() -> int:
     old = Q(ended_at__lt=now - KEEP_ENDED) | Q(expires_at__lt=now - KEEP_EXPIRED)
     gone, _ = ProjectInvitation.objects.filter(old).delete()
     return gone
+
+
+register(
+    {
+        "project_invitation": Sample(
+            "Invitation: project",
+            "The owner of a project invites someone to it",
+            "the invited person",
+            {"": {"inviter": "ada@example.com", "email": "grace@example.com", "days": 7}},
+        )
+    }
+)

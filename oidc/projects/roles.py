@@ -45,6 +45,11 @@ _RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
 class InsufficientRole(Gone):
     """The actor is a member, but their role does not allow the change, or no longer does."""
 
+    def __init__(self, member: ProjectMember, at_least: str) -> None:
+        super().__init__()
+        self.member = member
+        self.at_least = at_least
+
 
 def is_at_least(role: str, least: str) -> bool:
     """Return whether `role` is `least` or higher."""
@@ -69,7 +74,7 @@ def lock_for_change(
         member = next((one for one in locked if one.account_id == actor.pk), None)
         if member is None or not member.account.is_active:
             raise Gone
-        if not is_at_least(member.role, at_least):
-            raise InsufficientRole
         member.project = row
+        if not is_at_least(member.role, at_least):
+            raise InsufficientRole(member, at_least)
         yield member

@@ -1,4 +1,4 @@
-"""Create and find access tokens (RFC 9068)."""
+"""Create access tokens, and find the live one that was presented."""
 
 import json
 from typing import Any
@@ -11,8 +11,8 @@ from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.reasons import Reason
 from oidc.tokens import jwt, refresh_tokens
-from oidc.tokens.families import is_granted
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
+from oidc.tokens.refresh_tokens import is_granted
 
 
 def generate_access_token(request: Any, refresh_token: bool = False) -> str:
@@ -37,8 +37,8 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
         "exp": moment + settings.ACCESS_TOKEN_SECONDS,
         "jti": random_text(22),
     }
-    if family.told_authentication:  # RFC 9068 §2.2.1, required by RFC 9470 §6.2
-        claims |= json.loads(family.told_authentication) | {"auth_time": int(family.auth_time.timestamp())}
+    if family.authentication_claims:  # RFC 9068 §2.2.1, required by RFC 9470 §6.2
+        claims |= json.loads(family.authentication_claims) | {"auth_time": int(family.auth_time.timestamp())}
     return jwt.sign(claims, jwt.ACCESS_TOKEN_TYP)
 
 

@@ -13,7 +13,7 @@ from oidc import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
 from oidc.reasons import Reason
-from oidc.tokens.families import inactive_refusal, is_active, revoke_family
+from oidc.tokens.refresh_tokens import inactive_refusal, is_active, revoke_family
 
 CODE_LENGTH = 43  # 256 random bits
 
@@ -43,7 +43,7 @@ def create_code(
         nonce=nonce,
         auth_time=datetime.fromtimestamp(authentication.at, UTC),
         amr=list(authentication.methods),
-        told_authentication=None if returned is None else json.dumps(returned),
+        authentication_claims=None if returned is None else json.dumps(returned),
         created_at=clock.now(),
     )
     raw = random_text(CODE_LENGTH)

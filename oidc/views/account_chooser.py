@@ -25,15 +25,19 @@ from oidc.views.authorize import login_url
 def choose(request: HttpRequest) -> HttpResponse:
     """/account/choose: list the accounts that are signed in. A POST chooses one, adds one, or signs out of all."""
     sent = request.POST if request.method == "POST" else request.GET
-    interaction = interactions.find_interaction(request.session, sent.get("request", ""))
+    handle = sent.get("request", "")
+    interaction = interactions.find_interaction(request.session, handle)
+    following = interaction.url if interaction else _following(request, handle)
     others = other_accounts(request)
     if request.method != "POST":
+        if handle and not interaction:
+            return HttpResponseRedirect(following)
         return _page(request, others, interaction)
     if request.POST.get("decision") == "sign-out-all":
         browser_accounts.sign_out_all(request)
         return HttpResponseRedirect(reverse("signed_out"))
     if request.POST.get("decision") == "another":
-        return _sign_in_to_another(request, others, interaction)
+        return _sign_in_to_another(request, others, interaction, following)
     reference = request.POST.get("account", "")
     chosen = find_other(others, reference)
     if chosen is not None:
@@ -42,7 +46,7 @@ def choose(request: HttpRequest) -> HttpResponse:
         account_choice.choose_present(request, interaction)
     else:  # the account was signed out in the meantime: show the current list
         return HttpResponseRedirect(interaction.choose_url if interaction else reverse("account_choose"))
-    return HttpResponseRedirect(interaction.url if interaction else _home(request))
+    return HttpResponseRedirect(following)
 
 
 def _page(
@@ -50,10 +54,10 @@ def _page(
 ) -> HttpResponse:
     choices = account_choice.list_choices(request, others, interaction)
     if not choices:
-        return HttpResponseRedirect(_sign_in_url(request, interaction))
+        return HttpResponseRedirect(_sign_in_url(interaction, _following(request)))
     context = {
         "choices": choices,
-        "request_key": interaction.key if interaction else "",
+        "request_key": interaction.handle if interaction else "",
         "asking": asking_app(interaction) if interaction else None,
         "is_full": is_full or len(choices) >= MOST,
         "most": MOST,
@@ -62,7 +66,7 @@ def _page(
 
 
 def _sign_in_to_another(
-    request: HttpRequest, others: list[OtherAccount], interaction: Interaction | None
+    request: HttpRequest, others: list[OtherAccount], interaction: Interaction | None, following: str
 ) -> HttpResponse:
     choices = account_choice.list_choices(request, others, interaction)
     try:
@@ -70,19 +74,24 @@ def _sign_in_to_another(
     except TooManyAccounts:
         return _page(request, others, interaction, is_full=True)
     hint = account_choice.hint_for_sign_in(interaction, choices)
-    return HttpResponseRedirect(_sign_in_url(request, interaction, hint))
+    return HttpResponseRedirect(_sign_in_url(interaction, following, hint))
 
 
-def _sign_in_url(request: HttpRequest, interaction: Interaction | None, hint: str = "") -> str:
+def _sign_in_url(interaction: Interaction | None, following: str, hint: str = "") -> str:
     """Return the URL of the sign-in page, which leads to the named request and never to another pending one."""
     if interaction:
         return login_url(PromptLogin(hint=hint), interaction)
-    return f"{reverse('account_login')}?{urlencode({'next': _home(request)})}"
+    return f"{reverse('account_login')}?{urlencode({'next': following})}"
 
 
-def _home(request: HttpRequest) -> str:
-    """Return where a person goes if no request is pending: to their account, or on the admin's host to the admin."""
-    return reverse("admin:index" if split_hosts.serves_only(request, split_hosts.ADMIN) else "account_home")
+def _following(request: HttpRequest, handle: str = "") -> str:
+    """Return where a person goes if no request is pending: to their account, or on the admin's host to the admin.
+
+    With the handle of a request that has ended, they go to the page that says so.
+    """
+    if split_hosts.serves_only(request, split_hosts.ADMIN):
+        return reverse("admin:index")
+    return interactions.resume_url(handle) if handle else reverse("account_home")
 
 
 @never_cache

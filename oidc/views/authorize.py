@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from allauth.account.utils import get_next_redirect_url
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -9,14 +11,16 @@ from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 from django.views.generic import View
 
 from accounts import authentication
-from accounts.browser_accounts import has_others
+from accounts.browser_accounts import has_others, other_accounts
 from accounts.models import Account
+from accounts.views import account as account_views
 from core import clock
 from core.http.error_pages import too_many_requests
-from core.limits.limits import Throttled
+from core.limits.counters import Throttled
 from oidc import limits, sign_in_counts
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
@@ -43,6 +47,9 @@ from oidc.views import pages
 from oidc.views.pages import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
 
+# The forms that contain a reference to a pending request (interactions.sign_reference).
+FORMS_OF_REQUESTS = frozenset({"consent", "step_up"})
+
 
 def build_auth_request(
     request: HttpRequest, interaction: Interaction, parameters: Parameters, chosen_now: frozenset[str] | None = None
@@ -53,9 +60,15 @@ def build_auth_request(
     """
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
-    given_now = chosen_now is not None
     return AuthorizationRequest(
-        parameters, interaction, account, current, given_now, has_others(request), chosen_now or frozenset()
+        parameters,
+        interaction,
+        account,
+        current,
+        consent_given_now=chosen_now is not None,
+        has_others=has_others(request),
+        find_others=lambda: [each.account for each in other_accounts(request)],
+        chosen_scopes=chosen_now or frozenset(),
     )
 
 
@@ -149,12 +162,24 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
 
 def login_url(login: PromptLogin, interaction: Interaction) -> str:
     """Return the URL where the person signs in, from which they return to the pending request."""
-    come_back = f"{reverse('resume')}?{urlencode({'request': interaction.key})}"
+    come_back = interaction.resume_url
     if login.again:
         return f"{reverse('account_reauthenticate')}?{urlencode({'next': come_back})}"
     if login.new:
         return f"{reverse('account_signup')}?{urlencode({'next': come_back, 'email': login.hint})}"
     return f"{reverse('account_login')}?{urlencode({'next': come_back, 'login_hint': login.hint})}"
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Show the question again if its form was opened before an account switch (CSRF_FAILURE_VIEW).
+
+    A switch changes the browser's CSRF token, so forms in other tabs have an old one. The form is not processed.
+    """
+    match = request.resolver_match
+    is_form = match is not None and match.view_name in FORMS_OF_REQUESTS and "csrfmiddlewaretoken" in request.POST
+    if is_form and request.user.is_authenticated:
+        return resume_from_form(request)
+    return account_views.csrf_failure(request, reason)
 
 
 def unreadable(error: UnreadableParameters) -> AuthorizationError:
@@ -211,9 +236,76 @@ class AuthorizeView(AuthorizationResponseMixin, View):
 
 @never_cache
 def resume(request: HttpRequest) -> HttpResponse:
-    """GET /connect/resume: redirect to the session's pending authorization request, or to the account's home page."""
-    found = interactions.find_interaction(request.session, request.GET.get("request", ""))
-    pending = interactions.pending_interactions(request.session)
-    if found or pending:
-        return HttpResponseRedirect((found or pending[-1]).url)
-    return HttpResponseRedirect(reverse("account_home"))
+    """GET /connect/resume: redirect to a pending authorization request, or to the account's home page.
+
+    `request` names one of the session's requests; without it, the newest one continues. If the named one has ended, a
+    page says so.
+    """
+    handle = request.GET.get("request", "")
+    if found := interactions.find_interaction(request.session, handle):
+        return HttpResponseRedirect(found.url)
+    if handle:
+        return pages.ended_request_page(request, handle)
+    latest = interactions.latest_interaction(request.session)
+    return HttpResponseRedirect(latest.url if latest else reverse("account_home"))
+
+
+@never_cache
+@require_POST
+def dismiss(request: HttpRequest) -> HttpResponse:
+    """POST /connect/dismiss: hide the banner about an app that waits; its request stays open in other tabs."""
+    interactions.dismiss(request.session, request.POST.get("request", ""))
+    return HttpResponseRedirect(get_next_redirect_url(request) or reverse("account_home"))
+
+
+def resume_from_page(request: HttpRequest) -> HttpResponse:
+    """Continue after a form's page was opened with the back button, or after a new sign-in because of the form."""
+    if interactions.latest_interaction(request.session):
+        return HttpResponseRedirect(reverse("resume"))
+    return pages.ended_request_page(request, "")
+
+
+def resume_from_form(request: HttpRequest) -> HttpResponse:
+    """Redirect to the request of a form that was not accepted: it is forged, too old, or from before a switch.
+
+    Nothing is allowed or cancelled. The current question is shown again.
+    """
+    handle = interactions.reject_reference(request, request.POST.get("reference", ""))
+    return HttpResponseRedirect(interactions.resume_url(handle) if handle else reverse("resume"))
+
+
+@method_decorator([never_cache, login_required], name="dispatch")
+class ConsentView(AuthorizationResponseMixin, View):
+    """Run all checks again on the pending request.
+
+    The form contains only the person's decision, and which of the shown optional scopes they chose
+    (docs/sign-in.md#optional-scopes). It can't add anything to the request.
+    """
+
+    http_method_names = ["get", "head", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return resume_from_page(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        interaction, shown = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        if interaction is None:
+            return resume_from_form(request)
+        allowed = request.POST.get("decision") == "allow"
+        chosen = shown.optional.intersection(request.POST.getlist("optional")) if allowed else None
+        auth_request = build_auth_request(request, interaction, interaction.parameters, chosen)
+        try:
+            outcome = checks.decide(auth_request)
+        except AuthorizationError as error:
+            sign_in_counts.request_ended(auth_request, error)
+            return pages.error_page(request, error)
+        asks_now = interactions.Shown(auth_request.optional_scopes, auth_request.outside_host)
+        if allowed and isinstance(outcome, IssueCode) and asks_now != shown:
+            # The optional scopes, or whether the app counts as reviewed, changed after the page was opened: show the
+            # current question.
+            return HttpResponseRedirect(interaction.url)
+        if allowed and isinstance(outcome, IssueCode):
+            sign_in_counts.consent_allowed(auth_request)
+        if not allowed and not isinstance(outcome, ClientUnavailable):
+            outcome = RedirectError(AuthorizationError(Reason.CANCELLED, client=auth_request.client))
+        return self.answer(request, auth_request, outcome)

@@ -17,7 +17,7 @@ from oidc.authorization import consent
 from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import outside_hosts
 from oidc.models import Connection
-from oidc.scope_descriptions import describe_scopes, plan_name
+from oidc.scopes import describe_scopes, plan_name
 
 
 def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:
@@ -57,6 +57,18 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
     plan = plan_name(account) if needs_plan else ""  # once for all of them
     rows = [_row(connection, account, plan) for connection in connections]
     return render(request, "oidc/connected_apps.html", {"connections": rows})
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def which_account(request: HttpRequest) -> HttpResponse:
+    """POST /account/apps/which-account: whether an app that several accounts have allowed shows the account chooser."""
+    which = request.POST.get("which")
+    if which in ("ask", "last"):
+        Account.objects.filter(pk=_account(request).pk).update(asks_which_account=which == "ask")
+        messages.success(request, "Saved.")
+    return HttpResponseRedirect(reverse("connected_apps"))
 
 
 @never_cache

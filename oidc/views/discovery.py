@@ -8,11 +8,11 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from core.http import responses
 from core.serving.documents import document
+from oidc import signing_keys
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.reasons import Reason
 from oidc.scopes import CLAIM_SCOPES, SCOPES
-from oidc.signing_keys import keyring
 from oidc.views.token import RETRY_SECONDS, retry_later_response
 
 DISCOVERY_MAX_AGE = 3600
@@ -66,11 +66,11 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
     return response
 
 
-def published_keys() -> keyring.KeyRing | None:
+def published_keys() -> signing_keys.KeyRing | None:
     """Return the key ring for the JWKS, None if it is not loaded yet and the database is unavailable."""
     try:
-        return keyring.current_keyring()
-    except (DatabaseError, keyring.NoSigningKey):
+        return signing_keys.current_keyring()
+    except (DatabaseError, signing_keys.NoSigningKey):
         return None
 
 

@@ -7,7 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core.limits.counters import counters
-from oidc.signing_keys import keyring
+from oidc import signing_keys
 
 
 @never_cache
@@ -41,7 +41,7 @@ def _database() -> bool:
 
 def _key() -> bool:
     try:
-        keyring.signing_key()
-    except (keyring.NoSigningKey, DatabaseError):
+        signing_keys.signing_key()
+    except (signing_keys.NoSigningKey, DatabaseError):
         return False
     return True

@@ -1,5 +1,6 @@
-"""The end session endpoint, /connect/logout (OpenID Connect RP-Initiated Logout 1.0), and its pages."""
+"""RP-initiated logout: the endpoint, its confirmation page, and the page after signing out."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth import logout as end_session
@@ -13,9 +14,15 @@ from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.browser_accounts import other_accounts, sign_out_other
 from accounts.models import Account
+from core.http import request_id
+from core.http.responses import docs_url
+from core.limits.counters import Throttled
+from oidc import limits, sign_in_counts
 from oidc.clients.branding import client_context
-from oidc.logout import parse_logout_request, prove_sign_out
-from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
+from oidc.errors import Refusal
+from oidc.parameters import UnreadableParameters, read_posted_query, read_query
+from oidc.sign_out import LogoutRequest, parse_logout_request, prove_sign_out
+from oidc.signals import FailedSignIn, developers_view
 from oidc.views.pages import see_other
 
 
@@ -31,10 +38,9 @@ def logout(request: HttpRequest) -> HttpResponse:
         except UnreadableParameters:
             return see_other(reverse("logout"))
     try:
-        parameters = read_query(request)
-    except UnreadableParameters:
-        parameters = Parameters()
-    asked = parse_logout_request(parameters)
+        asked = parse_logout_request(read_query(request))
+    except UnreadableParameters as error:
+        asked = LogoutRequest(None, problem=Refusal(error.reason, error.parameters))
     account = request.user if isinstance(request.user, Account) else None
     others = other_accounts(request) if asked.return_to else []
     if proven := prove_sign_out(asked, account, others):
@@ -46,10 +52,42 @@ def logout(request: HttpRequest) -> HttpResponse:
         state = f"{separator}{urlencode({'state': asked.state})}" if asked.state else ""
         back: HttpResponse = OAuth2ResponseRedirect(f"{proven.return_to}{state}", proven.client.get_allowed_schemes())
         return back
+    report_problem(request, asked)
     if account is None:
         return HttpResponseRedirect(reverse("signed_out"))
     context = {"client": client_context(asked.client) if asked.client else None, "account": account}
+    context |= explain_problem(request, asked)
     return render(request, "oidc/logout_confirm.html", context)
+
+
+def report_problem(request: HttpRequest, asked: LogoutRequest) -> None:
+    """Report a request with a problem to the sign-in log of the client that it names.
+
+    Anyone can name a client, so the requests of an IP address are counted. Those beyond the limit are not logged, but
+    still answered, because nobody may be kept from signing out.
+    """
+    if asked.problem is None or asked.client is None:
+        return
+    try:
+        limits.count_failure(request)
+    except Throttled:
+        return
+    sign_in_counts.sign_out_refused(asked.client, asked.problem, asked.sent_uri)
+
+
+def explain_problem(request: HttpRequest, asked: LogoutRequest) -> dict[str, Any]:
+    """Return the context that explains a problem: the details for developers, and those for everyone else."""
+    if asked.problem is None:
+        return {}
+    failure = FailedSignIn("sign-out", asked.client, redirect_uri=asked.sent_uri, text=asked.other_problem)
+    return {
+        "problem": True,
+        "developer": developers_view(request, failure),
+        "docs_url": docs_url("page-sign-out"),
+        "error_code": asked.problem.error,
+        "description": asked.problem.description,
+        "request_id": request_id.current(),
+    }
 
 
 @never_cache

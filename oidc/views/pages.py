@@ -18,11 +18,12 @@ from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptConsent
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.branding import client_context
+from oidc.clients.lookup import find_client
 from oidc.clients.redirect_uris import origin_of
 from oidc.errors import AuthorizationError
 from oidc.models import Client
-from oidc.scope_descriptions import describe_scopes
-from oidc.signals import Stop, developers_view
+from oidc.scopes import describe_scopes
+from oidc.signals import FailedSignIn, developers_view
 
 
 def see_other(url: str) -> HttpResponse:
@@ -73,7 +74,7 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
 def _for_developers(request: HttpRequest, kind: str, client: Client | None, redirect_uri: str = "") -> dict[str, Any]:
     """Return the context of oidc/partials/for_developers.html."""
     sent_id, sent_uri = request.GET.get("client_id", ""), request.GET.get("redirect_uri", "")
-    view = developers_view(request, Stop(kind, client, sent_id, redirect_uri or sent_uri))
+    view = developers_view(request, FailedSignIn(kind, client, sent_id, redirect_uri or sent_uri))
     return {"developer": view, "docs_url": docs_url(f"page-{kind}")}
 
 
@@ -82,6 +83,18 @@ def unavailable_page(request: HttpRequest, client: Client, redirect_uri: str) ->
     context = {"client": client_context(client, redirect_uri), "request_id": request_id.current()}
     context |= _for_developers(request, "unavailable", client, redirect_uri)
     return render(request, "oidc/unavailable.html", context, status=403)
+
+
+def ended_request_page(request: HttpRequest, handle: str) -> HttpResponse:
+    """Return the page about a request that this session no longer holds: it was answered, or it took too long.
+
+    The page links only to the home page of a reviewed app (oidc/partials/way_back.html). Without a handle that this
+    service created, it names no app.
+    """
+    client = find_client(interactions.client_id_of(handle))
+    answered = interactions.find_interaction(request.session, handle, answered_too=True) is not None
+    context = {"client": client_context(client) if client else None, "answered": answered}
+    return render(request, "oidc/ended_request.html", context, status=410)
 
 
 def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction) -> HttpResponse:
@@ -116,7 +129,7 @@ def consent_page(
     )
     shown = interactions.Shown(asked.optional, auth_request.outside_host)
     context["reference"] = interactions.sign_reference(request, interaction, shown)
-    context["choose_url"] = interaction.choose_url
+    context |= {"choose_url": interaction.choose_url, "was_switched": interaction.was_switched}
     return render(request, "oidc/consent.html", context)
 
 

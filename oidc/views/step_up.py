@@ -3,15 +3,14 @@
 from allauth.mfa.webauthn.internal import flows
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
 from accounts.factors.ceremonies import Purpose, cancel
 from accounts.factors.forms import StepUpKeyForm
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
@@ -19,7 +18,7 @@ from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, Redirec
 from oidc.errors import AuthorizationError
 from oidc.reasons import Reason
 from oidc.views import pages
-from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, resume_from_form, resume_from_page
 from oidc.views.pages import see_other
 
 NOT_ACCEPTED = "The passkey was not accepted, or did not ask for your fingerprint, face or PIN. Try again."
@@ -33,12 +32,12 @@ class StepUpView(AuthorizationResponseMixin, View):
     http_method_names = ["get", "head", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
+        return resume_from_page(request)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         interaction, _ = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
-            return HttpResponseRedirect(reverse("resume"))
+            return resume_from_form(request)
         decision = request.POST.get("decision")
         if decision:
             cancel(Purpose.STEP_UP)

@@ -41,7 +41,8 @@ def step_up_page(
         "has_key": means.key,
         # The person has what is needed, but added it after this session's sign-in.
         "sign_in_again": not means.reach(asked.level) and means_among(account, factors).reach(asked.level),
-        "request_key": interaction.key,
+        "request_key": interaction.handle,
+        "was_switched": interaction.was_switched,
     } | _ways(auth_request, asked, means, interaction)
     if means.key and hosts.work_on(request):
         # A passkey alone has to verify the person to count as two factors. After a password, possession is enough.
@@ -59,9 +60,8 @@ def _ways(
         return {"next_step": "", "next_url": "", "sets_up_app": False}
     step = means.next_of_two(auth_request.counted_authentication)
     page = reverse("account_reauthenticate" if step == PASSWORD else "mfa_reauthenticate")
-    come_back = f"{reverse('resume')}?{urlencode({'request': interaction.key})}"
     return {
         "next_step": step,
-        "next_url": f"{page}?{urlencode({'next': come_back})}" if step else "",
+        "next_url": f"{page}?{urlencode({'next': interaction.resume_url})}" if step else "",
         "sets_up_app": means.password and not means.code,
     }

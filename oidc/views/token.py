@@ -2,27 +2,38 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
-from core.http.cors import allow_any_origin
-from core.limits.limits import Throttled
+from core.http.headers import allow_any_origin
+from core.limits.counters import Throttled
 from core.serving.errors import refusals_of
 from oidc import limits, sign_in_counts
+from oidc.clients.authentication import parse_basic_header
+from oidc.clients.lookup import is_possible_client_id
 from oidc.cors import EXPOSED
-from oidc.errors import TokenRefusal
-from oidc.parameters import UnreadableParameters, printable_name, read_form
+from oidc.errors import InvalidClient, TokenRefusal
+from oidc.parameters import (
+    Parameters,
+    UnreadableParameters,
+    printable_name,
+    read_form,
+    read_json_text,
+    read_query,
+)
 from oidc.reason_texts import REASONS, public_text
 from oidc.reasons import Facts, Reason
 from oidc.server import refusal_of_library
 from oidc.sign_in_steps import Endpoint
-from oidc.signing_keys.keyring import NoSigningKey
+from oidc.signing_keys import NoSigningKey
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +85,11 @@ def answer_within_limits(
         try:
             response = answer()
         except TokenRefusal as refusal:
+            if not refusal.client_id:  # before it is logged, because anyone can name a client
+                limits.count_failure(request, refusal)
             response = refuse(request, endpoint, refusal)
-            limits.count_failure(request, refusal)
+            if refusal.client_id:
+                limits.count_failure(request, refusal)
         else:
             if response.status_code in (400, 401, 403):
                 limits.count_failure(request)
@@ -90,12 +104,41 @@ def answer_within_limits(
 def refuse(request: HttpRequest, endpoint: Endpoint | None, refusal: TokenRefusal) -> HttpResponse:
     """Return the response to a rejected request, and report the reason to the client's sign-in log.
 
-    Unknown clients take the same path, so that the response time does not reveal them. Their entries are dropped later.
+    A request that was rejected before its client was looked up is logged for the client that it names. Unknown clients
+    take the same path, so that the response time does not reveal them. Their entries are dropped later.
     """
-    form = read_form(request)
+    form = form_or_nothing(request)
     redirect_uri = form.get("redirect_uri") if endpoint == Endpoint.TOKEN else None
-    sign_in_counts.refused(refusal, endpoint, form.get("grant_type"), redirect_uri or "")
+    was_looked_up = refusal.client_id or refusal.reason == Reason.CLIENT_FAILED
+    claimed = "" if was_looked_up else claimed_client_id(request)
+    sign_in_counts.refused(refusal, endpoint, form.get("grant_type"), redirect_uri or "", claimed)
     return error_response(refusal.reason, refusal.parameters)
+
+
+def form_or_nothing(request: HttpRequest) -> Parameters:
+    """Return the parameters of a form body, and none if it can't be read."""
+    try:
+        return read_form(request)
+    except UnreadableParameters:
+        return Parameters()
+
+
+def claimed_client_id(request: HttpRequest) -> str:
+    """Return the client id that a request names, without a check: in HTTP Basic, or in the body or query; "" if none.
+
+    Query and JSON are never read otherwise. Here, they tell the developer which mistake the app makes. A text without
+    the prefix of client ids is ignored, because it may be a secret.
+    """
+    named: str | None = None
+    if (header := request.META.get("HTTP_AUTHORIZATION")) is not None:
+        with suppress(InvalidClient):
+            named, _ = parse_basic_header(header)
+    named = named or form_or_nothing(request).get("client_id") or read_json_text(request, "client_id")
+    if not named:
+        with suppress(UnreadableParameters):
+            named = read_query(request).get("client_id")
+    is_id = is_possible_client_id(named) and (named or "").startswith(settings.CLIENT_ID_PREFIX)
+    return named if named and is_id else ""
 
 
 class FormEndpoint:
@@ -115,20 +158,19 @@ class FormEndpoint:
             response = error_response(Reason.POST_ONLY)
             response["Allow"] = "POST"
             return response
-        return answer_within_limits(
-            request, lambda: self.refuse_malformed(request) or add_response_headers(self.post(request)), self.endpoint
-        )
+        return answer_within_limits(request, partial(self.answer_form, request), self.endpoint)
 
-    def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
+    def answer_form(self, request: HttpRequest) -> HttpResponse:
+        """Check the form, and let the endpoint respond. Raises TokenRefusal."""
         if request.META.get("QUERY_STRING"):
-            return error_response(Reason.QUERY_SENT)
+            raise TokenRefusal(Reason.QUERY_SENT)
         try:
             form = read_form(request)
         except UnreadableParameters as error:
-            return error_response(error.reason, error.parameters)
+            raise TokenRefusal(error.reason, error.parameters) from error
         for name in sorted(form.repeated | form.malformed):
-            return error_response(Reason.PARAMETER_UNCLEAR, {"name": printable_name(name)})
-        return None
+            raise TokenRefusal(Reason.PARAMETER_UNCLEAR, {"name": printable_name(name)})
+        return add_response_headers(self.post(request))
 
 
 class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
@@ -138,7 +180,7 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
-            return error_response(Reason.GRANT_TYPE_MISSING)
+            raise TokenRefusal(Reason.GRANT_TYPE_MISSING)
         # The library's own `post` reads the new token back from the database, for a signal without receivers.
         _, _, body, status = self.create_token_response(request)
         # Bytes are faster: for text, Django looks up a charset.

@@ -95,6 +95,12 @@
     ask();
   }
 
+  function close() {
+    dialog.close();
+    // Until the next frame, the hidden field could still have the focus, and a "/" would count as typed into it.
+    input.blur();
+  }
+
   function move(step) {
     const found = options();
     const place = found.indexOf(chosen());
@@ -137,7 +143,7 @@
     } else if (event.key === "Escape") {
       // A search field would take the first one to empty itself.
       event.preventDefault();
-      dialog.close();
+      close();
     }
   });
 
@@ -149,13 +155,11 @@
     }
   });
 
-  dialog.querySelector("[data-jump-close]").addEventListener("click", function () {
-    dialog.close();
-  });
+  dialog.querySelector("[data-jump-close]").addEventListener("click", close);
 
   dialog.addEventListener("click", function (event) {
     if (event.target === dialog) {
-      dialog.close();
+      close();
     }
   });
 })();

@@ -1,5 +1,5 @@
-// Says on the page that a passkey step failed or was cancelled, or that the device is registered already (WebAuthn
-// §5.1.3: InvalidStateError); the library only writes to the console.
+// Asks for a passkey at once where the page says so. Says on the page that a passkey step failed or was cancelled, or that
+// the device is registered already (WebAuthn §5.1.3: InvalidStateError); the library only writes to the console.
 (function () {
   "use strict";
 
@@ -16,4 +16,12 @@
       known.hidden = !isKnown;
     }
   });
+
+  // The page on which a sign-up continues asks at once. Its button is there for another attempt.
+  const atOnce = document.querySelector("[data-passkey-at-once]");
+  if (atOnce) {
+    window.addEventListener("load", function () {
+      atOnce.click();
+    });
+  }
 })();

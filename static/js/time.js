@@ -1,6 +1,16 @@
-// Pages state times in UTC; this adds the reader's own time where it differs.
+// Tells the service the browser's time zone, and adds the reader's own time to times that pages state in UTC.
 (function () {
   "use strict";
+
+  function storeZone() {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const isHttps = location.protocol === "https:";
+    const cookie = (isHttps ? "__Host-" : "") + "openport_zone=" + zone;
+    // The service checks the name (core/time_zones.py).
+    if (/^[\w+/-]{1,64}$/.test(zone || "") && !document.cookie.split("; ").includes(cookie)) {
+      document.cookie = cookie + "; Path=/; Max-Age=31536000; SameSite=Lax" + (isHttps ? "; Secure" : "");
+    }
+  }
 
   function formatOf(element) {
     // Logs tell seconds.
@@ -8,6 +18,7 @@
     return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: timeStyle });
   }
 
+  storeZone();
   document.querySelectorAll("time[data-local]").forEach(function (element) {
     const moment = new Date(element.dateTime);
     if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) {

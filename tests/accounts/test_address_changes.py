@@ -14,7 +14,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.tasks import clear_address_changes
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import age_sign_in, sign_in
@@ -73,7 +73,7 @@ def test_the_old_address_gets_one_mail_with_a_code(thief: Browser, mailoutbox: l
     assert AddressChange.objects.get().ended_at is None
 
 
-def test_it_takes_the_account_back(thief: Browser, person: Account) -> None:
+def test_the_code_takes_the_account_back(thief: Browser, person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     thief.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
@@ -129,7 +129,7 @@ def test_a_code_works_once_and_for_seven_days(thief: Browser, later: Any) -> Non
     assert clear_address_changes() == 1
 
 
-def test_after_seven_days_it_is_over(thief: Browser, later: Any) -> None:
+def test_the_code_expires_after_seven_days(thief: Browser, later: Any) -> None:
     change(thief, NEW)
     later(7.01 * 24 * 3600)
     answer = take_back(OLD, take_back_code(OLD))
@@ -176,7 +176,7 @@ def test_an_address_that_is_another_accounts_by_now_is_refused_in_words(thief: B
     assert Account.objects.filter(email=NEW).exists()
 
 
-def test_an_address_that_was_never_proven_gets_nothing(mailoutbox: list[Any], client: Browser, person: Account) -> None:
+def test_an_unverified_old_email_address_gets_no_code(mailoutbox: list[Any], client: Browser, person: Account) -> None:
     browser = sign_in(Browser(), person)
     EmailAddress.objects.filter(user=person).update(verified=False)
     Account.objects.filter(pk=person.pk).update(email_verified=False)

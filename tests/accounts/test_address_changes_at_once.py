@@ -31,7 +31,7 @@ def thief(monkeypatch: pytest.MonkeyPatch) -> Browser:
     return sign_in(Browser(), make_account(OLD))
 
 
-def test_of_two_requests_to_take_it_back_one_succeeds(thief: Browser) -> None:
+def test_one_of_two_requests_to_take_it_back_succeeds(thief: Browser) -> None:
     change(thief, NEW)
     code = take_back_code(OLD)
     answers = at_once(4, lambda n: take_back(OLD, code))

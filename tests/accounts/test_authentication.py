@@ -15,14 +15,14 @@ from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
 from tests.totp import totp
 
 
-def test_a_password_is_noted(app: RelyingParty) -> None:
+def test_a_password_sign_in_is_recorded(app: RelyingParty) -> None:
     app.tokens()
     family = TokenFamily.objects.get()
     assert family.amr == ["pwd"]
     assert 0 <= time.time() - family.auth_time.timestamp() < 60
 
 
-def test_two_steps_are_noted(spa: Client, person: Account) -> None:
+def test_both_factors_of_a_sign_in_are_recorded(spa: Client, person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     browser = Browser()
@@ -53,7 +53,7 @@ def test_authenticator_app_secrets_are_encrypted_at_rest(person: Account) -> Non
     assert secret not in str(Authenticator.objects.get().data)
 
 
-def test_auth_time_is_this_sessions_own(spa: Client, person: Account) -> None:
+def test_auth_time_belongs_to_the_session(spa: Client, person: Account) -> None:
     old, new = RelyingParty(spa, sign_in(Browser(), person)), RelyingParty(spa, sign_in(Browser(), person))
     age_sign_in(old.browser, 5000)
     earlier, later = claims_of(old.tokens()["id_token"]), claims_of(new.tokens()["id_token"])

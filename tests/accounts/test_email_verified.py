@@ -21,7 +21,7 @@ def in_step(account: Account) -> bool:
 
 
 @pytest.mark.parametrize("verified", [True, False])
-def test_it_follows_the_record(verified: bool) -> None:
+def test_email_verified_follows_the_email_record(verified: bool) -> None:
     account = make_account(verified=verified)
     assert account.email_verified is verified
     record = EmailAddress.objects.get(user=account)
@@ -31,7 +31,7 @@ def test_it_follows_the_record(verified: bool) -> None:
     assert account.email_verified is not verified
 
 
-def test_it_ends_with_the_record() -> None:
+def test_email_verified_ends_with_the_email_record() -> None:
     account = make_account()
     EmailAddress.objects.get(user=account).delete()
     account.refresh_from_db()
@@ -77,7 +77,7 @@ def test_a_wrong_code_changes_nothing(app: RelyingParty, person: Account) -> Non
     assert person.email == "ada@example.com"
 
 
-def test_the_old_owner_hears_of_a_change(app: RelyingParty, mailoutbox: list[Any]) -> None:
+def test_the_old_email_address_is_notified_of_a_change(app: RelyingParty, mailoutbox: list[Any]) -> None:
     change_address(app.browser, "ada.new@example.com")
     mail = next(mail for mail in mailoutbox if mail.to == ["ada.new@example.com"])
     app.browser.post("/account/confirm-email/", {"code": code_of(mail)})

@@ -6,9 +6,11 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.activity.recording import record
+from accounts.factors import recovery
 from accounts.models import Account
-from accounts.security_check import check_security
+from accounts.security_check import _WITHOUT_PASSWORD, check_security
 from oidc.authorization import consent
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_client, make_project
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +46,24 @@ def test_recovery_codes_come_after_two_step_verification(person: Account) -> Non
     step = check_security(person).step
     assert step is not None
     assert step.title == "Get new recovery codes"
+
+
+def test_it_is_not_all_good_while_factors_are_about_to_be_removed(signed_in: Browser, person: Account) -> None:
+    operator = make_staff("opal@example.com", "operator")
+    TOTP.activate(person, generate_totp_secret())
+    RecoveryCodes.activate(person)
+    assert "All good" in home(signed_in)
+    recovery.start(person, operator, reason="Lost the phone", checked="Video call")
+    text = home(signed_in)
+    assert "about to be removed" in text
+    assert "All good" not in text
+    assert "nothing you need to do" not in text
+
+
+def test_people_without_a_password_do_not_read_that_theirs_is_enough(signed_in: Browser, person: Account) -> None:
+    assert "Your password is enough" in home(signed_in)
+    Account.objects.filter(pk=person.pk).update(password="!none")
+    assert check_security(Account.objects.get()).step == _WITHOUT_PASSWORD
 
 
 def test_it_shows_the_latest_apps_and_what_happened(signed_in: Browser, person: Account) -> None:

@@ -21,13 +21,15 @@ def sign_in(browser: Browser, password: str = PASSWORD) -> Any:
 
 
 @pytest.mark.parametrize("page", ["/account/login/", "/account/signup/"])
-def test_in_the_same_browser_the_code_page_is_offered(client: Browser, mailoutbox: list[Any], page: str) -> None:
+def test_an_interrupted_sign_up_offers_the_code_page_in_the_same_browser(
+    client: Browser, mailoutbox: list[Any], page: str
+) -> None:
     sign_up(client)
     assert client.get(page)["Location"] == "/account/confirm-email/"
     assert confirm(client, mailoutbox[0])["Location"] == "/connect/resume"
 
 
-def test_once_the_code_has_run_out_the_sign_in_page_says_how_to_go_on(client: Browser, person: Account) -> None:
+def test_an_expired_sign_up_code_is_explained_on_the_sign_in_page(client: Browser, person: Account) -> None:
     pages = []
     for email in (EMAIL, person.email):
         browser = Browser()
@@ -52,7 +54,7 @@ def test_elsewhere_the_password_leads_to_the_code_page(client: Browser, mailoutb
     assert Account.objects.get().email_verified
 
 
-def test_the_app_that_asked_is_still_there(spa: Client, mailoutbox: list[Any]) -> None:
+def test_an_interrupted_sign_up_still_returns_to_the_app(spa: Client, mailoutbox: list[Any]) -> None:
     app = RelyingParty(spa, Browser())
     app.authorize(prompt="create")
     sign_up(app.browser)

@@ -284,7 +284,7 @@ def test_a_failed_logo_upload_changes_nothing(lost: None, signed_in: Browser, pe
     assert not client.logo
 
 
-def test_a_provision_says_so(lost: None, tmp_path: Path) -> None:
+def test_provisioning_reports_a_failed_upload(lost: None, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="can't be stored"):
         provision(tmp_path, PERSON)
     assert not Account.objects.exists()
@@ -333,7 +333,7 @@ def test_files_left_by_a_failure_are_noted_while_the_store_is_down(settings: Any
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_crash_after_the_commit_leaves_no_file(
+def test_a_crash_after_the_commit_leaves_no_file_behind(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: Callable[[float], None]
 ) -> None:
     settings.MEDIA_ROOT = tmp_path

@@ -43,7 +43,7 @@ def test_names_of_every_kind(given: str, family: str | None, name: str) -> None:
     assert display_name(account) == (name or account.email)
 
 
-def test_an_unproven_address_is_said_to_be_unproven() -> None:
+def test_an_unverified_email_address_is_returned_as_unverified() -> None:
     assert profile_of(make_account(verified=False), "key").email_verified is False
 
 
@@ -115,12 +115,12 @@ def test_a_name_that_is_too_long_is_refused(signed_in: Browser, person: Account,
     assert person.full_name == "Ada Lovelace"
 
 
-def test_names_are_shown_as_text(signed_in: Browser) -> None:
+def test_names_are_escaped(signed_in: Browser) -> None:
     save(signed_in, given_name="<script>alert(1)</script>")
     assert b"<script>alert" not in signed_in.get("/account/").content
 
 
-def test_strangers_are_sent_to_sign_in(client: Browser) -> None:
+def test_people_who_are_not_signed_in_are_sent_to_sign_in(client: Browser) -> None:
     for path in ("/account/", "/account/export", "/account/delete"):
         assert client.get(path)["Location"].startswith("/account/login/")
 

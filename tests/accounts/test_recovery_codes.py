@@ -4,10 +4,12 @@ import re
 from urllib.parse import unquote
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account
+from core import clock
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
 from tests.totp import totp
@@ -44,7 +46,7 @@ def protected(signed_in: Browser, person: Account) -> Browser:
     return signed_in
 
 
-def test_they_are_shown_once(protected: Browser, person: Account) -> None:
+def test_recovery_codes_are_shown_once(protected: Browser, person: Account) -> None:
     codes = codes_of(person)
     assert len(codes) == 10
     first = protected.get(CODES)
@@ -56,10 +58,29 @@ def test_they_are_shown_once(protected: Browser, person: Account) -> None:
     assert GENERATE in again
 
 
+def assert_names_its_account(file: str, codes: list[str]) -> None:
+    now = clock.now()
+    assert file.splitlines()[:3] == [
+        "Recovery codes for Openport",
+        "Account: o'neil@example.com",
+        f"Saved on: {now.day} {now:%B %Y}",
+    ]
+    assert file.splitlines()[-10:] == codes
+
+
+@pytest.fixture
+def person(person: Account) -> Account:
+    """The person, with an email address that HTML would escape."""
+    Account.objects.filter(pk=person.pk).update(email="o'neil@example.com")
+    EmailAddress.objects.filter(user=person).update(email="o'neil@example.com")
+    person.refresh_from_db()
+    return person
+
+
 def test_the_download_is_part_of_that_one_page(protected: Browser, person: Account) -> None:
     codes = codes_of(person)
     [link] = re.findall(r'download="recovery-codes.txt" href="data:text/plain;charset=utf-8,([^"]+)"', shown(protected))
-    assert unquote(link).split() == codes
+    assert_names_its_account(unquote(link), codes)
     assert DOWNLOAD not in shown(protected)
     later = protected.get(DOWNLOAD)
     assert later.status_code == 403
@@ -69,7 +90,7 @@ def test_the_download_is_part_of_that_one_page(protected: Browser, person: Accou
 def test_a_download_by_its_address_is_the_one_time(protected: Browser, person: Account) -> None:
     codes = codes_of(person)
     file = protected.get(DOWNLOAD)
-    assert file.content.decode().split() == codes
+    assert_names_its_account(file.content.decode(), codes)
     assert "no-store" in file["Cache-Control"]
     for path in (CODES, DOWNLOAD, GENERATE, "/account/2fa/"):
         assert not any(code in shown(protected, path) for code in codes), path

@@ -29,7 +29,7 @@ def strict() -> Browser:
 
 
 @pytest.mark.parametrize("login", ["ada@example.com", " ADA@example.com"])
-def test_the_other_tabs_form_goes_on_to_its_own_app(person: Account, strict: Browser, login: str) -> None:
+def test_the_form_of_another_tab_continues_to_its_app(person: Account, strict: Browser, login: str) -> None:
     (_, fields), (second, stale) = open_tab(strict, make_client()), open_tab(strict, make_client())
     assert stale["next"] != fields["next"]
     form = {"login": login, "password": PASSWORD}
@@ -63,14 +63,14 @@ def test_after_a_sign_out_the_page_is_opened_again(person: Account, strict: Brow
 
 
 @pytest.mark.parametrize("following", ["https://evil.example.com/", "//evil.example.com", "javascript:alert(1)"])
-def test_it_leads_nowhere_else(person: Account, strict: Browser, following: str) -> None:
+def test_the_page_redirects_only_to_known_urls(person: Account, strict: Browser, following: str) -> None:
     _, fields = open_tab(strict, make_client())
     form = {"login": person.email, "password": PASSWORD}
     strict.post("/account/login/", form | fields)
     assert strict.post("/account/login/", form | {"next": following})["Location"] == "/connect/resume"
 
 
-def test_other_forms_are_refused_as_ever(person: Account, strict: Browser) -> None:
+def test_other_stale_forms_are_rejected(person: Account, strict: Browser) -> None:
     _, fields = open_tab(strict, make_client())
     strict.post("/account/login/", {"login": person.email, "password": PASSWORD} | fields)
     answer = strict.post("/account/delete", {"email": person.email})
@@ -78,7 +78,7 @@ def test_other_forms_are_refused_as_ever(person: Account, strict: Browser) -> No
     assert Account.objects.filter(pk=person.pk).exists()
 
 
-def test_a_code_page_reloaded_after_the_sign_in_goes_on(client: Browser, spa: Any, mailoutbox: list[Any]) -> None:
+def test_a_code_page_reloaded_after_the_sign_in_continues(client: Browser, spa: Any, mailoutbox: list[Any]) -> None:
     RelyingParty(spa, client).authorize()
     sign_up(client)
     confirm(client, mailoutbox[0])
@@ -104,14 +104,14 @@ def test_a_sign_in_of_a_minute_ago_counts(signed_in: Browser) -> None:
     assert is_asked(signed_in)
 
 
-def test_so_does_a_sign_up(client: Browser, mailoutbox: list[Any]) -> None:
+def test_a_recent_sign_up_counts(client: Browser, mailoutbox: list[Any]) -> None:
     sign_up(client)
     assert client.get(ASKS)["Location"].startswith("/account/login/")
     confirm(client, mailoutbox[0])
     assert not is_asked(client)
 
 
-def test_and_a_reset(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
+def test_a_recent_password_reset_counts(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
     client.post("/account/password/reset/", {"email": person.email})
     code = re.findall(r"^ {4}(\S+)$", mailoutbox[0].body, re.MULTILINE)[0]
     client.post("/account/password/reset/confirm/", {"code": code})
@@ -120,7 +120,7 @@ def test_and_a_reset(client: Browser, person: Account, mailoutbox: list[Any]) ->
     assert not is_asked(client)
 
 
-def test_one_of_two_factors_is_not_a_sign_in(client: Browser, person: Account) -> None:
+def test_one_of_two_factors_does_not_count_as_a_sign_in(client: Browser, person: Account) -> None:
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     age_sign_in(client, 600)
     client.post("/account/logout/")
@@ -139,6 +139,6 @@ def test_another_session_or_account_does_not_count(signed_in: Browser, person: A
     assert is_asked(signed_in)
 
 
-def test_a_moment_to_come_does_not_count(signed_in: Browser) -> None:
+def test_a_time_in_the_future_does_not_count(signed_in: Browser) -> None:
     age_sign_in(signed_in, -3600)
     assert is_asked(signed_in)

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from core.limits.counters import Counters, RedisCounters
-from oidc.signing_keys import keyring
+from oidc import signing_keys
 from tests.accounts.plans.factories import family_of, make_plan, organization_of, subscribe
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -24,7 +24,7 @@ def credential(request: pytest.FixtureRequest, person: Any) -> str:
     else:
         client = make_client(approved_scopes="account.read")
         raw = make_access_token(client, person, ["openid", "email", "account.read"])
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     assert call(ME, raw).status_code == call(PLAN, raw).status_code == 200
     return raw
 
@@ -66,7 +66,7 @@ def test_a_dead_credential_costs_no_more(key: Key, django_assert_num_queries: Qu
 
 
 def test_requests_that_are_no_calls_run_no_statements(db: None, django_assert_num_queries: Queries) -> None:
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     call("/v1/openapi.json")
     with django_assert_num_queries(0):
         for path, credential, method in (
@@ -116,7 +116,7 @@ def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Count on Redis, and see what reaches it."""
     with Watch(redis_url) as watching:
         made = Counters(RedisCounters(redis_url))
-        for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
+        for module in ("api.throttling", "api.usage_counts", "core.limits.counters"):
             monkeypatch.setattr(f"{module}.counters", lambda: made)
         yield watching
 

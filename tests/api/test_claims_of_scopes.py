@@ -4,13 +4,11 @@ When one of these tests fails, somebody added a claim. People who allowed the sc
 the claim another scope, or change the sentence and have people asked again.
 """
 
-from typing import Any
-
 import pytest
 
 from accounts.models import Account
-from api import profile
-from oidc import scope_descriptions, scopes
+from api import me
+from oidc import scopes
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -64,13 +62,18 @@ def test_a_key_gets_the_claims_that_account_read_names(key: Key) -> None:
 
 @pytest.mark.parametrize("scope", ["profile", "email", "phone"])
 def test_a_new_claim_does_not_reach_holders_of_account_read(scope: str) -> None:
-    fields = profile.scopes_of_fields(scopes.CLAIM_SCOPES | {"phone_number": scope})
+    fields = me.scopes_of_fields(scopes.CLAIM_SCOPES | {"phone_number": scope})
     assert fields["phone_number"] == {scope}
 
 
 def test_the_scopes_that_account_read_covers_are_those_whose_claims_it_names() -> None:
     assert CLAIMS["account.read"][1] == scopes.ACCOUNT_READ_CLAIMS
     assert {"email", "profile"} == scopes.ACCOUNT_READ_HOLDS
-    parts: dict[str, Any] = scope_descriptions._PARTS
-    assert set(parts) == scopes.ACCOUNT_READ_HOLDS
-    assert all(text in scopes.SCOPES["account.read"].title for text in parts.values())
+
+
+def test_the_titles_of_account_read_name_what_no_other_scope_on_the_page_names() -> None:
+    titles = scopes._ACCOUNT_READ_TITLES
+    assert len(titles) == 2 ** len(scopes.ACCOUNT_READ_HOLDS)
+    for parts, title in titles.items():
+        named = {name for name in scopes.ACCOUNT_READ_HOLDS if scopes.SCOPES[name].title.removeprefix("See ") in title}
+        assert named == set(parts)

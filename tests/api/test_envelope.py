@@ -6,8 +6,8 @@ import pytest
 from django.db import OperationalError
 from django.test import Client as Browser
 
-from accounts.plans.sources import DatabasePlans
-from api import authentication, views
+from accounts.plans.resolution import DatabasePlans
+from api import authentication, me
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_key, make_project
@@ -173,7 +173,7 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def fail(monkeypatch: pytest.MonkeyPatch, where: str, error: Exception, module: Any = views) -> None:
+def fail(monkeypatch: pytest.MonkeyPatch, where: str, error: Exception, module: Any = me) -> None:
     def raising(*args: Any) -> Any:
         raise error
 
@@ -296,6 +296,14 @@ def test_a_browser_may_send_a_condition_across_origins(key: Key) -> None:
     wanted = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization,if-none-match"}
     response = call(PLAN, method="OPTIONS", Origin="https://app.example", **wanted)
     assert "if-none-match" in response["Access-Control-Allow-Headers"].lower()
+
+
+@pytest.mark.parametrize("path", [ME, PLAN, SCHEMA, "/v1/x"])
+def test_monitoring_tools_may_add_their_headers_to_a_call(path: str) -> None:
+    wanted = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "traceparent,tracestate"}
+    response = call(path, method="OPTIONS", Origin="https://app.example", **wanted)
+    allowed = response["Access-Control-Allow-Headers"].lower().split(", ")
+    assert {"traceparent", "tracestate", "x-requested-with"} <= set(allowed)
 
 
 def test_options_of_another_kind_is_another_method(key: Key) -> None:

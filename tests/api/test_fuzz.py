@@ -12,8 +12,8 @@ from hypothesis import settings as drawn
 from hypothesis import strategies as st
 
 from api import keys as api_keys
+from oidc import signing_keys
 from oidc.errors import InvalidToken
-from oidc.signing_keys import keyring
 from oidc.tokens import jwt
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
@@ -42,7 +42,7 @@ def part(value: Any) -> str:
 
 def signed(text: str) -> str:
     """Return `text`, which is header and claims, with a right signature of our own key."""
-    signature = keyring.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
+    signature = signing_keys.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 
@@ -113,7 +113,7 @@ def refused(token: str) -> bool:
 @pytest.mark.django_db
 class TestTheCheck:
     def test_of_any_text(self) -> None:
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
 
         @drawn(max_examples=500, **LENIENT)  # type: ignore[arg-type]
         @given(st.text(st.characters(), max_size=200) | st.text("eyJ.A-_=", max_size=60))
@@ -126,7 +126,7 @@ class TestTheCheck:
         check()
 
     def test_of_any_parts(self) -> None:
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
 
         @drawn(max_examples=300, **LENIENT)  # type: ignore[arg-type]
         @given(any_json, any_json, st.binary(max_size=300))
@@ -137,7 +137,7 @@ class TestTheCheck:
         check()
 
     def test_of_any_bytes_in_the_parts(self) -> None:
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
 
         @drawn(max_examples=300, **LENIENT)  # type: ignore[arg-type]
         @given(st.binary(max_size=80), st.binary(max_size=80))
@@ -153,7 +153,7 @@ class TestTheCheck:
         check()
 
     def test_of_signed_headers(self, token: str) -> None:
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
         header, rest = header_of(token), token.split(".")[1]
 
         @drawn(max_examples=300, **LENIENT)  # type: ignore[arg-type]

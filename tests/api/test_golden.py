@@ -13,7 +13,7 @@ import pytest
 
 from accounts.models import Account, PairwiseSubject
 from accounts.sources import SourceFailed
-from api import keys, views
+from api import keys, me
 from core import clock
 from oidc.models import Client, Project
 from tests.api.calls import ME, PLAN, call
@@ -93,7 +93,9 @@ def test_unauthenticated() -> None:
 
 
 def test_invalid_api_key(own: Key) -> None:
-    golden("invalid_api_key_unknown", call(ME, "op_key_nobody"))
+    golden("invalid_api_key_mistyped", call(ME, "op_key_nobody"))
+    unknown = f"op_key_{'A' * 12}_{'A' * 43}"
+    golden("invalid_api_key_unknown", call(ME, unknown + keys.checksum(unknown)))
     keys.revoke_key(own.row)
     golden("invalid_api_key_dead", call(ME, own.raw))
 
@@ -135,7 +137,7 @@ def test_rate_limited(own: Key, settings: Any) -> None:
 
 
 def test_internal_error(own: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "profile_for", lambda caller: 1 / 0)
+    monkeypatch.setattr(me, "profile_for", lambda caller: 1 / 0)
     golden("internal_error", call(ME, own.raw))
 
 
@@ -143,7 +145,7 @@ def test_upstream_unavailable(own: Key, monkeypatch: pytest.MonkeyPatch) -> None
     def down(caller: Any) -> Any:
         raise SourceFailed("down")
 
-    monkeypatch.setattr(views, "profile_for", down)
+    monkeypatch.setattr(me, "profile_for", down)
     golden("upstream_unavailable", call(ME, own.raw))
 
 

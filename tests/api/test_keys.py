@@ -16,7 +16,7 @@ from accounts.models import Account, PairwiseSubject
 from api import keys
 from api.models import ApiKey
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Project, ProjectMember
 from oidc.projects import lifecycle
 from oidc.projects.lifecycle import QuotaExceeded

@@ -27,7 +27,7 @@ from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.redis
 
-MODULES = ("api.throttling", "api.usage_counts", "core.limits.limits", "core.limits.log_buffer")
+MODULES = ("api.throttling", "api.usage_counts", "core.limits.counters", "core.limits.log_buffer")
 
 
 @pytest.fixture

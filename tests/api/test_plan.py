@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from accounts.models import Account
-from accounts.plans import sources
+from accounts.plans import resolution
 from accounts.sources import HttpSource
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
@@ -47,7 +47,7 @@ def test_an_approved_app_reads_it_too(approved: Client, person: Account) -> None
 
 
 def test_it_says_how_long_it_may_be_kept(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID)
+    monkeypatch.setattr(resolution.DatabasePlans, "plan", lambda self, account: PAID)
     response = call(PLAN, key.raw)
     assert response.json() == PAID
     assert response["Cache-Control"] == "private, max-age=17"
@@ -55,7 +55,7 @@ def test_it_says_how_long_it_may_be_kept(key: Key, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_plan_that_may_not_be_kept_says_so(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID | {"cache_max_age": 0})
+    monkeypatch.setattr(resolution.DatabasePlans, "plan", lambda self, account: PAID | {"cache_max_age": 0})
     assert call(PLAN, key.raw)["Cache-Control"] == "private, max-age=0"
 
 
@@ -79,7 +79,7 @@ def test_a_changed_plan_is_sent(form: str, key: Key) -> None:
 
 def test_another_plan_has_another_etag(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     free = call(PLAN, key.raw)["ETag"]
-    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID)
+    monkeypatch.setattr(resolution.DatabasePlans, "plan", lambda self, account: PAID)
     changed = call(PLAN, key.raw, **{"If-None-Match": free})
     assert changed.status_code == 200
     assert changed["ETag"] != free
@@ -104,7 +104,7 @@ def test_a_profile_is_never_unchanged(key: Key) -> None:
 def use(monkeypatch: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx.Response]) -> None:
     """Have plans come from the operator's own service."""
     source = HttpSource("https://billing.example/plan", "", httpx.MockTransport(answer))
-    monkeypatch.setattr(sources, "_source", sources.HttpPlans(source))
+    monkeypatch.setattr(resolution, "_source", resolution.HttpPlans(source))
 
 
 def test_the_plan_is_passed_on_unchanged_without_other_fields(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:

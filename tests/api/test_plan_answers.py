@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account, Plan
-from accounts.plans import sources
+from accounts.plans import resolution
 from accounts.sources import SourceFailed
 from tests.accounts.plans.factories import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
@@ -151,7 +151,7 @@ class Broken:
 
 
 def test_a_source_that_is_down_makes_nobody_free(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_source", Broken())
+    monkeypatch.setattr(resolution, "_source", Broken())
     response = call(PLAN, key.raw)
     assert refusal(response) == (502, "upstream_unavailable")
     assert response["Cache-Control"] == "no-store"

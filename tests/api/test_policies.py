@@ -21,8 +21,8 @@ from rest_framework.views import APIView
 from accounts.models import Account
 from api import usage_counts
 from api.authentication import Caller
+from api.me import MeView
 from api.models import UsageBucket
-from api.views import MeView
 from core.http.request_id import RequestIdMiddleware
 from tests.api.calls import ME, refusal
 from tests.api.conftest import Key, Mover

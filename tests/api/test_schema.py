@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from api.errors import ERRORS
 from core import clock
 from oidc.models import Client
+from oidc.scopes import SCOPES
 from tests.api.calls import ME, PLAN, call
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
@@ -74,10 +75,26 @@ def test_it_is_the_public_part_and_all_of_it(document: dict[str, Any]) -> None:
     assert document["servers"] == [{"url": "http://localhost:8000"}]
 
 
-def test_it_names_the_credential(document: dict[str, Any]) -> None:
-    assert document["components"]["securitySchemes"] == {"bearer": {"type": "http", "scheme": "bearer"}}
+def test_it_names_the_credentials_and_the_scopes_of_each_endpoint(document: dict[str, Any]) -> None:
+    schemes = document["components"]["securitySchemes"]
+    assert (schemes["bearer"]["type"], schemes["bearer"]["scheme"]) == ("http", "bearer")
+    assert schemes["oauth2"]["type"] == "oauth2"
+    accepted = {ME: ["profile", "email"], PLAN: ["account.read"]}
     for path in OPERATIONS:
-        assert document["paths"][path]["get"]["security"] == [{"bearer": []}]
+        wanted = [{"bearer": []}, *({"oauth2": [scope]} for scope in accepted[path])]
+        assert document["paths"][path]["get"]["security"] == wanted
+
+
+def test_its_code_flow_is_the_one_of_the_discovery_document(document: dict[str, Any]) -> None:
+    flows = document["components"]["securitySchemes"]["oauth2"]["flows"]
+    discovered = call("/.well-known/openid-configuration").json()
+    assert list(flows) == ["authorizationCode"]
+    flow = flows["authorizationCode"]
+    assert flow["authorizationUrl"] == discovered["authorization_endpoint"]
+    assert flow["tokenUrl"] == flow["refreshUrl"] == discovered["token_endpoint"]
+    assert list(flow["scopes"]) == list(SCOPES)
+    assert set(flow["scopes"]) == set(discovered["scopes_supported"])
+    assert all(flow["scopes"].values())
 
 
 def test_it_lists_every_error_with_an_example(document: dict[str, Any]) -> None:

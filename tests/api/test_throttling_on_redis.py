@@ -41,7 +41,7 @@ def use(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[str], Count
 
     def counting_at(url: str) -> Counters:
         shared = Counters(RedisCounters(url))
-        for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
+        for module in ("api.throttling", "api.usage_counts", "core.limits.counters"):
             monkeypatch.setattr(f"{module}.counters", lambda: shared)
         return shared
 

@@ -15,8 +15,8 @@ from jwcrypto.jwk import JWK
 from accounts.models import Account
 from core import clock
 from core.credentials import digest
+from oidc import signing_keys
 from oidc.models import AccessToken, Client, Project, TokenFamily
-from oidc.signing_keys import keyring, rotation
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.factories import make_access_token, make_client, make_project
 from tests.relying_party import RelyingParty, claims_of, header_of
@@ -37,7 +37,7 @@ def signed(token: str, header: dict[str, Any] | None = None, **claims: Any) -> s
     """Return `token` with other header fields or claims, rightly signed by our own active key."""
     parts = {**header_of(token), **(header or {})}, claims_of(token) | claims
     text = ".".join(encode({name: value for name, value in part.items() if value is not None}) for part in parts)
-    signature = keyring.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
+    signature = signing_keys.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 
@@ -108,7 +108,7 @@ def test_without_a_signature(token: str) -> None:
 
 def test_signed_with_the_public_key_as_a_secret(token: str) -> None:
     kid = header_of(token)["kid"]
-    pem = JWK(**keyring.signing_key().public_jwk).export_to_pem()
+    pem = JWK(**signing_keys.signing_key().public_jwk).export_to_pem()
     for header in ({"alg": "HS256", "typ": "at+jwt", "kid": kid}, header_of(token)):
         text = f"{encode(header)}.{token.split('.')[1]}"
         mac = hmac.new(pem, text.encode(), hashlib.sha256).digest()
@@ -197,10 +197,10 @@ def test_a_token_of_a_superseded_refresh_lives_to_its_end(app: RelyingParty, lat
 
 
 def test_a_token_still_holds_after_its_key_was_retired(token: str) -> None:
-    rotation.rotate(now=True)
-    rotation.rotate(now=True)
-    keyring.reload_keyring()
-    assert keyring.signing_key().kid != header_of(token)["kid"]
+    signing_keys.rotate(now=True)
+    signing_keys.rotate(now=True)
+    signing_keys.reload_keyring()
+    assert signing_keys.signing_key().kid != header_of(token)["kid"]
     assert call(ME, token).status_code == 200
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import sign_in
 from tests.services.service import Service
@@ -25,23 +25,32 @@ class Reviewer:
         self.page.get_by_role("link", name=self.app, exact=True).click()
         expect(self.page.get_by_role("heading", name="Evidence")).to_be_visible()
 
-    def begin_step(self, title: str) -> None:
-        """Press a button of the open review."""
-        self.page.get_by_role("link", name=title, exact=True).click()
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    def begin_step(self, title: str) -> Locator:
+        """Open the form of a step of the open review, and return it."""
+        form = self.page.locator(f"form[aria-labelledby=decide-{title.lower().replace(' ', '-')}]")
+        if form.count() == 0:  # a step with its own page
+            self.page.get_by_role("link", name=title, exact=True).click()
+            expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+            return self.page.locator("main form")
+        if not form.is_visible():
+            self.page.locator("summary").filter(has=self.page.get_by_role("heading", name=title, exact=True)).click()
+        return form
+
+    def start(self) -> None:
+        """Start the open review, which takes one click."""
+        self.page.locator(".review-decide").get_by_role("button", name="Start the review").click()
+        expect(self.page.get_by_text("The review has started")).to_be_visible()
 
     def take_step(self, title: str, reasons: tuple[str, ...] = (), note: str = "") -> str:
-        """Press a button of the open review, say what it asks for, and return the mails that are shown first."""
-        self.begin_step(title)
+        """Take a step of the open review, say what it asks for, and return the mails that are shown first."""
+        form = self.begin_step(title)
         for reason in reasons:
-            self.page.get_by_label(reason, exact=True).check()
+            form.get_by_label(reason, exact=True).check()
         if note:
-            self.page.fill("textarea[name=text]", note)
+            form.locator("textarea[name=text]").fill(note)
         if title == "Approve":
-            self.agree()
-        first = self.page.get_by_role("button", name=SEE_FIRST)
-        if first.count():
-            first.click()
+            self.agree(form)
+        form.get_by_role("button", name=SEE_FIRST).click()
         button = self.page.get_by_role("button", name=title, exact=True)
         expect(button).to_be_visible()
         mails = "\n".join(self.page.locator("pre.mail").all_inner_texts())
@@ -49,9 +58,9 @@ class Reviewer:
         expect(self.page).to_have_url(re.compile("/change/$"))
         return mails
 
-    def agree(self) -> None:
-        """Approve each scope of the form, and tick its checklist."""
-        for choice in self.page.locator("input[type=radio][value=approve]").all():
+    def agree(self, form: Locator) -> None:
+        """Approve each scope of the form, and tick each part of its checklist."""
+        for choice in form.locator("input[type=radio][value=approve]").all():
             choice.check()
-        for box in self.page.locator("input[type=checkbox][name^=check_]").all():
+        for box in form.locator("input[type=checkbox][name^=check_]").all():
             box.check()

@@ -78,6 +78,14 @@ class Device:
         added = self._session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
         self._id = {"authenticatorId": added["authenticatorId"]}
 
+    def lock(self) -> None:
+        """Refuse everything that its owner is asked for, as if they pressed Cancel."""
+        self._session.send("WebAuthn.setUserVerified", self._id | {"isUserVerified": False})
+
+    def unlock(self) -> None:
+        """Do what its owner is asked for again."""
+        self._session.send("WebAuthn.setUserVerified", self._id | {"isUserVerified": True})
+
     def passkeys(self) -> list[dict[str, Any]]:
         """Return the passkeys it keeps."""
         kept: list[dict[str, Any]] = self._session.send("WebAuthn.getCredentials", self._id)["credentials"]

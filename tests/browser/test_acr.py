@@ -58,7 +58,7 @@ def set_up_passkey(page: Page, email: str, app: App) -> None:
     page.get_by_role("link", name=f"Continue to {app.name}").click()
 
 
-def test_who_has_a_password_only_sets_up_a_passkey(apps: tuple[App, App], browser: Chromium) -> None:
+def test_people_with_only_a_password_set_up_a_passkey(apps: tuple[App, App], browser: Chromium) -> None:
     app, _ = apps
 
     def first_visit(page: Page) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_who_has_a_password_only_sets_up_a_passkey(apps: tuple[App, App], browse
     browser.visit(second_visit)
 
 
-def test_who_declines_goes_back_to_the_app(apps: tuple[App, App], browser: Chromium) -> None:
+def test_declining_returns_to_the_app(apps: tuple[App, App], browser: Chromium) -> None:
     app, _ = apps
 
     def steps(page: Page) -> None:
@@ -142,7 +142,7 @@ def test_an_authenticator_app_meets_the_request(apps: tuple[App, App], browser: 
     browser.visit(steps)
 
 
-def test_an_app_with_a_least_level_says_so(apps: tuple[App, App], browser: Chromium) -> None:
+def test_an_app_with_a_required_level_says_so(apps: tuple[App, App], browser: Chromium) -> None:
     _, app = apps
 
     def steps(page: Page) -> None:
@@ -162,7 +162,7 @@ def test_an_app_with_a_least_level_says_so(apps: tuple[App, App], browser: Chrom
 
 @pytest.mark.node
 @pytest.mark.slow
-def test_pages_that_ask_for_more(apps: tuple[App, App], browser: Chromium, axe: str) -> None:
+def test_screens_that_ask_for_a_stronger_sign_in(apps: tuple[App, App], browser: Chromium, axe: str) -> None:
     """Wide and narrow, light and dark (tests/browser/camera.py)."""
     app, strict = apps
 

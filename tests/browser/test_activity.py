@@ -24,7 +24,7 @@ def people(live_service: Service) -> None:
     live_service.provision(people=[{"email": email, "password": PASSWORD, "given_name": "W"} for email in names])
 
 
-def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, browser: Chromium) -> None:
+def test_the_owner_signs_out_an_intruder_from_the_mail(live_service: Service, browser: Chromium) -> None:
     def steps(program: Browser) -> None:
         with program.new_context() as own, program.new_context(user_agent=STRANGER) as strange:
             watch, here, there = Watch(own), own.new_page(), strange.new_page()
@@ -46,7 +46,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
             there.reload()
             expect(there.get_by_role("navigation", name="Account")).to_be_visible()  # the link alone did nothing
 
-            here.get_by_role("link", name="Check the activity").click()
+            here.get_by_role("button", name="Check the activity").click()
             expect(here.get_by_role("heading", name="from a new browser")).to_be_visible()
             here.goto(f"{live_service.address}/account/sessions/")
             here.get_by_role("button", name="Sign out Firefox on Windows").click()
@@ -60,7 +60,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
     browser.use(steps)
 
 
-def test_a_passkey_is_told_once(live_service: Service, browser: Chromium) -> None:
+def test_a_new_passkey_sends_one_notice(live_service: Service, browser: Chromium) -> None:
     def steps(page: Page) -> None:
         Device(page)
         page.goto(f"{live_service.address}/account/login/")
@@ -78,7 +78,7 @@ def test_a_passkey_is_told_once(live_service: Service, browser: Chromium) -> Non
 
 
 @pytest.mark.slow
-def test_its_pages(live_service: Service, browser: Chromium, axe: str) -> None:
+def test_screens_of_the_activity_pages(live_service: Service, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         camera.visit(f"{live_service.address}/account/secure/", "secure-signed-out")

@@ -50,7 +50,7 @@ def follow(page: Page, name: str) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def test_what_operators_see(declared: dict[str, str], browser: Chromium, axe: str) -> None:
+def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(declared["admin"])
@@ -131,14 +131,14 @@ def test_a_review_in_the_admin(declared: dict[str, str], browser: Chromium, axe:
             as_reviewer.get_by_role("link", name="See the consent page").click()
             expect(as_reviewer.get_by_role("heading", level=1)).to_be_visible()
             as_reviewer.go_back()
-            as_reviewer.get_by_role("link", name="Start the review").click()
-            as_reviewer.get_by_role("button", name="Preview the mail").click()
-            as_reviewer.get_by_role("button", name="Start the review").click()
-            as_reviewer.get_by_role("link", name="Request changes").click()
+            as_reviewer.locator(".review-decide").get_by_role("button", name="Start the review").click()
+            as_reviewer.locator("summary").filter(has_text="Request changes").click()
+            form = as_reviewer.locator("form[aria-labelledby=decide-request-changes]")
+            expect(form).to_be_visible()
             camera.take("reviewer-request-changes")
-            as_reviewer.get_by_label("The logo is not recognizable").check()
-            as_reviewer.fill("textarea[name=text]", "It is one colour.")
-            as_reviewer.get_by_role("button", name="Preview the mail").click()
+            form.get_by_label("The logo is not recognizable").check()
+            form.locator("textarea[name=text]").fill("It is one colour.")
+            form.get_by_role("button", name="Preview the mail").click()
             expect(as_reviewer.locator(".mail")).to_contain_text("It is one colour.")
             camera.take("reviewer-mail")
             as_reviewer.get_by_role("button", name="Request changes").click()

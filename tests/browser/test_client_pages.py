@@ -52,7 +52,9 @@ def said_of(page: Page, number: int) -> str:
     return page.locator(f"#id_redirect_uris_{number}_says").inner_text()
 
 
-def test_a_client_is_made_with_help_while_typing(at: Callable[[Page, str], None], browser: Chromium, axe: str) -> None:
+def test_the_client_form_checks_input_while_typing(
+    at: Callable[[Page, str], None], browser: Chromium, axe: str
+) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         at(page, "clients/new")
@@ -175,7 +177,7 @@ def test_clients_and_keys_without_javascript(at: Callable[[Page, str], None], br
     browser.visit(steps, java_script_enabled=False)
 
 
-def test_every_page_of_clients_and_keys(at: Callable[[Page, str], None], browser: Chromium, axe: str) -> None:
+def test_screens_of_clients_and_keys(at: Callable[[Page, str], None], browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         for path, name in (("clients", "clients"), ("clients?q=zzz", "clients-none"), ("clients/new", "client-new")):

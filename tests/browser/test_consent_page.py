@@ -115,7 +115,7 @@ def photo() -> bytes:
     return stream.getvalue()
 
 
-def test_what_is_left_out_stays_out_until_it_is_asked_again(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_left_out_scopes_are_not_granted_until_asked_again(apps: Apps, browser: Chromium, axe: str) -> None:
     app = apps.choosy
 
     def scopes_of(page: Page) -> set[str]:
@@ -158,7 +158,7 @@ def test_what_is_left_out_stays_out_until_it_is_asked_again(apps: Apps, browser:
     browser.visit(steps)
 
 
-def test_a_suspended_app_is_told_as_such(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_a_suspended_app_is_described_as_suspended(apps: Apps, browser: Chromium, axe: str) -> None:
     app = apps.shadowed
 
     def steps(page: Page) -> None:

@@ -115,7 +115,7 @@ CLIENT_PAGES = {
 }
 
 
-def test_pages_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
+def test_screens_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
@@ -130,7 +130,7 @@ def test_pages_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENT_PAGES)
-def test_pages_of_a_client(desk: Desk, browser: Chromium, axe: str, client: str) -> None:
+def test_screens_of_a_client(desk: Desk, browser: Chromium, axe: str, client: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
@@ -143,7 +143,7 @@ def test_pages_of_a_client(desk: Desk, browser: Chromium, axe: str, client: str)
     browser.visit(steps)
 
 
-def test_pages_that_say_no_or_show_a_secret(desk: Desk, browser: Chromium, axe: str) -> None:
+def test_screens_with_errors_or_a_secret(desk: Desk, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
@@ -170,7 +170,7 @@ def test_pages_that_say_no_or_show_a_secret(desk: Desk, browser: Chromium, axe: 
     browser.visit(steps)
 
 
-def test_pages_of_a_real_sign_in_in_the_playground(desk: Desk, browser: Chromium, axe: str) -> None:
+def test_screens_of_the_playground(desk: Desk, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
@@ -190,7 +190,7 @@ def test_pages_of_a_real_sign_in_in_the_playground(desk: Desk, browser: Chromium
     browser.visit(steps)
 
 
-def test_pages_for_a_viewer_and_for_somebody_new(desk: Desk, browser: Chromium, axe: str) -> None:
+def test_screens_for_a_viewer_and_for_a_new_account(desk: Desk, browser: Chromium, axe: str) -> None:
     def looks(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, VIEWER)
@@ -208,7 +208,7 @@ def test_pages_for_a_viewer_and_for_somebody_new(desk: Desk, browser: Chromium, 
     browser.visit(begins)
 
 
-def test_pages_of_the_docs(live_service: Service, browser: Chromium, axe: str) -> None:
+def test_screens_of_the_docs(live_service: Service, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         for name, each in PAGES.items():

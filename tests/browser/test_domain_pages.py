@@ -28,7 +28,7 @@ def domains(live_service: Service) -> str:
     return f"{live_service.address}/console/p/{declared['projects'][0]['id']}/domains"
 
 
-def test_a_domain_is_added_looked_for_and_removed(domains: str, browser: Chromium, axe: str) -> None:
+def test_a_domain_is_added_checked_and_removed(domains: str, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(domains)

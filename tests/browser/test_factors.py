@@ -31,18 +31,16 @@ def test_a_sign_up_by_passkey_gives_recovery_codes_that_open_the_account(
         Device(page)
         page.goto(app.authorization_url())
         page.get_by_role("link", name="Create an account").click()
-        page.get_by_role("link", name="Use a passkey instead of a password").click()
         page.fill("input[name=email]", email)
         page.fill("input[name=given_name]", "Cody")
-        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Continue with a passkey").click()
         type_code(page, live_service, email)
-        expect(page.locator("input[name=name]")).to_have_value("Chrome on Linux")
-        page.get_by_role("button", name="Create the passkey").click()
         heading(page).to_have_text("Your recovery codes")
+        expect(page.get_by_label("Name of your passkey")).to_have_value("Chrome on Linux")
         codes = page.locator("#recovery_codes li").all_inner_texts()
         page.reload()
         expect(page.locator("#recovery_codes")).to_have_count(0)
-        page.get_by_role("link", name=f"Continue to {app.name}").click()
+        page.get_by_role("button", name=f"Continue to {app.name}").click()
         expect_consent_page(page, app)
         allow(page)
         assert arrive(page, app)["email"] == email
@@ -179,7 +177,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
     assert sum("stopped" in text for text in live_service.mails(person)) == 2
 
 
-def test_staff_enrol_at_their_first_sign_in_and_come_to_the_page_they_asked_for(browser: Chromium) -> None:
+def test_staff_set_up_a_factor_and_reach_the_requested_page(browser: Chromium) -> None:
     reviewer = "robin@example.com"
 
     def steps(page: Page) -> None:

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from tests.browser.steps import Device, allow, arrive, expect_consent_page, type_code
+from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, type_code
 from tests.browser.watch import Watch
 from tests.clients.app import App
+from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 from tests.services.service import Service
 
@@ -27,14 +28,12 @@ def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, bro
         watch, device = Watch(page.context), Device(page)
         page.goto(app.authorization_url())
         page.get_by_role("link", name="Create an account").click()
-        page.get_by_role("link", name="Use a passkey instead of a password").click()
         page.fill("input[name=email]", email)
         page.fill("input[name=given_name]", "Pia")
-        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Continue with a passkey").click()
         type_code(page, live_service, email)
-        page.fill("input[name=name]", "Laptop")
-        page.get_by_role("button", name="Create the passkey").click()
-        page.get_by_role("link", name=f"Continue to {app.name}").click()
+        page.get_by_label("Name of your passkey").fill("Laptop")
+        page.get_by_role("button", name=f"Continue to {app.name}").click()
         expect_consent_page(page, app)
         allow(page)
         assert arrive(page, app)["email"] == email
@@ -52,4 +51,36 @@ def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, bro
 
     passkeys = browser.visit(first_visit)
     assert len(passkeys) == 1
+    browser.visit(later_visit)
+
+
+def test_a_passkey_that_is_not_created_is_no_dead_end(live_service: Service, app: App, browser: Chromium) -> None:
+    email = "vera@example.com"
+
+    def first_visit(page: Page) -> None:
+        watch, device = Watch(page.context), Device(page)
+        device.lock()
+        page.goto(app.authorization_url())
+        page.get_by_role("link", name="Create an account").click()
+        page.fill("input[name=email]", email)
+        page.fill("input[name=given_name]", "Vera")
+        page.get_by_role("button", name="Continue with a passkey").click()
+        type_code(page, live_service, email)
+        expect(page.get_by_text("The passkey was not created.")).to_be_visible()
+        page.get_by_role("button", name="Create the passkey").click()
+        page.get_by_role("link", name="Choose a password instead").click()
+        page.fill("input[name=password1]", PASSWORD)
+        page.get_by_role("button", name="Continue").click()
+        expect_consent_page(page, app)
+        allow(page)
+        assert arrive(page, app)["email"] == email
+        assert not device.passkeys()
+        watch.check()
+
+    def later_visit(page: Page) -> None:
+        page.goto(app.authorization_url())
+        sign_in(page, email)
+        assert arrive(page, app)["email"] == email
+
+    browser.visit(first_visit)
     browser.visit(later_visit)

@@ -37,7 +37,7 @@ def arrive(page: Page, service: Service, email: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Plan")
 
 
-def test_the_plan_page_and_the_way_of_an_invitation(service: Service, browser: Chromium, axe: str) -> None:
+def test_the_plan_page_and_a_family_invitation(service: Service, browser: Chromium, axe: str) -> None:
     def steps(browser: Browser) -> None:
         with browser.new_context() as first, browser.new_context() as second, browser.new_context() as third:
             owner, invited, sister = (context.new_page() for context in (first, second, third))
@@ -87,7 +87,7 @@ def test_the_plan_page_and_the_way_of_an_invitation(service: Service, browser: C
     browser.use(steps)
 
 
-def test_the_plan_page_of_somebody_alone(service: Service, browser: Chromium, axe: str) -> None:
+def test_the_plan_page_without_a_family(service: Service, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, service, ALONE)

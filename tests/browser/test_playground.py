@@ -17,7 +17,9 @@ DANA = "dana.plays@example.com"
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_developer_sees_a_whole_sign_in(live_service: Service, browser: Chromium, scripts: bool) -> None:
+def test_a_developer_follows_a_sign_in_in_the_playground(
+    live_service: Service, browser: Chromium, scripts: bool
+) -> None:
     client = {"name": f"Played {scripts}", "type": "web", "redirect_uris": ["https://app.example.com/cb"]}
     declared = live_service.provision(
         people=[{"email": DANA, "password": PASSWORD, "given_name": "Dana"}],

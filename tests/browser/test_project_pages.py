@@ -38,7 +38,7 @@ def go(page: Page, name: str) -> None:
     page.get_by_role("navigation", name="Project").get_by_role("link", name=name, exact=True).click()
 
 
-def test_the_life_of_a_project(service: Service, browser: Chromium, axe: str) -> None:
+def test_a_project_from_creation_to_deletion(service: Service, browser: Chromium, axe: str) -> None:
     def steps(browser: Browser) -> None:
         with browser.new_context() as first, browser.new_context() as second:
             olga, ines = first.new_page(), second.new_page()
@@ -140,7 +140,7 @@ def end(page: Page, camera: Camera) -> None:
     camera.take("people")
 
 
-def test_without_scripts_and_mouse(service: Service, browser: Chromium) -> None:
+def test_pages_work_without_scripts_and_mouse(service: Service, browser: Chromium) -> None:
     def steps(page: Page) -> None:
         arrive(page, service, NORA)
         page.fill("input[name=name]", "By hand")

@@ -51,7 +51,7 @@ def refused_scope(page: Page, app: App) -> None:
     assert app.answer()["error"] == "invalid_scope"
 
 
-def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> None:
+def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path: Path) -> None:
     logo = tmp_path / "logo.png"
     Image.new("RGB", (200, 200), "navy").save(logo)
 
@@ -97,7 +97,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             as_reviewer = Reviewer(reviewers.new_page(), tern.service, REVIEWER, "Tern")
             as_reviewer.open_from_the_queue()
             expect(as_reviewer.page.get_by_text("We use it to show things").first).to_be_visible()
-            as_reviewer.take_step("Start the review")
+            as_reviewer.start()
             mail = as_reviewer.take_step("Request changes", ("A justification is too vague",), "Which things?")
             assert "Which things?" in mail
             assert any("Which things?" in text for text in tern.service.mails(DEVELOPER))
@@ -111,7 +111,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             maker.get_by_role("button", name="Save and send for review again").click()
             expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             as_reviewer.open_from_the_queue()
-            as_reviewer.take_step("Start the review")
+            as_reviewer.start()
             as_reviewer.take_step("Approve")
             maker.goto(review)
             expect(maker.get_by_text("This app is approved")).to_be_visible()

@@ -85,7 +85,7 @@ def in_the_dark(page: Page, camera: Camera) -> None:
     page.reload()
 
 
-def test_a_change_is_looked_at_and_approved(address: str, browser: Chromium, axe: str) -> None:
+def test_a_reviewer_checks_and_approves_a_change(address: str, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(address)
@@ -100,18 +100,18 @@ def test_a_change_is_looked_at_and_approved(address: str, browser: Chromium, axe
         page.get_by_label("Note to other reviewers").fill("Then I approve it.")
         page.get_by_role("button", name="Add the note").click()
         expect(page.get_by_text("Your note is kept")).to_be_visible()
-        page.get_by_role("link", name="Approve", exact=True).click()
-        page.get_by_label("I signed in to the app").check()
-        page.get_by_label("Begin with a canned reply").select_option("Thanks")
-        page.get_by_role("button", name="Insert the reply").click()
+        form = page.locator("form[aria-labelledby=decide-approve]")
+        form.locator("[name=check_app]").check()
+        form.get_by_label("Begin with a canned reply").select_option("Thanks")
+        form.get_by_role("button", name="Insert the reply").click()
         expect(page.get_by_label("Note to the developers")).to_have_value("Thank you for Tern Notes.")
-        expect(page.get_by_label("I signed in to the app")).to_be_checked()
+        expect(page.locator("[name=check_app]")).to_be_checked()
         camera.take("review-approval")
 
     browser.visit(steps)
 
 
-def test_the_bar_stays_in_view_and_covers_no_focus(address: str, browser: Chromium) -> None:
+def test_the_decision_bar_stays_visible_and_covers_no_focused_field(address: str, browser: Chromium) -> None:
     def steps(chromium: Browser) -> None:
         with chromium.new_context(java_script_enabled=False) as plain:
             page = plain.new_page()

@@ -64,7 +64,7 @@ def write(page: Page, name: str, logo: Path) -> None:
     page.fill("textarea[name=place_account_read]", "The page called Plan, behind the gear.")
 
 
-def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe: str, tmp_path: Path) -> None:
+def test_screens_of_a_review_for_its_developer(address: str, browser: Chromium, axe: str, tmp_path: Path) -> None:
     logo = tmp_path / "logo.png"
     Image.new("RGB", (200, 200), "teal").save(logo)
 
@@ -129,7 +129,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
     browser.use(steps)
 
 
-def test_without_scripts_and_mouse(address: str, browser: Chromium, tmp_path: Path) -> None:
+def test_pages_work_without_scripts_and_mouse(address: str, browser: Chromium, tmp_path: Path) -> None:
     logo = tmp_path / "logo.png"
     Image.new("RGB", (200, 200), "teal").save(logo)
 

@@ -34,7 +34,7 @@ def elsewhere(app: App) -> str:
     return f"http://127.0.0.1:{urlsplit(app.origin).port}/callback"
 
 
-def test_an_added_host_is_told_of_and_takes_the_badge_away(app: App, browser: Chromium, axe: str) -> None:
+def test_adding_a_host_warns_and_removes_the_badge_there(app: App, browser: Chromium, axe: str) -> None:
     def developer(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(f"{app.service.address}/account/login/")

@@ -56,7 +56,7 @@ def apps(live_service: Service) -> Iterator[Apps]:
         yield Apps(live_service, unverified, verified, off)
 
 
-def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_screens_before_sign_in(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         camera.visit(apps.at("/"), "home")
@@ -66,7 +66,6 @@ def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium, axe: s
         expect(page.locator("form .alert--error")).to_be_visible()
         camera.take("sign-in-refused")
         camera.visit(apps.at("/account/signup/"), "sign-up")
-        camera.visit(apps.at("/account/signup/passkey/"), "sign-up-with-a-passkey")
         page.goto(apps.verified.authorization_url())
         sign_up(page, "newcomer@example.com")
         expect(page.locator("input[name=code]")).to_be_visible()
@@ -85,7 +84,7 @@ def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium, axe: s
     browser.visit(steps)
 
 
-def test_pages_of_a_sign_in(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_screens_of_a_sign_in(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(apps.unverified.authorization_url())
@@ -114,7 +113,7 @@ def test_pages_of_a_sign_in(apps: Apps, browser: Chromium, axe: str) -> None:
     browser.visit(steps)
 
 
-def test_pages_that_refuse(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_screens_of_errors(apps: Apps, browser: Chromium, axe: str) -> None:
     def fill_the_app(page: Page) -> None:
         page.goto(apps.unverified.authorization_url())
         sign_in(page, ADA)
@@ -143,7 +142,7 @@ def test_pages_that_refuse(apps: Apps, browser: Chromium, axe: str) -> None:
     browser.visit(steps)
 
 
-def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_screens_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(apps.at("/account/login/"))
@@ -179,22 +178,27 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
     browser.visit(steps)
 
 
-def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> None:
+def test_screens_of_two_step_verification(apps: Apps, browser: Chromium, axe: str) -> None:
     operator = {"email": "screens-operator@example.com", "password": PASSWORD, "roles": ["operator"]}
     apps.service.provision(people=[operator])
 
     def sign_up_by_passkey(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
-        Device(page)
+        device = Device(page)
+        device.lock()
         page.goto(apps.verified.authorization_url())
-        page.goto(apps.at("/account/signup/passkey/"))
+        page.get_by_role("link", name="Create an account").click()
         page.fill("input[name=email]", "pat@example.com")
         page.fill("input[name=given_name]", "Pat")
-        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Continue with a passkey").click()
         type_code(page, apps.service, "pat@example.com")
-        expect(page.locator("input[name=name]")).to_be_visible()
+        expect(page.locator("[data-passkey-failed]")).to_be_visible()
         camera.take("create-your-passkey")
-        page.get_by_role("button", name="Create the passkey").click()
+        page.get_by_role("link", name="Choose a password instead").click()
+        expect(page.locator("input[name=password1]")).to_be_visible()
+        camera.take("sign-up-password")
+        device.unlock()
+        page.get_by_role("link", name="Create a passkey").click()
         expect(page.locator("#recovery_codes")).to_be_visible()
         camera.take("first-recovery-codes")
         page.context.clear_cookies()
@@ -248,7 +252,7 @@ def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> Non
     browser.visit(keys_and_recovery)
 
 
-def test_the_page_where_staff_enrol(browser: Chromium, axe: str) -> None:
+def test_screens_of_two_step_setup_for_staff(browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(f"{service.address}/admin/")

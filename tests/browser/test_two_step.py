@@ -13,7 +13,7 @@ from tests.totp import totp
 pytestmark = pytest.mark.browser
 
 
-def test_sign_up_with_an_authenticator_app_on_the_way(live_service: Service, app: App, browser: Chromium) -> None:
+def test_sign_up_while_setting_up_an_authenticator_app(live_service: Service, app: App, browser: Chromium) -> None:
     email = "mary@example.com"
 
     def first_visit(page: Page) -> str:

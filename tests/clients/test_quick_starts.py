@@ -106,7 +106,7 @@ def test_curl_from_the_sign_in_request_to_a_refresh(started: Started, kind: str,
         terminal.type(answer)
         terminal.type(arrived_at)
         terminal.type(exchange)
-        terminal.expect("state: ours")
+        terminal.expect("state: correct")
         first = json.loads(terminal.expect(r"(?m)^\{.*\}$")[0])
         terminal.type(call)
         info = json.loads(terminal.expect(r"(?m)^\{.*\}$")[0])
@@ -129,7 +129,7 @@ def test_curl_reports_an_answer_with_another_state(started: Started, tmp_path: P
         terminal.type(answer)
         terminal.type(f"{client['redirect_uris'][0]}?code=made-up&state=another")
         terminal.type(exchange)
-        terminal.expect("NOT OURS")
+        terminal.expect("WRONG, stop here")
         assert "invalid_grant" in terminal.expect(r"(?m)^\{.*\}$")[0]
 
 

@@ -161,7 +161,7 @@ def test_an_incomplete_env_file_gives_a_clear_message(missing: str) -> None:
 
 
 def test_it_reads_the_env_file_that_the_console_shows(live_service: Service, sample_app: str, tmp_path: Path) -> None:
-    """OIDC_ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, API_URL: devportal/console/secret_panel.py writes them."""
+    """OIDC_ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, API_URL: devportal/console/rotation.py writes them."""
     port = keeper.free_port()
     lines = {
         "OIDC_ISSUER": live_service.issuer,

@@ -2,7 +2,7 @@
 
 from django.template import engines
 
-from core.http.breakable import breakable
+from core.http.template_tags import breakable
 
 
 def test_an_address_breaks_after_its_slashes() -> None:

@@ -23,8 +23,8 @@ from accounts.mail.rendering import Mail
 from accounts.models import Account
 from core import clock
 from core.database import encryption
+from devportal.console.models import AuditEvent
 from devportal.console.playground import flow
-from devportal.operations.models import AuditEvent
 from devportal.review.developer_actions import save_submission
 from devportal.review.for_reviewers import Credentials, ForReviewers
 from oidc.models import SigningKey
@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CIPHERTEXT = re.compile(r"gAAAAA[\w=-]{60,}")
 # What encrypts, and why nothing of it is left to re-encrypt, or where it is registered.
 ENCRYPTS = {
-    "oidc/signing_keys/rotation.py",  # oidc/apps.py
-    "accounts/adapter.py",  # accounts/factors/unreadable.py
+    "oidc/signing_keys.py",  # oidc/apps.py
+    "accounts/adapter.py",  # accounts/factors/keys.py
     "accounts/mail/outbox.py",  # itself
     "devportal/review/for_reviewers.py",  # itself
     "devportal/console/playground/flow.py",  # a code in a session, worth nothing after a minute

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Account
-from core.database.keyset import KeysetPage, keyset_page, parse_key
+from core.database.batches import KeysetPage, keyset_page, parse_key
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,8 @@ from redis.exceptions import ConnectionError as RedisLost
 
 from core.http import request_id
 from core.limits.counters import Counters, Limit
-from core.logging import filters
-from core.logging.filters import OutageFilter
-from oidc.signing_keys import keyring
+from core.logging import REPEAT_SECONDS, TRACEBACK_SECONDS, OutageFilter
+from oidc import signing_keys
 from tests.api.calls import ME, call
 from tests.relying_party import RelyingParty
 
@@ -47,7 +46,7 @@ def fail(error: Exception) -> None:
 @pytest.mark.django_db
 def test_a_lost_database_is_a_line_a_request(app: RelyingParty, written: io.StringIO) -> None:
     token = app.tokens()
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     app.browser.raise_request_exception = False
 
     def lost(*args: Any) -> Any:
@@ -93,16 +92,16 @@ def test_outside_of_requests_the_same_line_comes_now_and_then(
     written: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("core.logging.filters.time.monotonic", lambda: now)
+    monkeypatch.setattr("core.logging.time.monotonic", lambda: now)
     request_id.set_current(request_id.NONE)
     for _ in range(REQUESTS):
         fail(OperationalError("away"))
     assert counts(written) == (1, 1)
-    now += filters.REPEAT_SECONDS
+    now += REPEAT_SECONDS
     fail(OperationalError("still\naway"))
     assert counts(written) == (2, 1)
     assert "(OperationalError: still away)" in written.getvalue()
-    now += filters.TRACEBACK_SECONDS
+    now += TRACEBACK_SECONDS
     fail(OperationalError("away"))
     assert counts(written) == (3, 2)
 

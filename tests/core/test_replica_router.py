@@ -28,10 +28,11 @@ def test_pages_of_logs_and_usage_are_all_that_may_read_there() -> None:
     names = {url.name for url in every_url() if replica.page_from_replica.is_on(resolve(url.example).func)}
     assert names == {
         "admin:api_requestlog_changelist",
-        "admin:operations_auditevent_changelist",
+        "admin:console_auditevent_changelist",
         "admin:console_signinevent_changelist",
         "console:activity",
         "console:request_detail",
+        "console:project_sign_ins",
         "console:requests",
         "console:sign_in_detail",
         "console:sign_ins",

@@ -20,7 +20,7 @@ def server(settings: Any) -> MailServer:
 
 
 def send(server: MailServer, **options: Any) -> int:
-    backend = get_connection("core.mail.backends.BoundedEmailBackend", host="127.0.0.1", port=server.port, **options)
+    backend = get_connection("core.mail.BoundedEmailBackend", host="127.0.0.1", port=server.port, **options)
     backend.open()
     try:
         return int(backend.send_messages([EmailMessage("Subject", "Text", to=["refuses@example.com"])]))

@@ -19,6 +19,7 @@ from core.http.strict_fields import (
     StrictNumberField,
     StrictSerializer,
     TypedSerializer,
+    every_error,
     first_error,
 )
 
@@ -146,6 +147,16 @@ def test_the_first_error_is_named_by_its_path(value: Any, message: str) -> None:
     assert refused(Branch(), value) == message
 
 
+def test_every_error_is_named_by_its_path() -> None:
+    with pytest.raises(serializers.ValidationError) as error:
+        Branch().run_validation({"name": 7, "leaves": [{"size": "1"}, {"size": 2}, {}]})
+    assert list(every_error(error.value, "it")) == [
+        "name: must be a text",
+        "leaves[0].size: must be a whole number",
+        "leaves[2].size: is missing",
+    ]
+
+
 def test_djangos_validators_say_all_that_is_wrong() -> None:
     def check(text: str) -> None:
         raise DjangoValidationError(["One.", "Two."])
@@ -163,7 +174,7 @@ def test_unknown_keys_are_left_out_where_they_may_be() -> None:
 # --- What DRF does by default: when one of these fails, read docs/library.md ---
 
 
-def test_stock_fields_convert_what_they_get() -> None:
+def test_library_default_fields_convert_what_they_get() -> None:
     assert serializers.CharField().run_validation(7) == "7"
     assert serializers.CharField().run_validation(" a ") == "a"
     assert serializers.BooleanField().run_validation("yes") is True
@@ -172,12 +183,12 @@ def test_stock_fields_convert_what_they_get() -> None:
     assert serializers.ChoiceField(["7"]).run_validation(7) == "7"
 
 
-def test_stock_texts_raise_for_a_number_of_many_digits() -> None:
+def test_library_default_texts_raise_for_a_number_of_many_digits() -> None:
     for field in (serializers.CharField(), serializers.ChoiceField(["7"])):
         with pytest.raises(ValueError, match="digits"):
             field.run_validation(HUGE)
 
 
-def test_stock_moments_need_no_offset() -> None:
+def test_library_default_moments_need_no_offset() -> None:
     assert serializers.DateTimeField().run_validation("2031-01-01T12:00:00") is not None
     assert serializers.DateTimeField().run_validation("0001-01-02T00:00:00Z").year == 1

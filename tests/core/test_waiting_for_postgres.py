@@ -9,11 +9,10 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections, transaction
 
-from core.database.connection_health import _end_request
 from core.database.postgres import base, limits
-from core.database.postgres.connection import PAUSE_SECONDS, Gate
-from core.database.postgres.settings import configure
+from core.database.postgres.connection import PAUSE_SECONDS, Gate, configure
 from core.serving.slots import SlotPool
+from core.serving.worker_start import _end_request
 
 
 def attempt(gate: Gate, error: Exception | None = None) -> str:

@@ -10,8 +10,7 @@ from django.core.cache import close_caches
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
 
-from core.database.connection_health import look_after_slots
-from core.serving.worker_start import freeze_loaded_objects
+from core.serving.worker_start import freeze_loaded_objects, look_after_slots
 
 
 @pytest.fixture
@@ -47,8 +46,8 @@ def test_each_process_knows_what_to_start_after_setup() -> None:
     assert set(done.stdout.split()) == {
         "api.usage_counts.flush_at_exit",
         "api.usage_counts.send_when_idle",
-        "devportal.docs.search.sections.preload",
-        "oidc.signing_keys.keyring.preload_keyring",
+        "devportal.docs.search.preload",
+        "oidc.signing_keys.preload_keyring",
     }
 
 

@@ -8,8 +8,8 @@ from django.core.cache import cache
 from django.db import OperationalError, connection
 from django.test import Client as Browser
 
+from oidc import signing_keys
 from oidc.models import SigningKey
-from oidc.signing_keys import keyring
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty
 
@@ -28,7 +28,7 @@ class Lost:
 
 @pytest.fixture
 def lost_database() -> Iterator[Lost]:
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     lost = Lost()
     with connection.execute_wrapper(lost):
         yield lost
@@ -74,7 +74,7 @@ def test_discovery_and_jwks_need_no_database(db: None, lost_database: Lost) -> N
 def test_without_a_signing_key_nothing_is_signed(app: RelyingParty) -> None:
     code = app.code()
     SigningKey.objects.update(state=SigningKey.State.RETIRED)
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     refused = app.exchange(code)
     assert (refused.status_code, refused.json()["error"]) == (503, "temporarily_unavailable")
     ready = Browser().get("/health/ready")

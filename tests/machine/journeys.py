@@ -50,10 +50,10 @@ class Journeys:
         """Go to the app's authorization request and on from there, as far as `decision` and `person` lead."""
         url = f"{reverse('authorize')}?{asked.query}"
         for _ in range(3):
-            had_others = tab.has_others
+            had_others, others = tab.has_others, [each.person for each in tab.others if each.person is not None]
             response = self.world.get(tab.http, url, asked)
             came_at = tab.session.came_at(asked, self.world.now)
-            outcome = self.model.outcome(tab.session, asked, came_at, has_others=had_others)
+            outcome = self.model.outcome(tab.session, asked, came_at, has_others=had_others, others=others)
             code = self._arrive(tab, asked, response, outcome)
             if outcome in ("consent page", "full page") and decision != "leave":
                 return self.answer(self.state.forms[-1], decision)
@@ -109,7 +109,9 @@ class Journeys:
             assert response["Location"].startswith("/account/login/")
         elif waiting is None or not is_valid or form.person is not session.person:
             self.note("form: stale")
-            assert response["Location"] == reverse("resume")
+            assert response["Location"].startswith(reverse("resume"))
+            if waiting is not None:
+                waiting.switched = True
         else:
             outcome = self.model.outcome(session, asked, waiting.at, allowed=decision != "cancel")
             if decision == "cancel" and outcome != "unavailable page":

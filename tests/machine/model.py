@@ -3,7 +3,7 @@
 Each change passes the moment at which it happens; the model has no clock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tests.machine.things import (
@@ -53,9 +53,19 @@ class Model:
         return len(people) >= CAP and person not in people
 
     def outcome(
-        self, session: Session, asked: Asked, came_at: float, *, allowed: bool = False, has_others: bool = False
+        self,
+        session: Session,
+        asked: Asked,
+        came_at: float,
+        *,
+        allowed: bool = False,
+        has_others: bool = False,
+        others: Sequence[Person] = (),
     ) -> str:
-        """Return what comes of a request: a page's name, the error that the app gets, or "code"."""
+        """Return what comes of a request: a page's name, the error that the app gets, or "code".
+
+        `others` are the other people who are signed in in this browser.
+        """
         app, person, prompts = asked.app, session.person, asked.prompt.split()
         silent = prompts == ["none"]
         if asked.redirect_uri not in app.redirect_uris:
@@ -69,12 +79,16 @@ class Model:
         if person is None:
             page = "account chooser" if has_others else "sign-in page"
             return "login_required" if silent else "sign-up page" if "create" in prompts else page
-        if "select_account" in prompts and not allowed and not session.has_chosen(asked, came_at):
+        several = sum(bool(self.consented(each, app)) for each in (person, *others)) > 1
+        may_choose = not silent and not allowed and not session.has_chosen(asked, came_at)
+        if may_choose and ("select_account" in prompts or several):
             return "account chooser"
         if self._too_old(session, asked, came_at):
             return "login_required" if silent else "reauthentication page"
         if self.is_full_for(person, app):
             return "consent_required" if silent else "full page"
+        if not allowed and session.was_switched(asked, came_at):
+            return "consent page"
         return self._consent_outcome(person, asked, silent=silent, allowed=allowed)
 
     def _too_old(self, session: Session, asked: Asked, came_at: float) -> bool:

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from core import clock
-from oidc import tasks
+from oidc import signing_keys, tasks
 from oidc.models import Client, Project
-from oidc.signing_keys import keyring
 from tests.machine.draws import apps
 from tests.machine.journeys import Journeys
 from tests.machine.things import App
@@ -65,7 +64,7 @@ class OperatorRules(Journeys):
     def wait(self, seconds: int) -> None:
         """Time passes."""
         self.world.clock.go(seconds)
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
 
     @rule()
     def clear_expired(self) -> None:

@@ -47,9 +47,9 @@ SETTINGS = {
 ROTATOR = """
 import sys, django
 django.setup()
-from oidc.signing_keys import rotation
+from oidc import signing_keys
 for line in sys.stdin:
-    print(rotation.rotate(), flush=True)
+    print(signing_keys.rotate(), flush=True)
 """
 
 

@@ -117,6 +117,7 @@ class Waiting:
     at: float
     answered: bool = False
     chosen: bool = False  # the session's person was chosen for it
+    switched: bool = False  # a form of it was sent after the account had changed
 
 
 @dataclass(eq=False)
@@ -145,6 +146,10 @@ class Session:
     def has_chosen(self, asked: Asked, came_at: float) -> bool:
         waiting = self.pending.get(asked)
         return self.signed_in_at >= came_at or bool(waiting and waiting.chosen and waiting.at == came_at)
+
+    def was_switched(self, asked: Asked, came_at: float) -> bool:
+        waiting = self.pending.get(asked)
+        return bool(waiting and waiting.switched and not waiting.answered and waiting.at == came_at)
 
     def give_pending_to(self, other: "Session") -> None:
         """Another session takes the place of this one: what waits moves there."""

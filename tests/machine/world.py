@@ -19,8 +19,8 @@ from django.test import TestCase
 from django.test.client import ClientHandler
 
 from accounts.browser_accounts import cookie_name
+from oidc import signing_keys
 from oidc.models import Client
-from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.machine.model import Model
 from tests.machine.things import App, Asked, Family, Person, Project, Session
@@ -192,7 +192,7 @@ class World:
         moment, state = self.clock.moment, self.state
         self.state = copy.deepcopy(state)
         cache.clear()
-        keyring.reload_keyring()
+        signing_keys.reload_keyring()
         with transaction.atomic():
             yield
             transaction.set_rollback(True)

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from accounts.plans import sources as plan_sources
+from accounts.plans import resolution as plan_sources
 from accounts.sources import SourceFailed
 from core import clock
 from oidc.models import Client, Project
-from oidc.scope_descriptions import ONLY_ID
+from oidc.scopes import ONLY_ID
 from tests.factories import as_reviewed, make_account
 from tests.relying_party import RelyingParty, sign_in
 
@@ -41,7 +41,7 @@ def test_only_openid_is_to_sign_in_and_nothing_more(app: RelyingParty) -> None:
     assert ONLY_ID not in values_of(app.authorize(scope="openid email"))["openid"]
 
 
-def test_what_one_access_shows_another_does_not_repeat(app: RelyingParty) -> None:
+def test_a_value_is_shown_for_one_scope_only(app: RelyingParty) -> None:
     change(app, approved_scopes="account.read")
     alone = app.authorize(scope="openid account.read")
     assert values_of(alone)["account.read"] == ["ada@example.com", "Ada Lovelace", "Plan: Free"]
@@ -52,7 +52,7 @@ def test_what_one_access_shows_another_does_not_repeat(app: RelyingParty) -> Non
     assert values_of(half)["account.read"] == ["ada@example.com", "Plan: Free"]
 
 
-def test_what_may_be_left_out_is_shown_again_where_it_can_not(app: RelyingParty) -> None:
+def test_optional_values_are_shown_again_for_required_scopes(app: RelyingParty) -> None:
     change(app, approved_scopes="account.read", optional_scopes="email account.read")
     page = app.authorize(scope="openid email profile account.read")
     values = {access["scope"]: access["values"] for access in page.context["optional_scope_descriptions"]}
@@ -77,7 +77,7 @@ def test_a_plan_that_can_not_be_read_is_left_out(app: RelyingParty, monkeypatch:
     assert values_of(app.authorize(scope="openid email profile account.read"))["account.read"] == []
 
 
-def test_an_unverified_app_is_said_to_be_so_and_reached_by_text_alone(app: RelyingParty) -> None:
+def test_an_unverified_app_has_a_note_and_no_links(app: RelyingParty) -> None:
     change(app, home_page_url=HOME, support_address=SUPPORT)
     text = app.authorize().content.decode()
     assert "Orbit Notes has not been verified." in text
@@ -103,7 +103,7 @@ def test_a_verified_app_is_reached_by_links(app: RelyingParty) -> None:
     ("suspended", "says"),
     [(True, "Openport has suspended Orbit Notes."), (False, "Orbit Notes is turned off at the moment.")],
 )
-def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: bool, says: str) -> None:
+def test_a_disabled_app_is_described_as_disabled(app: RelyingParty, suspended: bool, says: str) -> None:
     app.tokens()
     change(app, enabled=suspended, home_page_url=HOME, support_address=SUPPORT, **as_reviewed())
     if suspended:
@@ -119,7 +119,7 @@ def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: boo
     assert "You did nothing wrong" in app.browser.get("/account/apps/").content.decode()
 
 
-def test_an_app_that_was_suspended_while_somebody_signs_in_is_told_on_the_sign_in_page(app: RelyingParty) -> None:
+def test_the_sign_in_page_shows_a_suspension_during_a_sign_in(app: RelyingParty) -> None:
     stranger = app.beside(Browser())
     page = stranger.browser.get(stranger.authorize()["Location"])
     assert "has suspended this app" not in page.content.decode()
@@ -167,7 +167,7 @@ def test_only_a_verified_app_has_a_link_home(app: RelyingParty, verified: bool) 
     assert "orbit.example.com" in text
 
 
-def test_hostile_names_stay_text(app: RelyingParty) -> None:
+def test_hostile_names_are_escaped(app: RelyingParty) -> None:
     home = "https://x.example.com/'\"><b>"
     change(app, name='"><script>alert(1)</script>', home_page_url=home, **as_reviewed())
     requests: list[dict[str, str]] = [{}, {"redirect_uri": "https://evil.example.net/"}, {"scope": "openid"}]

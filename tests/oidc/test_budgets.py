@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
+from oidc import signing_keys
 from oidc.models import ClientSecret
-from oidc.signing_keys import keyring
 from tests.relying_party import RelyingParty
 
 CONTROL = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT", "ROLLBACK")
@@ -59,7 +59,7 @@ def test_a_code_exchange_takes_at_most_six(either: RelyingParty) -> None:
     assert len(counted.statements) <= 6, "\n".join(counted.statements)
 
 
-def test_each_is_one_transaction(either: RelyingParty) -> None:
+def test_each_request_uses_one_transaction(either: RelyingParty) -> None:
     token = warm(either)["refresh_token"]
     code = either.code()
     for call, credential in ((either.exchange, code), (either.refresh, token)):
@@ -71,21 +71,21 @@ def test_each_is_one_transaction(either: RelyingParty) -> None:
         assert counted.transactions <= 2
 
 
-def test_discovery_takes_none(client: Browser, db: None) -> None:
+def test_discovery_needs_no_statement(client: Browser, db: None) -> None:
     with Counted() as counted:
         client.get("/.well-known/openid-configuration")
     assert counted.statements == []
 
 
-def test_the_keys_take_none(client: Browser, db: None) -> None:
-    keyring.reload_keyring()
+def test_jwks_needs_no_statement(client: Browser, db: None) -> None:
+    signing_keys.reload_keyring()
     with Counted() as counted:
         client.get("/.well-known/jwks")
     assert counted.statements == []
 
 
-def test_what_is_refused_by_its_form_takes_none(client: Browser, db: None) -> None:
-    keyring.reload_keyring()
+def test_malformed_requests_need_no_statement(client: Browser, db: None) -> None:
+    signing_keys.reload_keyring()
     with Counted() as counted:
         for token in ("garbage", "a.b.c", "eyJhbGciOiJub25lIn0.e30."):
             client.get("/v1/me", headers={"Authorization": f"Bearer {token}"})

@@ -39,7 +39,7 @@ class Settings:
         ({"KEY_ENCRYPTION_KEY_FALLBACKS": ["short"]}, "E005"),
         ({"REDIS_URL": ""}, "E006"),
         ({"DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3"}}}, "E007"),
-        ({"EMAIL_BACKEND": "core.mail.backends.DemoBackend"}, "E008"),
+        ({"EMAIL_BACKEND": "core.mail.DemoBackend"}, "E008"),
         ({"BILLING_SECRET": "short"}, "E009"),
     ],
 )
@@ -51,7 +51,7 @@ def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict
 
 
 @pytest.mark.parametrize("address", ["ftp://auth.example.com", "auth.example.com", "https://a.example/?x=1"])
-def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_invalid_url_in_the_settings_is_reported(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL="https://api.example.com"))
     assert [found.id for found in check_urls(None)] == ["devportal.E002"]
     good = {"AUTH_URL": "https://auth.example.com", "BASE_URL": "https://api.example.com"}

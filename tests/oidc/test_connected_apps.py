@@ -22,13 +22,13 @@ def test_the_page_lists_each_app_and_what_it_may_do(app: RelyingParty, web_app: 
         assert expected in text
 
 
-def test_what_others_allowed_is_not_listed(app: RelyingParty) -> None:
+def test_apps_of_other_people_are_not_listed(app: RelyingParty) -> None:
     app.tokens()
     other = sign_in(Browser(), make_account())
     assert b"Orbit Notes" not in other.get("/account/apps/").content
 
 
-def test_strangers_are_sent_to_sign_in(client: Browser, db: None) -> None:
+def test_people_who_are_not_signed_in_are_sent_to_sign_in(client: Browser, db: None) -> None:
     for path in ("/account/apps/", "/account/apps/1/remove"):
         assert client.get(path)["Location"].startswith("/account/login/")
 
@@ -82,7 +82,7 @@ def test_other_apps_and_people_keep_theirs(app: RelyingParty, web_app: RelyingPa
     assert app.call("/connect/userinfo", theirs["access_token"]).status_code == 200
 
 
-def test_nobody_removes_what_is_anothers(app: RelyingParty) -> None:
+def test_people_can_not_remove_apps_of_others(app: RelyingParty) -> None:
     tokens = app.tokens()
     other = sign_in(Browser(), make_account())
     path = f"/account/apps/{Connection.objects.get().pk}/remove"

@@ -31,7 +31,7 @@ def test_a_deleted_persons_credentials_and_sessions_end(app: RelyingParty, perso
     assert app.authorize().status_code == 302
 
 
-def test_a_deleted_person_leaves_no_name_and_one_count(app: RelyingParty, person: Account) -> None:
+def test_a_deleted_person_leaves_only_an_anonymous_count(app: RelyingParty, person: Account) -> None:
     app.tokens()
     person.delete()
     left = Connection.objects.get()
@@ -66,7 +66,7 @@ def test_reactivation_revives_no_token(app: RelyingParty, person: Account) -> No
     assert TokenFamily.objects.filter(revoked_at=None).count() == 0
 
 
-def test_saving_an_active_person_ends_nothing(app: RelyingParty, person: Account) -> None:
+def test_saving_an_active_account_ends_no_tokens(app: RelyingParty, person: Account) -> None:
     tokens = app.tokens()
     person.given_name = "Augusta"
     person.save()
@@ -99,7 +99,7 @@ def test_others_are_not_touched(app: RelyingParty, web_app: RelyingParty) -> Non
     assert web_app.refresh(tokens["refresh_token"]).status_code == 200
 
 
-def test_a_sub_outlives_its_project_so_that_it_is_never_given_out_again(app: RelyingParty) -> None:
+def test_a_sub_is_kept_after_its_project_so_that_it_is_never_reused(app: RelyingParty) -> None:
     app.tokens()
     sub = PairwiseSubject.objects.get().sub
     app.client.project.delete()
@@ -120,7 +120,7 @@ def test_identifiers_are_random_and_never_reused() -> None:
     assert all(name.startswith("op_client_") and len(name) >= 32 for name in client_ids)
 
 
-def test_a_pending_request_of_a_deleted_client_is_no_fault(spa: Client, person: Account) -> None:
+def test_a_pending_request_of_a_deleted_client_is_handled(spa: Client, person: Account) -> None:
     from tests.relying_party import sign_in
 
     app = RelyingParty(spa, Browser())
@@ -132,7 +132,7 @@ def test_a_pending_request_of_a_deleted_client_is_no_fault(spa: Client, person: 
     assert app.browser.get(resumed["Location"]).status_code == 400
 
 
-def test_a_consent_page_of_a_deleted_client_is_no_fault(app: RelyingParty) -> None:
+def test_a_consent_page_of_a_deleted_client_is_handled(app: RelyingParty) -> None:
     page = app.authorize()
     Client.objects.get(pk=app.client.pk).delete()
     assert app.answer_consent(page).status_code == 400

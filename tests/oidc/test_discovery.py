@@ -23,7 +23,7 @@ def test_the_document_is_the_agreed_one(client: Browser) -> None:
 
 
 @pytest.mark.django_db
-def test_it_asks_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
+def test_jwks_and_discovery_use_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
     with django_assert_num_queries(0):
         assert client.get(PATH).status_code == 200
 
@@ -35,7 +35,7 @@ def test_two_leading_slashes_lead_to_the_same_document(client: Browser) -> None:
 
 
 @pytest.mark.parametrize("path", [SERVER, f"http://localhost/{SERVER}"])
-def test_it_stands_under_the_name_of_rfc_8414_too(client: Browser, path: str) -> None:
+def test_discovery_is_also_at_the_url_of_rfc_8414(client: Browser, path: str) -> None:
     response, discovery = client.get(path), client.get(PATH)
     assert response.status_code == 200
     assert response.content == discovery.content
@@ -72,7 +72,7 @@ def test_the_issuer_comes_from_settings_and_not_from_the_host(client: Browser) -
     assert not any("127.0.0.1" in str(value) for value in document.values())
 
 
-def test_an_unknown_host_learns_and_changes_nothing(client: Browser) -> None:
+def test_a_request_to_an_unknown_host_is_rejected(client: Browser) -> None:
     response = client.get(PATH, headers={"Host": "evil.example.com"})
     assert response.status_code == 400 or response.json()["issuer"] == "http://localhost:8000/"
     assert "evil.example.com" not in response.content.decode()
@@ -101,7 +101,7 @@ def test_it_may_be_cached(client: Browser) -> None:
 
 
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
-def test_it_is_only_read(client: Browser, method: str) -> None:
+def test_the_document_only_answers_get_and_head(client: Browser, method: str) -> None:
     response = getattr(client, method)(PATH)
     assert response.status_code == 405
     assert "GET" in response["Allow"]

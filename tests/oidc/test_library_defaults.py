@@ -39,8 +39,7 @@ from accounts.models import Account
 from oidc.clients.authentication import parse_basic_header
 from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, AuthorizationCode, Client
-from oidc.server import Backend, Server
-from oidc.validator import Validator
+from oidc.server import Backend, Server, Validator
 from tests.factories import REDIRECT_URI
 from tests.relying_party import FORM, RelyingParty, basic, claims_of
 
@@ -50,7 +49,7 @@ BLANK = SimpleNamespace()
 # --- The authorization endpoint ---
 
 
-def test_stock_prompt_login_strips_the_prompt() -> None:
+def test_library_default_prompt_login_strips_the_prompt() -> None:
     view = AuthorizationView()
     view.request = RequestFactory().get("/connect/authorize?client_id=x&prompt=login")
     view.request.user = AnonymousUser()
@@ -58,7 +57,7 @@ def test_stock_prompt_login_strips_the_prompt() -> None:
     assert "prompt" not in come_back
 
 
-def test_stock_consent_form_trusts_its_hidden_fields(app: RelyingParty) -> None:
+def test_library_default_consent_form_trusts_its_hidden_fields(app: RelyingParty) -> None:
     hidden = {"client_id", "redirect_uri", "scope", "state", "nonce", "response_type", "code_challenge"}
     assert hidden <= set(AllowForm.base_fields)
     text = app.authorize().content.decode()
@@ -66,17 +65,17 @@ def test_stock_consent_form_trusts_its_hidden_fields(app: RelyingParty) -> None:
         assert f'name="{name}"' not in text
 
 
-def test_stock_approval_prompt_is_the_clients_choice() -> None:
+def test_library_default_approval_prompt_is_the_clients_choice() -> None:
     assert DEFAULTS["REQUEST_APPROVAL_PROMPT"] == "force"
 
 
-def test_stock_pkce_knows_plain() -> None:
+def test_library_default_pkce_accepts_plain() -> None:
     assert set(AuthorizationCodeGrant(OAuth2Validator())._code_challenge_methods) == {"plain", "S256"}
     ours = Server(Validator()).openid_connect_auth.proxy_target
     assert set(ours._code_challenge_methods) == {"S256"}
 
 
-def test_stock_challenge_and_verifier_are_any_text() -> None:
+def test_library_default_challenge_and_verifier_are_any_text() -> None:
     stock = AuthorizationCodeGrant(OAuth2Validator())
     assert stock.validate_code_challenge("x", "plain", "x")
     ours = Server(Validator()).openid_connect_auth.proxy_target
@@ -95,25 +94,25 @@ def test_stock_challenge_and_verifier_are_any_text() -> None:
         "https://app.example.com/call\nback",
     ],
 )
-def test_stock_redirect_match_normalises(variant: str) -> None:
+def test_library_default_redirect_match_normalises(variant: str) -> None:
     assert check_redirect_to_uri_allowed(variant, [REDIRECT_URI])[0]
     assert not Client(redirect_uris=REDIRECT_URI).redirect_uri_allowed(variant)
 
 
-def test_stock_redirect_match_lets_loopback_ports_differ() -> None:
+def test_library_default_redirect_match_lets_loopback_ports_differ() -> None:
     registered = "http://127.0.0.1/callback"
     assert check_redirect_to_uri_allowed("http://127.0.0.1:5000/callback", [registered])[0]
     assert not Client(redirect_uris=registered).redirect_uri_allowed("http://127.0.0.1:5000/callback")
 
 
-def test_stock_redirect_match_raises_for_an_impossible_port() -> None:
+def test_library_default_redirect_match_raises_for_an_impossible_port() -> None:
     impossible = "https://app.example.com:99999/callback"
     with pytest.raises(ValueError):
         check_redirect_to_uri_allowed(impossible, [REDIRECT_URI])
     assert not Client(redirect_uris=REDIRECT_URI).redirect_uri_allowed(impossible)
 
 
-def test_stock_redirect_uri_may_be_left_out_with_one_registered() -> None:
+def test_library_default_redirect_uri_is_optional_with_one_registered() -> None:
     client = Client(redirect_uris=REDIRECT_URI)
     # The property itself: a model made here would stay among Django's models for the tests that come after.
     assert AbstractApplication.default_redirect_uri.fget(client) == REDIRECT_URI
@@ -121,22 +120,22 @@ def test_stock_redirect_uri_may_be_left_out_with_one_registered() -> None:
         _ = client.default_redirect_uri
 
 
-def test_stock_mismatch_at_the_token_endpoint_is_invalid_request(app: RelyingParty) -> None:
+def test_library_default_mismatch_at_the_token_endpoint_is_invalid_request(app: RelyingParty) -> None:
     assert errors.MismatchingRedirectURIError().error == "invalid_request"
     assert app.exchange(app.code(), redirect_uri="https://x.example.com/").json()["error"] == "invalid_grant"
 
 
-def test_stock_no_scope_means_all_scopes() -> None:
+def test_library_default_no_scope_means_all_scopes() -> None:
     assert DEFAULTS["DEFAULT_SCOPES"] == ["__all__"]
     assert oauth2_settings.SCOPES_BACKEND_CLASS().get_default_scopes() == []
 
 
-def test_stock_repeated_parameters_collapse(rf: RequestFactory) -> None:
+def test_library_default_repeated_parameters_collapse(rf: RequestFactory) -> None:
     request = rf.post("/connect/token", "code=a&code=b", content_type=FORM)
     assert OAuthLibCore(server=object()).extract_body(request) == [("code", "b")]
 
 
-def test_stock_body_hands_everything_to_oauthlib(rf: RequestFactory) -> None:
+def test_library_default_body_hands_everything_to_oauthlib(rf: RequestFactory) -> None:
     request = rf.post("/connect/token", "code=a&response_type=token", content_type=FORM)
     request.resolver_match = SimpleNamespace(url_name="token")  # type: ignore[assignment]
     assert ("response_type", "token") in OAuthLibCore(server=object()).extract_body(request)
@@ -146,7 +145,7 @@ def test_stock_body_hands_everything_to_oauthlib(rf: RequestFactory) -> None:
 # --- Codes and tokens ---
 
 
-def test_stock_code_is_deleted_on_use(app: RelyingParty) -> None:
+def test_library_default_code_is_deleted_on_use(app: RelyingParty) -> None:
     app.tokens()
     row = AuthorizationCode.objects.get()
     assert row.consumed_at is not None
@@ -157,12 +156,12 @@ def test_stock_code_is_deleted_on_use(app: RelyingParty) -> None:
     assert not AuthorizationCode.objects.exists()
 
 
-def test_stock_code_column_is_meant_for_the_code_itself() -> None:
+def test_library_default_code_column_is_meant_for_the_code_itself() -> None:
     assert AbstractGrant._meta.get_field("code").max_length == 255
     assert OAuth2Validator.get_code_challenge is not Validator.get_code_challenge
 
 
-def test_stock_refuses_a_grace_with_hashed_tokens(settings: Any) -> None:
+def test_library_default_refuses_a_grace_with_hashed_tokens(settings: Any) -> None:
     given = settings.OAUTH2_PROVIDER
     settings.OAUTH2_PROVIDER = given | {"REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 10}
     assert "oauth2_provider.E001" in {message.id for message in checks.validate_bcp_configuration(None)}
@@ -170,7 +169,7 @@ def test_stock_refuses_a_grace_with_hashed_tokens(settings: Any) -> None:
     assert checks.validate_bcp_configuration(None) == []
 
 
-def test_stock_warns_of_http_among_the_schemes(settings: Any) -> None:
+def test_library_default_warns_of_http_among_the_schemes(settings: Any) -> None:
     given = settings.OAUTH2_PROVIDER
     settings.OAUTH2_PROVIDER = given | {"ALLOWED_REDIRECT_URI_SCHEMES": ["http", "https"]}
     found = {message.id for message in checks.validate_bcp_configuration(None)}
@@ -178,7 +177,7 @@ def test_stock_warns_of_http_among_the_schemes(settings: Any) -> None:
     assert "http" in Client().get_allowed_schemes()
 
 
-def test_stock_clean_up_deletes_a_used_code_as_soon_as_it_expires(app: RelyingParty) -> None:
+def test_library_default_clean_up_deletes_a_used_code_as_soon_as_it_expires(app: RelyingParty) -> None:
     from django.utils import timezone
 
     from oidc.tasks import clear_expired as ours
@@ -191,23 +190,23 @@ def test_stock_clean_up_deletes_a_used_code_as_soon_as_it_expires(app: RelyingPa
     assert not AuthorizationCode.objects.exists()
 
 
-def test_stock_empty_secret_is_hashed_and_then_matches() -> None:
+def test_library_default_empty_secret_is_hashed_and_then_matches() -> None:
     field = ClientSecretField(max_length=255)
     field.attname = "client_secret"
     model = SimpleNamespace(client_secret="", hash_client_secret=True)
     assert check_password("", field.pre_save(model, add=True))
 
 
-def test_stock_client_makes_a_long_secret_of_its_own(spa: Client) -> None:
+def test_library_default_client_creates_a_long_secret(spa: Client) -> None:
     assert len(Client().client_secret) == 128
     assert spa.client_secret == ""
 
 
-def test_stock_secrets_are_hashed_like_passwords() -> None:
+def test_library_default_secrets_are_hashed_like_passwords() -> None:
     assert DEFAULTS["CLIENT_SECRET_HASHER"] == "default"
 
 
-def test_stock_key_comes_from_settings(spa: Client) -> None:
+def test_library_default_key_comes_from_settings(spa: Client) -> None:
     assert settings.OAUTH2_PROVIDER["OIDC_RSA_PRIVATE_KEY"] == ""
     from django.core.exceptions import ImproperlyConfigured
 
@@ -215,7 +214,7 @@ def test_stock_key_comes_from_settings(spa: Client) -> None:
         _ = spa.jwk_key
 
 
-def test_stock_access_token_generator_makes_the_refresh_tokens_too() -> None:
+def test_library_default_generator_also_creates_refresh_tokens() -> None:
     def generator(request: Any) -> str:
         return "a.b.c"
 
@@ -223,39 +222,39 @@ def test_stock_access_token_generator_makes_the_refresh_tokens_too() -> None:
     assert oauth2_settings.REFRESH_TOKEN_GENERATOR is not oauth2_settings.ACCESS_TOKEN_GENERATOR
 
 
-def test_stock_takes_every_jwt_for_an_id_token() -> None:
+def test_library_default_takes_every_jwt_for_an_id_token() -> None:
     request = SimpleNamespace(headers={"Authorization": "Bearer eyJ.b.c"})
     assert JWTToken(OAuth2Validator()).estimate_type(request) == 10
     assert Validator().validate_jwt_bearer_token("eyJ.b.c", [], BLANK) is False
 
 
-def test_stock_id_token_look_up_raises_for_a_malformed_one() -> None:
+def test_library_default_lookup_raises_for_a_malformed_id_token() -> None:
     with pytest.raises(Exception):  # noqa: B017  (of jwcrypto, json or base64: each is a 500)
         OAuth2Validator()._get_key_for_token("eyJ.b.c")
 
 
-def test_stock_sub_is_the_account_id(app: RelyingParty, person: Account) -> None:
+def test_library_default_sub_is_the_account_id(app: RelyingParty, person: Account) -> None:
     assert OAuth2Validator().get_claim_dict(SimpleNamespace(user=person)) == {"sub": str(person.pk)}
     assert claims_of(app.tokens()["id_token"])["sub"] != str(person.pk)
 
 
-def test_stock_auth_time_is_the_last_login_anywhere(person: Account) -> None:
+def test_library_default_auth_time_is_the_last_login_anywhere(person: Account) -> None:
     request = SimpleNamespace(user=person, scopes=["openid"], client=BLANK)
     claims, _ = OAuth2Validator().get_id_token_dictionary(None, None, request)
     assert claims["auth_time"] >= int(time.time()) - 5  # `now`, as nobody ever signed in
 
 
-def test_stock_id_token_lives_ten_hours() -> None:
+def test_library_default_id_token_lives_ten_hours() -> None:
     assert DEFAULTS["ID_TOKEN_EXPIRE_SECONDS"] == 36000
     assert oauth2_settings.ID_TOKEN_EXPIRE_SECONDS == 300
 
 
-def test_stock_reuse_protection_is_off() -> None:
+def test_library_default_reuse_protection_is_off() -> None:
     assert DEFAULTS["REFRESH_TOKEN_REUSE_PROTECTION"] is False
     assert oauth2_settings.REFRESH_TOKEN_REUSE_PROTECTION is True
 
 
-def test_stock_bearer_check_does_not_ask_for_an_active_person(app: RelyingParty, person: Account) -> None:
+def test_library_default_bearer_check_accepts_inactive_people(app: RelyingParty, person: Account) -> None:
     raw = app.tokens()["access_token"]
     Account.objects.filter(pk=person.pk).update(is_active=False)
     stock_request, our_request = SimpleNamespace(), SimpleNamespace()
@@ -268,20 +267,20 @@ def test_stock_bearer_check_does_not_ask_for_an_active_person(app: RelyingParty,
 # --- Clients ---
 
 
-def test_stock_basic_is_case_sensitive() -> None:
+def test_library_default_basic_is_case_sensitive() -> None:
     header = basic("id", "secret", "basic")
     request = SimpleNamespace(headers={"HTTP_AUTHORIZATION": header})
     assert OAuth2Validator()._extract_basic_auth(request) is None
     assert parse_basic_header(header) == ("id", "secret")
 
 
-def test_stock_401_says_bearer(web_app: RelyingParty) -> None:
+def test_library_default_401_has_a_bearer_challenge(web_app: RelyingParty) -> None:
     assert errors.InvalidClientError().headers["WWW-Authenticate"].startswith("Bearer")
     refused = web_app.exchange("x", client_secret="wrong")
     assert refused["WWW-Authenticate"].startswith("Basic")
 
 
-def test_stock_cors_asks_each_client() -> None:
+def test_library_default_cors_depends_on_the_client() -> None:
     assert Client(allowed_origins="https://app.example.com").origin_allowed("https://app.example.com")
     request = RequestFactory().post("/connect/token", headers={"Origin": "https://app.example.com"})
     stock = OAuthLibCore().extract_headers(request)
@@ -292,12 +291,12 @@ def test_stock_cors_asks_each_client() -> None:
 # --- Discovery and sign-out ---
 
 
-def test_stock_discovery_says_public() -> None:
+def test_library_default_discovery_lists_public_subjects() -> None:
     assert DEFAULTS["OIDC_SUBJECT_TYPES_SUPPORTED"] == ["public"]
     assert "code id_token" in DEFAULTS["OIDC_RESPONSE_TYPES_SUPPORTED"]
 
 
-def test_stock_logout_deletes_every_token() -> None:
+def test_library_default_logout_deletes_every_token() -> None:
     assert DEFAULTS["OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS"] is True
     assert oauth2_settings.OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS is False
 
@@ -305,7 +304,7 @@ def test_stock_logout_deletes_every_token() -> None:
 # --- Logs ---
 
 
-def test_stock_loggers_print_credentials_when_they_may_and_so_may_not() -> None:
+def test_library_loggers_print_credentials_unless_they_are_silenced() -> None:
     for name in ("oauthlib", "oauth2_provider"):
         assert logging.getLogger(name).getEffectiveLevel() >= logging.INFO
         assert settings.LOGGING["loggers"][name]["level"] in ("INFO", "WARNING", "ERROR")
@@ -314,14 +313,14 @@ def test_stock_loggers_print_credentials_when_they_may_and_so_may_not() -> None:
 # --- django-allauth ---
 
 
-def test_stock_allauth_sends_signed_in_people_off_the_sign_in_page(app: RelyingParty) -> None:
+def test_library_default_allauth_sends_signed_in_people_off_the_sign_in_page(app: RelyingParty) -> None:
     from allauth.account import app_settings
 
     assert app_settings.AUTHENTICATED_LOGIN_REDIRECTS is True
     assert app.browser.get("/account/login/").status_code == 302
 
 
-def test_stock_allauth_429_has_no_retry_after(rf: RequestFactory) -> None:
+def test_library_default_allauth_429_has_no_retry_after(rf: RequestFactory) -> None:
     from allauth.core.internal.ratelimit import handler429
 
     from core.http.error_pages import too_many_requests
@@ -332,7 +331,7 @@ def test_stock_allauth_429_has_no_retry_after(rf: RequestFactory) -> None:
     assert 1 <= int(too_many_requests(request)["Retry-After"]) <= 60
 
 
-def test_stock_allauth_counts_failed_sign_ins_by_host(rf: RequestFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allauth_default_counts_failed_sign_ins_by_host(rf: RequestFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     from allauth.account.adapter import DefaultAccountAdapter
 
     monkeypatch.setattr(settings, "ALLOWED_HOSTS", ["*"])
@@ -342,7 +341,7 @@ def test_stock_allauth_counts_failed_sign_ins_by_host(rf: RequestFactory, monkey
     assert settings.ACCOUNT_RATE_LIMITS is settings.MFA_RATE_LIMITS is False
 
 
-def test_stock_ratelimit_can_say_to_wait_zero_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_default_ratelimit_can_say_to_wait_zero_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     import django_ratelimit.core as stock
 
     seen = set()
@@ -353,5 +352,5 @@ def test_stock_ratelimit_can_say_to_wait_zero_seconds(monkeypatch: pytest.Monkey
     assert 0 in seen
 
 
-def test_stock_admin_sign_in_is_replaced(client: Any, db: None) -> None:
+def test_library_default_admin_sign_in_is_replaced(client: Any, db: None) -> None:
     assert client.get("/admin/login/")["Location"].startswith("/account/login/")

@@ -10,8 +10,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
 from core.http.sessions import hash_of
+from oidc import signing_keys
 from oidc.models import Client
-from oidc.signing_keys import keyring, rotation
 from tests.factories import SIGN_OUT_URI, make_account, make_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 from tests.several_accounts import add_account, choices_of, choose, other_keys, present
@@ -54,7 +54,7 @@ def test_state_is_optional(app: RelyingParty) -> None:
     assert response["Location"] == SIGN_OUT_URI
 
 
-def test_a_return_address_keeps_its_own_query(app: RelyingParty) -> None:
+def test_a_sign_out_url_keeps_its_query(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(post_logout_redirect_uris="https://app.example.com/bye?a=1")
     hint = app.tokens()["id_token"]
     uri = "https://app.example.com/bye?a=1"
@@ -68,7 +68,7 @@ def test_the_client_id_may_be_sent_beside_the_hint(app: RelyingParty) -> None:
     assert log_out(app.browser, **sent)["Location"] == SIGN_OUT_URI
 
 
-def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_expired_id_token_hint_is_accepted(app: RelyingParty, later: Callable[[float], None]) -> None:
     hint = app.tokens()["id_token"]
     later(3600)
     response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
@@ -76,24 +76,26 @@ def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], Non
     assert not is_signed_in(app.browser)
 
 
-def test_a_hint_signed_by_a_retired_key_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_id_token_hint_signed_by_a_retired_key_is_accepted(
+    app: RelyingParty, later: Callable[[float], None]
+) -> None:
     hint = app.tokens()["id_token"]
-    rotation.rotate(now=True)
-    rotation.rotate(now=True)
+    signing_keys.rotate(now=True)
+    signing_keys.rotate(now=True)
     later(100 * 24 * 3600)
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
     assert response["Location"] == SIGN_OUT_URI
 
 
-def test_with_nobody_signed_in_it_goes_straight_back(app: RelyingParty) -> None:
+def test_without_a_session_sign_out_returns_immediately(app: RelyingParty) -> None:
     hint = app.tokens()["id_token"]
     response = log_out(Browser(), id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI, state="s")
     assert response["Location"] == f"{SIGN_OUT_URI}?state=s"
     assert is_signed_in(app.browser)
 
 
-def test_it_ends_the_session_for_every_app_and_no_token(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_sign_out_ends_the_session_but_no_token(app: RelyingParty, web_app: RelyingParty) -> None:
     tokens, others = app.tokens(), web_app.tokens()
     hint = tokens["id_token"]
     log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
@@ -131,7 +133,7 @@ def unproven(app: RelyingParty) -> list[dict[str, str]]:
     ]
 
 
-def test_an_unproven_request_asks_and_redirects_nowhere(app: RelyingParty) -> None:
+def test_a_request_without_a_valid_hint_asks_and_does_not_redirect(app: RelyingParty) -> None:
     for parameters in unproven(app):
         response = log_out(app.browser, **parameters)
         assert asks(response), parameters
@@ -179,7 +181,7 @@ def test_the_question_answered_with_yes_signs_out(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("decision", ["stay", "", "SIGN-OUT", "yes"])
-def test_anything_else_stays_signed_in(app: RelyingParty, decision: str) -> None:
+def test_any_answer_but_sign_out_keeps_the_session(app: RelyingParty, decision: str) -> None:
     app.browser.post(CONFIRM, {"decision": decision})
     assert is_signed_in(app.browser)
 

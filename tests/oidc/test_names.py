@@ -447,7 +447,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_is_no_name(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     with pytest.raises(ValidationError):
         validate_name(name)
 
@@ -497,7 +497,7 @@ def test_a_service_may_have_a_name_of_any_script(own: str, settings: Any) -> Non
     validate_name("Orbit Notes")
 
 
-def test_an_m_may_be_two_letters(settings: Any) -> None:
+def test_an_m_is_read_like_rn(settings: Any) -> None:
     settings.SERVICE_NAME = "Harmony"
     with pytest.raises(ValidationError, match="Harmony"):
         validate_name("Harrnony")

@@ -77,7 +77,7 @@ def test_one_project_one_sub_another_project_another(app: RelyingParty, web_app:
     assert subs[0] == subs[1] != subs[2]
 
 
-def test_every_face_says_the_same_sub(app: RelyingParty) -> None:
+def test_every_endpoint_returns_the_same_sub(app: RelyingParty) -> None:
     tokens = app.tokens()
     access = tokens["access_token"]
     subs = {
@@ -112,7 +112,7 @@ def test_two_projects_share_nothing_that_links_a_person(
     assert claims_of(first["id_token"])["picture"] != claims_of(second["id_token"])["picture"]
 
 
-def test_a_picture_address_tells_nothing_of_file_or_account(known: Account, spa: Client, client: Browser) -> None:
+def test_a_picture_url_reveals_neither_file_nor_account(known: Account, spa: Client, client: Browser) -> None:
     Account.objects.filter(pk=known.pk).update(picture="pictures/secretfilename.webp")
     app = RelyingParty(spa, sign_in(client, known))
     url = claims_of(app.tokens()["id_token"])["picture"]

@@ -64,7 +64,7 @@ def test_every_reason_is_documented_under_its_code(db: None) -> None:
     assert [reason for reason in HELP if f'id="reason-{reason}"' not in page] == []
 
 
-def test_every_error_can_be_looked_for_in_the_log() -> None:
+def test_every_error_can_be_searched_in_the_log() -> None:
     logged = {text.error for reason, text in REASONS.items() if reason not in NOTES} - NEVER_LOGGED
     assert logged <= set(ERRORS)
     assert set(AUTHORIZATION_ERRORS) <= set(ERRORS)
@@ -77,7 +77,7 @@ def test_codes_fit_their_columns() -> None:
     assert set(REVOCATION_REASONS) <= set(TOKEN)
 
 
-def test_what_the_library_refuses_has_a_reason() -> None:
+def test_errors_of_the_library_have_a_reason() -> None:
     assert set(_OF_LIBRARY.values()) | set(_OF_LIBRARY_BY_CODE.values()) <= set(TOKEN)
 
 

@@ -86,7 +86,7 @@ def test_a_remembered_consent_and_days(app: RelyingParty, person: Account, later
     assert counted(app.client) == {"started": 3, "skipped": 3, "issued": 3, "returning": 1}
 
 
-def test_a_silent_request_is_told_apart(app: RelyingParty) -> None:
+def test_silent_requests_are_counted_separately(app: RelyingParty) -> None:
     app.authorize(prompt="none")
     assert counted(app.client) == {"silent": 1, "refused:consent_required": 1}
     app.code()
@@ -136,7 +136,7 @@ def test_a_flood_is_counted_to_the_last(app: RelyingParty, settings: Any) -> Non
     assert SignInEvent.objects.count() <= 10
 
 
-def test_a_batch_that_comes_again_adds_nothing(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_batch_adds_nothing(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     app.code()
     batches = list(counters().drain())
     for _ in range(2):
@@ -145,7 +145,7 @@ def test_a_batch_that_comes_again_adds_nothing(app: RelyingParty, monkeypatch: p
     assert UsageBatch.objects.count() == len(batches)
 
 
-def test_what_could_not_be_written_is_written_later(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_counts_are_written_later(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     app.code()
 
     def fail(*args: Any) -> None:
@@ -161,13 +161,13 @@ def test_what_could_not_be_written_is_written_later(app: RelyingParty, monkeypat
 @pytest.mark.parametrize(
     "text", ["", "x", "op_client_x|1|issued", "op_client_x|x|issued|", "op_client_x|9999999|issued|"]
 )
-def test_what_can_not_be_read_stops_nothing(text: str, app: RelyingParty) -> None:
+def test_an_unreadable_batch_does_not_stop_the_others(text: str, app: RelyingParty) -> None:
     app.code()
     count_buffer.add(sign_in_steps.KIND, text)
     assert counted(app.client)["issued"] == 1
 
 
-def test_counts_go_by_age_hours_before_days(app: RelyingParty, settings: Any) -> None:
+def test_hourly_counts_are_deleted_before_daily_ones(app: RelyingParty, settings: Any) -> None:
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     for days in (settings.SIGN_IN_HOUR_DAYS, settings.SIGN_IN_COUNT_DAYS):
         for age in (days, days + 1):

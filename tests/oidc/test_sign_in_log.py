@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,12 +17,12 @@ from core import clock
 from core.limits import log_buffer
 from core.limits.counters import counters
 from devportal.console.logs import sign_in_writer
-from devportal.console.logs.redaction import redact_secrets
+from devportal.console.logs.sign_in_writer import redact_secrets
 from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import Client, Connection, TokenFamily
 from oidc.reasons import Reason
-from tests.factories import REDIRECT_URI, make_account
+from tests.factories import REDIRECT_URI, make_account, make_key, make_web_client
 from tests.relying_party import RelyingParty, basic
 
 Mover = Callable[[float], None]
@@ -31,32 +30,18 @@ Mover = Callable[[float], None]
 
 @pytest.fixture(autouse=True)
 def fresh_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sign_in_writer, "entry_budget", sign_in_writer.EntryBudget())
+    monkeypatch.setattr(sign_in_writer, "entry_budget", log_buffer.EntryBudget())
 
 
-@dataclass
-class Entry:
-    endpoint: str
-    outcome: str
-    error: str
-    reason: str
-    reason_text: str
-    redirect_uri: str
-    request_id: str
-    family: int | None
-
-
-def entries(client: Client) -> list[Entry]:
+def entries(client: Client) -> list[SignInEvent]:
     """Return what the log of a client holds, the oldest first, and empty it."""
     usage_counts.flush_usage()
-    rows = SignInEvent.objects.filter(client=client).order_by("pk")
-    names = Entry.__dataclass_fields__
-    found = [Entry(**{name: getattr(row, name) for name in names}) for row in rows]
+    found = list(SignInEvent.objects.filter(client=client).order_by("pk"))
     SignInEvent.objects.all().delete()
     return found
 
 
-def the_entry(app: RelyingParty) -> Entry:
+def the_entry(app: RelyingParty) -> SignInEvent:
     (entry,) = entries(app.client)
     return entry
 
@@ -78,7 +63,7 @@ def test_a_success(app: RelyingParty) -> None:
     assert issued.family == fetched.family == TokenFamily.objects.get().pk
 
 
-def test_a_code_that_nobody_fetches_tokens_for_is_no_sign_in(app: RelyingParty) -> None:
+def test_a_code_without_an_exchange_is_not_a_sign_in(app: RelyingParty) -> None:
     code = app.code()
     assert the_entry(app).outcome == "issued"
     app.exchange(code, code_verifier="x" * 43)
@@ -86,7 +71,7 @@ def test_a_code_that_nobody_fetches_tokens_for_is_no_sign_in(app: RelyingParty) 
     assert (entry.outcome, entry.family) == ("refused", TokenFamily.objects.get().pk)
 
 
-def test_what_follows_a_sign_in(app: RelyingParty, later: Mover) -> None:
+def test_steps_after_a_sign_in_are_logged(app: RelyingParty, later: Mover) -> None:
     first = app.tokens()["refresh_token"]
     forget(app)
     family = TokenFamily.objects.get().pk
@@ -194,7 +179,7 @@ def test_each_check_says_why_it_refused(
     assert entry.redirect_uri == (sent if sent and sent != "\x00" else "")
 
 
-def test_nobody_is_signed_in(spa: Client) -> None:
+def test_the_log_records_that_nobody_is_signed_in(spa: Client) -> None:
     app = RelyingParty(spa, Browser())
     app.authorize(prompt="none")
     assert (the_entry(app).error, app.client) == ("login_required", spa)
@@ -266,7 +251,7 @@ def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) ->
     assert entry.reason_text.startswith("Differs from https://app.example.com/other: the path")
 
 
-def test_the_error_page_tells_the_id_of_the_entry(app: RelyingParty) -> None:
+def test_the_error_page_shows_the_id_of_the_log_entry(app: RelyingParty) -> None:
     response = app.authorize(redirect_uri="https://elsewhere.example.com/")
     assert response.status_code == 400
     entry = the_entry(app)
@@ -300,6 +285,23 @@ def test_a_wrong_secret(web_app: RelyingParty) -> None:
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": web_app.verifier}
     answer = web_app.post("/connect/token", form | {"redirect_uri": REDIRECT_URI}, Authorization=header)
     refused(web_app, answer, "invalid_client", Reason.SECRET_WRONG)
+
+
+def test_an_api_key_as_the_secret(web_app: RelyingParty) -> None:
+    _, key = make_key(web_app.client.project, make_account(email="key.owner@example.com"))
+    code = web_app.code()
+    forget(web_app)
+    refused(web_app, web_app.exchange(code, client_secret=key), "invalid_client", Reason.SECRET_IS_API_KEY)
+
+
+def test_the_secret_of_another_client_is_named_within_the_project_only(web_app: RelyingParty) -> None:
+    sibling, stranger = make_web_client(web_app.client.project, name="Sibling"), make_web_client()
+    for (_, secret), reason in ((sibling, Reason.SECRET_OF_OTHER_CLIENT), (stranger, Reason.SECRET_WRONG)):
+        code = web_app.code()
+        forget(web_app)
+        answer = web_app.exchange(code, client_secret=secret)
+        refused(web_app, answer, "invalid_client", reason)
+        assert "Sibling" not in answer.content.decode()
 
 
 def test_a_missing_secret(web_app: RelyingParty) -> None:
@@ -352,7 +354,7 @@ def test_a_code_that_is_too_old(app: RelyingParty, later: Mover) -> None:
     refused(app, app.exchange(code), "invalid_grant", Reason.CODE_EXPIRED)
 
 
-def test_a_code_of_nobody_or_of_another_client(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_an_unknown_code_or_one_of_another_client_is_logged(app: RelyingParty, web_app: RelyingParty) -> None:
     code = web_app.code()
     forget(app)
     for sent in ("garbage", code):
@@ -360,7 +362,7 @@ def test_a_code_of_nobody_or_of_another_client(app: RelyingParty, web_app: Relyi
         refused(app, app.exchange(sent), "invalid_grant", why)
 
 
-def test_a_code_of_two_that_arrive_at_once(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_exchanges_of_a_code_are_logged(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     code = app.code()
     forget(app)
     monkeypatch.setattr("oidc.tokens.store.consume_and_store", lambda *args: False)
@@ -503,11 +505,11 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("received", "shown"), SHOWN)
-def test_how_an_address_is_shown(received: str, shown: str) -> None:
+def test_how_the_log_shows_urls(received: str, shown: str) -> None:
     assert redact_secrets(received) == shown
 
 
-def test_every_reason_of_ours_is_shown_whole() -> None:
+def test_every_reason_is_shown_in_full() -> None:
     for _, _, reason in REFUSED:
         assert redact_secrets(reason) == reason
 
@@ -536,7 +538,7 @@ def test_a_hostile_address_takes_no_time(part: str) -> None:
         '["sign_in",{}]',
     ],
 )
-def test_hostile_addresses_are_kept_and_cut(address: str, app: RelyingParty) -> None:
+def test_hostile_urls_are_stored_and_truncated(address: str, app: RelyingParty) -> None:
     assert app.authorize(redirect_uri=address).status_code == 400
     entry = the_entry(app)
     assert entry.redirect_uri
@@ -554,7 +556,7 @@ def test_a_flood_stays_bounded_and_does_not_crowd_out_successes(app: RelyingPart
         for _ in range(3):
             app.authorize(redirect_uri="https://elsewhere.example.com/")
         # What another process has sent comes on top, and is bounded where it is written.
-        sign_in_writer.entry_budget = sign_in_writer.EntryBudget()
+        sign_in_writer.entry_budget = log_buffer.EntryBudget()
         usage_counts.flush_usage()
     app.tokens()
     assert sorted(entry.outcome for entry in entries(app.client)) == ["issued", *["refused"] * 5, "signed_in"]
@@ -592,7 +594,7 @@ def test_entries_stand_in_the_order_of_time(app: RelyingParty, later: Mover) -> 
     ]
 
 
-def test_a_client_that_has_gone_takes_its_entries_with_it(app: RelyingParty) -> None:
+def test_deleting_a_client_deletes_its_log(app: RelyingParty) -> None:
     app.authorize(state=None)
     Client.objects.all().delete()
     usage_counts.flush_usage()

@@ -48,7 +48,7 @@ def test_a_superseded_refresh_token_is_kept_so_that_its_reuse_is_noticed(
     assert app.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_expired_rows_go_and_the_consent_stays(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_expired_rows_are_deleted_and_the_consent_stays(app: RelyingParty, later: Callable[[float], None]) -> None:
     app.tokens()
     later(31 * DAY)
     assert clear_expired() == 4
@@ -57,7 +57,7 @@ def test_expired_rows_go_and_the_consent_stays(app: RelyingParty, later: Callabl
     assert Connection.objects.get().removed_at is None
 
 
-def test_a_family_with_something_left_stays(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_a_family_with_remaining_tokens_is_kept(app: RelyingParty, later: Callable[[float], None]) -> None:
     app.tokens()
     later(10 * DAY)
     clear_expired()

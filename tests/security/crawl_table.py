@@ -245,9 +245,10 @@ GROUPS = (
         PAGE,
         "anonymous others",
         """
-        /connect/consent                    302 302 | 302 302
-        /connect/step-up                    302 302 | 302 302
+        /connect/consent                    302 410 | 302 302
+        /connect/step-up                    302 410 | 302 302
         /connect/resume                     302 302 | 302 302
+        /connect/dismiss                    405 405 | 302 302
         /connect/logout/confirm             405 405 | 302 302
         /connect/signed-out                 200 200 | 405 405
         /account/choose                     302 200 | 302 302
@@ -264,6 +265,7 @@ GROUPS = (
         /account/login/mailbox/             302 302 | 302 302
         /account/signup/                    200 302 | 200 302
         /account/signup/passkey/            200 302 | 200 302
+        /account/signup/password/           302 302 | 302 302
         /account/2fa/authenticate/          302 302 | 302 302
         /account/2fa/webauthn/login/        302 302 | 302 302
         /account/2fa/webauthn/signup/       302 302 | 302 302
@@ -304,6 +306,7 @@ GROUPS = (
         /account/activity/                  302 200 | 302 405
         /account/secure/                    200 200 | 200 302
         /account/apps/                      302 200 | 302 405
+        /account/apps/which-account         302 302 | 302 302
         /account/plan                       302 200 | 302 405
         /account/recovery/                  302 200 | 302 200
         /account/data                       302 200 | 302 405
@@ -312,7 +315,7 @@ GROUPS = (
         /account/goodbye                    302 302 | 405 405
         /account/closed                     302 302 | 302 302
         /account/2fa/                       302 200 | 302 405
-        /account/2fa/first-codes/           302 302 | 302 405
+        /account/2fa/first-codes/           302 302 | 302 302
         /account/2fa/staff/                 302 302 | 302 405
         /account/2fa/webauthn/              302 200 | 302 405
         /account/2fa/webauthn/add/          302 200 | 302 200
@@ -399,6 +402,7 @@ GROUPS = (
         /console/p/{project}/usage.csv                302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/sign-ins                 302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/sign-ins.csv             302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/sign-in-log              302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/requests                 302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/requests/{request_entry}  302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/keys                     302 404 200 200 200 | 302 405 405 405 405
@@ -475,8 +479,8 @@ GROUPS = (
         /admin/oidc/                        302 200 200 200 | 302 200 200 200
         /admin/accounts/                    302 404 200 200 | 302 404 200 200
         /admin/api/                         302 404 200 200 | 302 404 200 200
-        /admin/console/                     302 404 200 200 | 302 404 200 200
-        /admin/operations/                  302 200 200 200 | 302 200 200 200
+        /admin/console/                     302 200 200 200 | 302 200 200 200
+        /admin/operations/                  302 404 200 200 | 302 404 200 200
         /admin/review/                      302 200 200 200 | 302 200 200 200
         /admin/nothing/                     302 404 404 404 | 302 404 404 404
         """,
@@ -494,7 +498,7 @@ GROUPS = (
         /admin/review/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
         /admin/review/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
         /admin/review/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
-        /admin/review/appreview/{review}/look-again/             302 405 403 405 | 302 302 403 302
+        /admin/review/appreview/{review}/check-again/            302 405 403 405 | 302 302 403 302
         /admin/review/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
         /admin/review/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
         /admin/review/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302
@@ -597,7 +601,7 @@ GROUPS = (
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
-        models="operations/auditevent oidc/client oidc/project oidc/projectdomain",
+        models="console/auditevent oidc/client oidc/project oidc/projectdomain",
     ),
     Group(
         "Rows that operators add, change and delete",

@@ -30,7 +30,7 @@ from api.models import ApiKey, RequestLog
 from devportal.console.models import SignInEvent
 from devportal.review import cases, developer_actions
 from devportal.review.models import AppReview
-from oidc.clients import app_pages, branding
+from oidc.clients import branding
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects import invitations
 from oidc.scopes import SCOPES
@@ -220,7 +220,7 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     fill(app, people["owner"], name="Lantern")
     developer_actions.save_submission(app, people["owner"], {}, logo=branding.clean_logo(io.BytesIO(_pixels())))
     decide(developer_actions.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
-    app_pages.publish_page(app, people["owner"], "lantern")
+    branding.publish_page(app, people["owner"], "lantern")
     app = fresh(app)
     version = str(branding.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
     return app, {

@@ -17,8 +17,10 @@ from accounts import guesses
 from accounts.activity.recording import record, token_of
 from accounts.models import Account, Family
 from accounts.plans import members
+from api import usage_counts
 from core import clock
 from devportal.console.idempotency import new_token
+from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import Client, Project
 from tests.devportal.console.playground.playing import Playground
@@ -477,6 +479,21 @@ def authorizations(world: World) -> Step:
 def bad_authorizations(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().get(world.path, {"client_id": f"op_client_{n}"}, **changes)
+
+
+@drives("sign-out requests that are not valid")
+def bad_sign_outs(world: World) -> Step:
+    app = world.app()
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        sent = {"client_id": app.client.client_id, "id_token_hint": f"x{n}"}
+        response = Browser().get(world.path, sent, **changes)
+        usage_counts.flush_usage()
+        response.entries = SignInEvent.objects.filter(endpoint="end_session").count()  # type: ignore[attr-defined]
+        response.sent = n + 1  # type: ignore[attr-defined]
+        return response
+
+    return step
 
 
 def post(path: str, form: dict[str, str], changes: dict[str, Any], **headers: str) -> Any:

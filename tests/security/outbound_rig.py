@@ -1,7 +1,7 @@
 """A public host on this machine: its name server, its web server with TLS, and the road between.
 
 Nothing of the rules is weakened: names resolve to public addresses at the tests' own name server, and the one function
-that opens connections (`core.outbound.connections.dial`) leads those addresses to ports of this machine.
+that opens connections (`core.outbound.fetching.dial`) leads those addresses to ports of this machine.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import httpcore
 import pytest
 
 from core import outbound
-from core.outbound import connections, limits
+from core.outbound import fetching, limits
 from tests.services import names, pages
 from tests.services.certificates import Authority
 
@@ -85,7 +85,7 @@ def build(patch: pytest.MonkeyPatch, settings: Any, folder: Path) -> Iterator[Ri
     with names.serve() as name_server, pages.serve(authority.server_context(NAME)) as site:
         settings.DNS_SERVERS, settings.OUTBOUND_LOOPBACK_PORT = [name_server.address], 0
         rig = Rig(name_server, site, authority, patch)
-        patch.setattr(connections, "dial", rig.dial)
+        patch.setattr(fetching, "dial", rig.dial)
         rig.lead_to(site.port)
         name_server.set(NAME, "A", PUBLIC)
         yield rig

@@ -80,7 +80,7 @@ def protected(person: Account, signed_in: Browser) -> SoftKey:
 
 
 @pytest.mark.parametrize(("method", "path"), SENSITIVE)
-def test_the_password_alone_confirms_nothing(
+def test_a_password_alone_does_not_reauthenticate_people_with_a_second_factor(
     method: str, path: str, protected: SoftKey, signed_in: Browser, person: Account
 ) -> None:
     key = Authenticator.objects.get()
@@ -114,7 +114,7 @@ def test_the_password_alone_confirms_nothing(
         ("post", "/account/email/", {"action_primary": "", "email": "spare@example.com"}),
     ],
 )
-def test_the_password_alone_reaches_no_code_and_no_address(
+def test_a_password_alone_can_not_change_factors_or_the_email_address(
     method: str, path: str, form: dict[str, str], signed_in: Browser, person: Account
 ) -> None:
     give_app(person)
@@ -129,7 +129,7 @@ def test_the_password_alone_reaches_no_code_and_no_address(
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_session_without_the_factor_sets_no_password(method: str, signed_in: Browser, person: Account) -> None:
+def test_a_session_without_the_factor_can_not_set_a_password(method: str, signed_in: Browser, person: Account) -> None:
     give_key(person, SoftKey())
     person.set_unusable_password()
     person.save()
@@ -150,16 +150,16 @@ def test_a_password_that_was_confirmed_before_the_factor_came_confirms_nothing(
     assert leads_to(signed_in) == BY_KEY
 
 
-def test_the_key_confirms_and_the_suspended_form_goes_on(
-    protected: SoftKey, signed_in: Browser, person: Account
-) -> None:
+def test_a_key_reauthenticates_and_the_form_continues(protected: SoftKey, signed_in: Browser, person: Account) -> None:
     answer = signed_in.post("/account/email/", {"action_add": "", "email": "new@example.com"})
     options = signed_in.get(answer["Location"]).context["js_data"]["request_options"]
     answer = signed_in.post(answer["Location"], {"credential": protected.signed(options)}, follow=True)
     assert mail.outbox[-1].to == ["new@example.com"]
 
 
-def test_a_password_leads_on_to_the_factor_and_back(protected: SoftKey, signed_in: Browser, person: Account) -> None:
+def test_reauthentication_asks_for_the_factor_after_the_password(
+    protected: SoftKey, signed_in: Browser, person: Account
+) -> None:
     form = {"login": person.email, "password": PASSWORD, "next": "/account/delete"}
     answer = signed_in.post(BY_PASSWORD, form)
     assert answer["Location"].startswith(f"{BY_KEY}?next=")
@@ -170,14 +170,14 @@ def test_a_password_leads_on_to_the_factor_and_back(protected: SoftKey, signed_i
 
 
 @pytest.mark.parametrize("kind", ["app", "recovery code"])
-def test_codes_confirm_too(kind: str, signed_in: Browser, person: Account) -> None:
+def test_codes_reauthenticate_too(kind: str, signed_in: Browser, person: Account) -> None:
     secret, codes = give_app(person), give_codes(person)
     assert leads_to(signed_in) == BY_CODE
     signed_in.post(BY_CODE, {"code": totp(secret) if kind == "app" else codes[0]})
     assert leads_to(signed_in) == ADD
 
 
-def test_without_a_second_factor_the_password_confirms(signed_in: Browser, person: Account) -> None:
+def test_without_a_second_factor_the_password_reauthenticates(signed_in: Browser, person: Account) -> None:
     age_sign_in(signed_in, 1000)
     assert leads_to(signed_in) == BY_PASSWORD
     confirm_password(signed_in, person)
@@ -253,7 +253,7 @@ def add_key_blindly(browser: Browser) -> Any:
     return browser.post(ADD, {"name": "Mine", "passwordless": "true", "credential": "{}"})
 
 
-def test_the_mail_about_the_first_factor_says_so_and_later_ones_do_not(person: Account) -> None:
+def test_only_the_mail_about_the_first_factor_mentions_ended_sessions(person: Account) -> None:
     browser = sign_in(Browser(), person)
     add_key(browser, SoftKey())
     add_key(browser, SoftKey(id=b"a second one"))
@@ -343,7 +343,9 @@ def test_staff_cannot_confirm_for_an_app_with_a_key_without_user_verification(
     assert leads_to(app.browser) == (ADD if verifies else BY_KEY)
 
 
-def test_a_further_passkey_is_no_passkey_for_an_app(protected: SoftKey, app: RelyingParty, person: Account) -> None:
+def test_a_passkey_added_in_this_session_does_not_meet_an_apps_level(
+    protected: SoftKey, app: RelyingParty, person: Account
+) -> None:
     secret = give_app(person)
     Authenticator.objects.update(created_at=A_YEAR_AGO)
     app.browser.post(BY_CODE, {"code": totp(secret)})

@@ -100,7 +100,7 @@ def is_documented_page(response: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", AUTHORIZE)
-def test_authorize(app: RelyingParty, name: str) -> None:
+def test_malformed_authorization_requests(app: RelyingParty, name: str) -> None:
     complete = app.parameters(prompt="none")
     complete.pop(name, None)
     for what, value in HOSTILE.items():
@@ -118,7 +118,7 @@ def test_authorize(app: RelyingParty, name: str) -> None:
 
 @pytest.mark.parametrize("name", TOKEN)
 @pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
-def test_token(web_app: RelyingParty, name: str, grant: str) -> None:
+def test_malformed_token_requests(web_app: RelyingParty, name: str, grant: str) -> None:
     complete = {
         "grant_type": grant,
         "code": "x" * 30,
@@ -137,7 +137,7 @@ def test_token(web_app: RelyingParty, name: str, grant: str) -> None:
 
 
 @pytest.mark.parametrize("name", REVOKE)
-def test_revoke(app: RelyingParty, name: str) -> None:
+def test_malformed_revocation_requests(app: RelyingParty, name: str) -> None:
     complete = {"token": "x" * 43, "client_id": app.client.client_id}
     complete.pop(name, None)
     for what, value in HOSTILE.items():
@@ -149,7 +149,7 @@ def test_revoke(app: RelyingParty, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOGOUT)
-def test_logout(app: RelyingParty, name: str) -> None:
+def test_malformed_sign_out_requests(app: RelyingParty, name: str) -> None:
     for what, value in HOSTILE.items():
         for browser in (app.browser, Browser(raise_request_exception=False)):
             response = browser.get(f"/connect/logout?{name}={value}")
@@ -160,7 +160,7 @@ def test_logout(app: RelyingParty, name: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/connect/userinfo", "/v1/me"])
-def test_bearer_tokens(client: Browser, db: None, path: str) -> None:
+def test_malformed_bearer_tokens(client: Browser, db: None, path: str) -> None:
     for what, value in HOSTILE.items():
         for credential in (value, f"Bearer {value}", f"Bearer eyJ{value}.{value}.{value}", f"Basic {value}"):
             response = client.get(path, headers={"Authorization": credential})
@@ -188,7 +188,7 @@ def test_bearer_tokens(client: Browser, db: None, path: str) -> None:
         "/connect/{}",
     ],
 )
-def test_the_pages_around(app: RelyingParty, path: str) -> None:
+def test_malformed_requests_to_pages(app: RelyingParty, path: str) -> None:
     app.browser.raise_request_exception = False
     for what, value in HOSTILE.items():
         assert app.browser.get(path.format(value)).status_code < 500, what
@@ -206,7 +206,7 @@ def test_the_pages_around(app: RelyingParty, path: str) -> None:
         ("/account/password/change/", ("oldpassword", "password1")),
     ],
 )
-def test_the_forms_around(app: RelyingParty, path: str, names: tuple[str, ...]) -> None:
+def test_malformed_forms_of_signed_in_people(app: RelyingParty, path: str, names: tuple[str, ...]) -> None:
     for name in names:
         for what, value in HOSTILE.items():
             browser = Browser(raise_request_exception=False)
@@ -225,7 +225,7 @@ def test_the_forms_around(app: RelyingParty, path: str, names: tuple[str, ...]) 
         ("/account/confirm-email/", ("code",)),
     ],
 )
-def test_the_forms_of_strangers(db: None, path: str, names: tuple[str, ...]) -> None:
+def test_malformed_forms_of_anonymous_people(db: None, path: str, names: tuple[str, ...]) -> None:
     complete = {"email": "new@example.com", "given_name": "N", "password1": "correct horse 9"}
     complete |= {"login": "x@example.com", "password": "x"}
     for name in names:
@@ -272,7 +272,7 @@ CONTENT_TYPES = [
 
 
 @pytest.mark.parametrize("path", ["/connect/authorize", "/connect/token", "/connect/revoke", "/connect/userinfo"])
-def test_odd_content_types(client: Browser, db: None, path: str) -> None:
+def test_unusual_content_types(client: Browser, db: None, path: str) -> None:
     for content_type in CONTENT_TYPES:
         for body in (b"", b"{}", b"--x\r\n\r\n", b"\xff\xfe", b"grant_type=authorization_code"):
             response = client.generic("POST", path, body, content_type=content_type)
@@ -284,7 +284,7 @@ def test_odd_content_types(client: Browser, db: None, path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/connect/authorize", "/connect/logout", "/connect/userinfo", "/.well-known/jwks", "/v1/me"]
 )
-def test_odd_query_strings(client: Browser, db: None, path: str) -> None:
+def test_unusual_query_strings(client: Browser, db: None, path: str) -> None:
     for query in ("\xff\xfe", "client_id=\xe9", "?", "&&&", "=", "=x", "%", "a" * 30_000):
         response = client.get(path, QUERY_STRING=query)
         assert response.status_code in (200, 302, 400, 401), query
@@ -293,7 +293,7 @@ def test_odd_query_strings(client: Browser, db: None, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["HTTP_AUTHORIZATION", "HTTP_X_REQUEST_ID", "HTTP_ORIGIN", "HTTP_X_FORWARDED_FOR"])
-def test_odd_headers(client: Browser, db: None, name: str) -> None:
+def test_unusual_headers(client: Browser, db: None, name: str) -> None:
     for value in ("\xff\xfe", "\x01", "a" * 20_000, "\u00e9", ", ,", "Basic ", "Bearer  x  y"):
         sent: dict[str, Any] = {name: value}
         for path in ("/connect/userinfo", "/v1/me", "/connect/authorize", "/.well-known/jwks"):
@@ -303,7 +303,7 @@ def test_odd_headers(client: Browser, db: None, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["openport_session", "openport_csrf"])
-def test_odd_cookies(client: Browser, db: None, name: str) -> None:
+def test_unusual_cookies(client: Browser, db: None, name: str) -> None:
     for cookie in ("\xff", "a" * 5000, "x", "../../etc/passwd", '"', "\x01"):
         response = client.get("/account/login/", HTTP_COOKIE=f"{name}={cookie}")
         assert response.status_code == 200, cookie
@@ -314,7 +314,7 @@ def test_odd_cookies(client: Browser, db: None, name: str) -> None:
 
 @given(st.text(max_size=200))
 @effort(max_examples=200, deadline=None)
-def test_any_query_is_read_or_refused(text: str) -> None:
+def test_any_query_is_read_or_rejected(text: str) -> None:
     try:
         parameters = parse(text)
     except UnreadableParameters:
@@ -326,7 +326,7 @@ def test_any_query_is_read_or_refused(text: str) -> None:
 
 @given(st.text(max_size=80) | st.binary(max_size=60).map(lambda raw: "Basic " + base64.b64encode(raw).decode()))
 @effort(max_examples=300, deadline=None)
-def test_any_basic_header_is_read_or_refused(header: str) -> None:
+def test_any_basic_header_is_read_or_rejected(header: str) -> None:
     try:
         client_id, secret = parse_basic_header(header)
     except InvalidClient:
@@ -337,7 +337,7 @@ def test_any_basic_header_is_read_or_refused(header: str) -> None:
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=40))
 @effort(max_examples=200, deadline=None)
-def test_what_a_client_encodes_is_what_is_read(client_id: str, secret: str) -> None:
+def test_encoded_credentials_are_decoded_unchanged(client_id: str, secret: str) -> None:
     pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
     header = f"Basic {base64.b64encode(pair.encode()).decode()}"
     if "\x00" in client_id + secret:
@@ -368,14 +368,14 @@ headers = st.fixed_dictionaries(
 
 @given(st.text(max_size=200) | st.lists(st.binary(max_size=40).map(part), min_size=3, max_size=3).map(".".join))
 @effort(max_examples=300, deadline=None)
-def test_any_text_is_a_bad_token(token: str) -> None:
+def test_any_other_text_is_an_invalid_token(token: str) -> None:
     with pytest.raises(InvalidToken):
         jwt.verify(token, jwt.ACCESS_TOKEN_TYP, no_key)
 
 
 @given(headers | json_like, json_like, st.binary(max_size=300))
 @effort(max_examples=300, deadline=None)
-def test_any_header_and_claims_are_a_bad_token(header: Any, claims: Any, signature: bytes) -> None:
+def test_any_unsigned_header_and_claims_are_an_invalid_token(header: Any, claims: Any, signature: bytes) -> None:
     import json
 
     parts = [part(json.dumps(header).encode()), part(json.dumps(claims).encode()), part(signature)]
@@ -383,7 +383,7 @@ def test_any_header_and_claims_are_a_bad_token(header: Any, claims: Any, signatu
         jwt.verify(".".join(parts), jwt.ACCESS_TOKEN_TYP, no_key)
 
 
-def test_deeply_nested_tokens_are_bad_tokens() -> None:
+def test_deeply_nested_tokens_are_invalid() -> None:
     deep = part(b"[" * 5000)
     with pytest.raises(InvalidToken):
         jwt.verify(f"{deep}.{deep}.x", jwt.ACCESS_TOKEN_TYP, no_key)

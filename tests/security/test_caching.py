@@ -50,13 +50,13 @@ def test_the_list_of_pages_is_not_empty() -> None:
     assert {"/", "/docs/", "/account/", "/account/2fa/recovery-codes/", "/console/", "/admin/"} <= set(OF_A_PERSON)
 
 
-def test_every_page_of_a_signed_in_person_is_stored_by_no_cache(signed_in: Browser) -> None:
+def test_pages_of_signed_in_people_are_not_cached(signed_in: Browser) -> None:
     for address in OF_A_PERSON:
         assert is_stored_by_none(signed_in.get(address)), address
     assert signed_in.get("/account/").status_code == 200
 
 
-def test_pages_of_a_browser_that_waits_are_not_stored_either(spa: Client) -> None:
+def test_pages_of_unfinished_sign_ins_are_not_cached(spa: Client) -> None:
     app = RelyingParty(spa, Browser())
     page = app.browser.get(app.authorize()["Location"])
     assert is_stored_by_none(page)
@@ -67,12 +67,12 @@ def test_pages_of_a_browser_that_waits_are_not_stored_either(spa: Client) -> Non
 @pytest.mark.parametrize(
     "address", ["/account/login/", "/account/signup/", "/account/password/reset/", "/account/login/?x=%00"]
 )
-def test_forms_for_strangers_are_not_stored(address: str, client: Browser) -> None:
+def test_anonymous_forms_are_not_cached(address: str, client: Browser) -> None:
     assert is_stored_by_none(client.get(address))
     assert is_stored_by_none(client.get(address))
 
 
-def test_the_codes_of_strangers_are_asked_for_on_pages_that_are_not_stored(client: Browser, person: Account) -> None:
+def test_pages_that_ask_for_codes_are_not_cached(client: Browser, person: Account) -> None:
     answers = [client.post("/account/password/reset/", {"email": person.email}, follow=True)]
     form = {"email": "new@example.com", "given_name": "New", "password1": "another horse 7 battery"}
     answers.append(Browser().post("/account/signup/", form, follow=True))
@@ -84,7 +84,7 @@ def test_the_codes_of_strangers_are_asked_for_on_pages_that_are_not_stored(clien
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", ["/", "/docs/"])
-def test_public_pages_may_be_cached_for_strangers(address: str, client: Browser) -> None:
+def test_public_pages_can_be_cached_for_anonymous_people(address: str, client: Browser) -> None:
     response = client.get(address)
     assert "no-store" not in response.get("Cache-Control", "")
     assert not response.cookies

@@ -73,12 +73,12 @@ def test_a_malformed_entry_is_no_ip_address(written: str, proxied: None) -> None
     assert key_of(PROXY, written) == PROXY
 
 
-def test_a_header_of_a_stranger_is_not_read(proxied: None) -> None:
+def test_forwarding_headers_of_unknown_callers_are_ignored(proxied: None) -> None:
     assert address_of("203.0.113.9", "192.0.2.1") == "203.0.113.9"
     assert address_of("::ffff:203.0.113.9", "192.0.2.1") == "203.0.113.9"
 
 
-def test_a_proxy_is_known_in_each_spelling(settings: Any) -> None:
+def test_a_proxy_is_recognized_in_each_spelling(settings: Any) -> None:
     for named in ("10.0.0.0/8", "10.0.0.1", "::ffff:10.0.0.0/104", "::ffff:10.0.0.1"):
         settings.TRUSTED_PROXIES = [named]
         for peer in ("10.0.0.1", "::ffff:10.0.0.1", "::ffff:a00:1"):
@@ -105,7 +105,7 @@ def test_limits_count_ipv4_by_address_and_ipv6_by_64(proxied: None) -> None:
     assert key_of("fe80::1%eth0") == "fe80::/64"
 
 
-def test_mapped_callers_do_not_share_a_limit(db: None) -> None:
+def test_ipv4_mapped_callers_do_not_share_a_limit(db: None) -> None:
     for _ in range(31):
         last = token_failure("::ffff:203.0.113.5")
     assert is_limited(last)
@@ -113,7 +113,7 @@ def test_mapped_callers_do_not_share_a_limit(db: None) -> None:
     assert token_failure("::ffff:203.0.113.6").status_code == 401
 
 
-def test_ports_in_the_header_do_not_split_a_limit(db: None, proxied: None) -> None:
+def test_ports_in_the_header_do_not_multiply_a_limit(db: None, proxied: None) -> None:
     for n in range(31):
         last = token_failure(PROXY, **{"X-Forwarded-For": f"203.0.113.5:{50_000 + n}"})
     assert is_limited(last)

@@ -64,7 +64,7 @@ def test_a_form_sent_many_times_at_once_makes_one_thing(what: str, place: Place)
 
 
 @pytest.mark.parametrize("what", ["secret", "key", "client", "project"])
-def test_limits_hold_at_their_edge(what: str, place: Place, settings: Any) -> None:
+def test_limits_hold_for_concurrent_requests(what: str, place: Place, settings: Any) -> None:
     before = counts()[what]
     settings.KEYS_PER_PROJECT = settings.CLIENTS_PER_PROJECT = settings.PROJECTS_PER_PERSON = before + 1
     url, sent = forms(place, same=False)[what]
@@ -73,7 +73,7 @@ def test_limits_hold_at_their_edge(what: str, place: Place, settings: Any) -> No
     assert counts()[what] == before + 1
 
 
-def test_nothing_is_made_in_a_project_that_is_deleted_meanwhile(place: Place) -> None:
+def test_nothing_is_created_in_a_project_that_is_being_deleted(place: Place) -> None:
     made = forms(place, same=False)
 
     def act(number: int) -> int:
@@ -87,7 +87,7 @@ def test_nothing_is_made_in_a_project_that_is_deleted_meanwhile(place: Place) ->
     assert not ApiKey.objects.filter(project=place.project, revoked_at=None).exists()
 
 
-def test_no_key_outlives_a_member_who_is_removed_meanwhile(place: Place) -> None:
+def test_keys_end_with_a_member_who_is_being_removed(place: Place) -> None:
     leaver = make_account()
     row = ProjectMember.objects.create(project=place.project, account=leaver, role=ProjectMember.Role.DEVELOPER)
     browser = Browser()

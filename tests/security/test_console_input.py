@@ -168,7 +168,7 @@ STEPS = ("save", "send", "preview", "start_over", "withdraw", "answer")
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_files_for_texts_and_texts_for_files(name: str, place: Place) -> None:
+def test_files_instead_of_texts_and_texts_instead_of_files(name: str, place: Place) -> None:
     evil = SimpleUploadedFile("../../\u202ea\x00.svg", b"<svg onload='alert(1)'/>", "image/png")
     form: dict[str, Any] = dict.fromkeys(FIELDS, evil) | {"step": "save"}
     for fields in (form, form | {"name": "Starling", "logo": "no file"}, {"logo": evil, "step": "save", "name": "N"}):

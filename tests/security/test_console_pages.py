@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from accounts.models import PairwiseSubject
 from oidc.models import Client, ClientSecret, Project
 from tests import remembered
-from tests.devportal.console.test_who_may_what import ROUTES
+from tests.devportal.console.test_console_access import ROUTES
 from tests.factories import make_access_token, make_account
 from tests.security.consoles import ASIDE, READ, SENT, Place, ask, make_place
 

@@ -67,7 +67,7 @@ def raw_in(answer: Any, prefix: str) -> str:
     return str(found)
 
 
-def test_secrets_are_in_the_one_answer_that_shows_them(
+def test_secrets_are_in_one_response_only(
     db: None, logs: list[str], settings: Any, django_capture_on_commit_callbacks: Callable[..., Any]
 ) -> None:
     place = make_place("olga@example.com")

@@ -10,7 +10,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from core.serving.wsgi import UTF8Handler
+from core.serving.application import UTF8Handler
 
 # Codecs that are no text, that refuse to be lenient, and none at all.
 NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"
@@ -70,11 +70,11 @@ def test_no_content_type_breaks_a_page(path: str, db: None) -> None:
             assert status(path, method, content_type) < 500, (method, content_type)
 
 
-def test_no_part_of_a_form_breaks_it(db: None) -> None:
+def test_no_part_of_a_multipart_form_breaks_a_page(db: None) -> None:
     for part in PARTS:
         body = b"--x\r\nContent-Disposition: form-data; " + part + b"\r\n\r\n\xff\r\n--x--\r\n"
         assert status("/account/login/", "POST", "multipart/form-data; boundary=x", body) < 500, part
 
 
-def test_more_parameters_than_anybody_sends_are_refused_with_a_charset_too(db: None) -> None:
+def test_too_many_parameters_are_rejected_with_a_charset_too(db: None) -> None:
     assert status("/console/", "GET", "text/plain; charset=utf-8", query="a=b&" * 2000) < 500

@@ -64,7 +64,7 @@ def test_every_action_of_the_admin_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)
-def test_each_person_gets_what_the_table_says(group: Group, stage: Stage) -> None:
+def test_each_person_gets_the_status_in_the_table(group: Group, stage: Stage) -> None:
     wrong = "\n".join(fault for row in rows_of(group) for fault in faults(row, stage))
     assert not wrong, wrong
 

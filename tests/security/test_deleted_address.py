@@ -115,7 +115,7 @@ def test_mails_to_others_no_longer_name_them(leaving: Account, text: str, is_sen
     "text",
     [f"x{ADDRESS}", f"x.{ADDRESS}", f"x+{ADDRESS}", f"{ADDRESS}.au", f"{ADDRESS}x", "canary_person@example.com", "%@%"],
 )
-def test_other_addresses_stay(leaving: Account, text: str) -> None:
+def test_other_email_addresses_are_kept(leaving: Account, text: str) -> None:
     row = body(text, to="bo@example.com")
     deleting.delete_account(leaving)
     row.refresh_from_db()
@@ -124,7 +124,7 @@ def test_other_addresses_stay(leaving: Account, text: str) -> None:
 
 @pytest.mark.parametrize("to", [ADDRESS, SECOND])
 @pytest.mark.parametrize("moment", ["sent_at", "given_up_at", "claimed", None])
-def test_mails_to_them_are_gone_whether_they_wait_or_not(leaving: Account, to: str, moment: str | None) -> None:
+def test_mails_to_deleted_people_are_deleted(leaving: Account, to: str, moment: str | None) -> None:
     row = body("Hello", to=to)
     if moment == "claimed":
         assert row.claim()

@@ -41,7 +41,7 @@ def sign_in(address: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("way", [sign_up, reset, sign_in])
-def test_the_answers_are_alike(person: Account, way: Callable[[str], list[Any]]) -> None:
+def test_known_and_unknown_addresses_get_similar_responses(person: Account, way: Callable[[str], list[Any]]) -> None:
     for known, unknown in zip(way(KNOWN), way(UNKNOWN), strict=True):
         one, other = plain(known, KNOWN), plain(unknown, UNKNOWN)
         assert one[:2] == other[:2]
@@ -71,7 +71,7 @@ def hashes_of(way: Callable[[str], list[Any]], address: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("way", [sign_up, sign_in, reset])
-def test_the_work_is_the_same(
+def test_known_and_unknown_addresses_take_the_same_work(
     person: Account, way: Callable[[str], list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known, unknown = hashes_of(way, KNOWN, monkeypatch), hashes_of(way, UNKNOWN, monkeypatch)
@@ -79,7 +79,7 @@ def test_the_work_is_the_same(
     assert known == (0 if way is reset else 1)
 
 
-def test_an_unverified_email_address_is_no_exception(
+def test_unverified_email_addresses_get_similar_responses_too(
     person: Account, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_account("unproven@example.com", verified=False)
@@ -88,7 +88,7 @@ def test_an_unverified_email_address_is_no_exception(
     assert hashes_of(sign_up, "unproven@example.com", monkeypatch) == 1
 
 
-def test_signing_up_by_passkey_takes_the_same_too(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sign_up_by_passkey_takes_the_same_work(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     def way(address: str) -> list[Any]:
         form = {"email": address, "given_name": "Eve", "family_name": ""}
         return [Browser().post("/account/signup/passkey/", form)]
@@ -96,13 +96,13 @@ def test_signing_up_by_passkey_takes_the_same_too(person: Account, monkeypatch: 
     assert [hashes_of(way, address, monkeypatch) for address in (KNOWN, UNKNOWN, UNKNOWN)] == [0, 0, 0]
 
 
-def test_a_deactivated_person_who_guesses_wrong_looks_unknown(person: Account) -> None:
+def test_a_wrong_password_of_a_deactivated_account_reads_like_an_unknown_one(person: Account) -> None:
     person.is_active = False
     person.save()
     assert plain(sign_in(KNOWN)[0], KNOWN) == plain(sign_in(UNKNOWN)[0], UNKNOWN)
 
 
-def test_signing_up_again_tells_only_the_owner_of_the_address(person: Account, mailoutbox: list[Any]) -> None:
+def test_only_the_owner_of_the_address_learns_of_a_repeated_sign_up(person: Account, mailoutbox: list[Any]) -> None:
     sign_up(KNOWN)
     assert Account.objects.count() == 1
     person.refresh_from_db()
@@ -112,7 +112,7 @@ def test_signing_up_again_tells_only_the_owner_of_the_address(person: Account, m
     assert mail.to == [KNOWN]
 
 
-def test_a_reset_for_an_unknown_address_tells_only_its_owner(db: None, mailoutbox: list[Any]) -> None:
+def test_only_the_owner_of_the_address_learns_of_a_reset(db: None, mailoutbox: list[Any]) -> None:
     reset(UNKNOWN)
     assert [mail.to for mail in mailoutbox] == [[UNKNOWN]]
 

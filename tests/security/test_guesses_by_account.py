@@ -176,7 +176,7 @@ def test_neither_time_nor_an_empty_cache_allows_another_guess(guessed: Account, 
         assert asks_for_mailbox(at_two_step_page(guessed, totp(secret)))  # whether it is right is not even checked
 
 
-def test_the_owner_is_told_once_that_the_limit_is_reached(guessed: Account, secret: str) -> None:
+def test_the_owner_is_notified_once_when_the_limit_is_reached(guessed: Account, secret: str) -> None:
     owner = Browser()
     at_two_step_page(guessed, "123456", browser=owner)
     prove(owner, guessed)
@@ -187,14 +187,14 @@ def test_the_owner_is_told_once_that_the_limit_is_reached(guessed: Account, secr
     assert "8 wrong codes in a row were entered" in notice.body
 
 
-def test_nobody_is_told_before_the_limit_is_reached(signed_in: Browser, person: Account, secret: str) -> None:
+def test_nobody_is_notified_before_the_limit_is_reached(signed_in: Browser, person: Account, secret: str) -> None:
     WrongCodes.objects.create(account=person, count=98)
     wrong_code(signed_in, 1)
     assert signed_in.post(AGAIN, {"code": totp(secret)}).status_code == 302
     assert not SecurityEvent.objects.filter(kind="wrong_codes").exists()
 
 
-def test_codes_of_an_app_that_was_added_here_do_not_begin_the_count_again(
+def test_codes_of_an_app_added_in_this_session_do_not_reset_the_count(
     signed_in: Browser, person: Account, secret: str
 ) -> None:
     """Otherwise a session could guess at recovery codes, and type a code of its own app in between."""
@@ -216,7 +216,7 @@ def test_a_known_browser_proves_the_mailbox_too(person: Account, settings: Any) 
     assert asks_for_mailbox(at_two_step_page(person, "123456", browser=known))
 
 
-def test_with_the_proof_the_owner_signs_in_and_the_count_begins_again(guessed: Account, secret: str) -> None:
+def test_proving_the_mailbox_resets_the_count(guessed: Account, secret: str) -> None:
     browser = Browser()
     assert asks_for_mailbox(at_two_step_page(guessed, totp(secret), browser=browser))
     assert prove(browser, guessed)["Location"] == TWO_STEP_PAGE
@@ -266,7 +266,7 @@ def test_wrong_codes_of_sessions_count_as_well(signed_in: Browser, person: Accou
     assert asks_for_mailbox(wrong_code(signed_in, 3))
 
 
-def test_a_right_code_in_between_begins_the_count_again(signed_in: Browser, person: Account, secret: str) -> None:
+def test_a_correct_code_resets_the_count(signed_in: Browser, person: Account, secret: str) -> None:
     WrongCodes.objects.create(account=person, count=98)
     assert wrong_code(signed_in, 1).status_code == 200
     assert signed_in.post(AGAIN, {"code": totp(secret)}).status_code == 302

@@ -102,7 +102,7 @@ def test_headers_for_signed_in_people(signed_in: Browser, path: str) -> None:
     assert all_is_well(response), (response.headers, response.content[:3000])
 
 
-def test_the_pages_on_the_way_to_an_app(app: RelyingParty) -> None:
+def test_headers_of_pages_during_a_sign_in(app: RelyingParty) -> None:
     pages = [
         app.authorize(),
         app.authorize(client_id="x"),
@@ -117,7 +117,7 @@ def test_the_pages_on_the_way_to_an_app(app: RelyingParty) -> None:
         assert all_is_well(page), page.content[:2000]
 
 
-def test_redirects_carry_them_too(app: RelyingParty) -> None:
+def test_redirects_have_the_headers_too(app: RelyingParty) -> None:
     response = app.authorize(prompt="none")
     assert is_strict(response)
     assert response["Referrer-Policy"] == "no-referrer"

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 
 from accounts.browser_accounts import cookie_name
 from accounts.models import Account
-from core.logging.filters import redact
+from core.logging import redact
 from tests.relying_party import sign_in
 
 SESSION, CSRF = "openport_session", "openport_csrf"
@@ -53,7 +53,7 @@ def test_the_cookie_of_the_other_accounts_has_it_too(https: None) -> None:
     assert cookie_name() == "__Host-openport_accounts"
 
 
-def test_no_cookie_s_value_is_logged_under_either_name(https: None) -> None:
+def test_cookie_values_are_not_logged(https: None) -> None:
     for name in (SESSION, CSRF, HOST_SESSION, HOST_CSRF):
         assert "planted" not in redact(f"headers {{{name}=plantedplanted; x=1}}")
 

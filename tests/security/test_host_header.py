@@ -118,7 +118,7 @@ def test_an_own_host_has_one_spelling(rf: Any, settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_what_reads_the_host_gets_that_spelling() -> None:
+def test_code_reads_the_normalized_host() -> None:
     response = Browser().get("/account/login/", headers={"Host": "LOCALHOST.:8000"})
     assert response.wsgi_request.get_host() == "localhost:8000"
 

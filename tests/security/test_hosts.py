@@ -34,7 +34,7 @@ def form_action(response: Any) -> str:
 
 
 @pytest.mark.parametrize("origin", HOSTILE)
-def test_a_host_that_was_stored_before_reaches_no_page(app: RelyingParty, origin: str) -> None:
+def test_an_invalid_stored_host_is_not_in_a_policy(app: RelyingParty, origin: str) -> None:
     uri = f"{origin}/callback"
     Client.objects.filter(pk=app.client.pk).update(redirect_uris=uri, post_logout_redirect_uris=uri)
     app.redirect_uri = uri
@@ -51,7 +51,7 @@ def test_a_host_that_was_stored_before_reaches_no_page(app: RelyingParty, origin
     assert form_action(anonymous.browser.get("/account/login/")) == "'self'"
 
 
-def test_the_page_of_a_full_app_names_no_such_host_either(app: RelyingParty, settings: Any) -> None:
+def test_the_page_of_a_full_app_contains_no_invalid_host(app: RelyingParty, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 0
     uri = f"{HOSTILE[0]}/callback"
     Client.objects.filter(pk=app.client.pk).update(redirect_uris=uri)
@@ -61,7 +61,7 @@ def test_the_page_of_a_full_app_names_no_such_host_either(app: RelyingParty, set
     assert form_action(page) == "'self'"
 
 
-def test_signing_out_names_no_such_host(app: RelyingParty) -> None:
+def test_sign_out_contains_no_invalid_host(app: RelyingParty) -> None:
     uri = f"{HOSTILE[0]}/bye"
     Client.objects.filter(pk=app.client.pk).update(post_logout_redirect_uris=uri)
     query = {"post_logout_redirect_uri": uri, "client_id": app.client.client_id}
@@ -69,7 +69,7 @@ def test_signing_out_names_no_such_host(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("origin", HOSTILE)
-def test_the_console_takes_no_such_host(person: Account, signed_in: Browser, origin: str) -> None:
+def test_the_console_rejects_invalid_hosts(person: Account, signed_in: Browser, origin: str) -> None:
     project = make_project(person)
     client = make_client(project)
     data = {"name": "Orbit", "type": "spa", "redirect_uris": [f"{origin}/cb"], "post_logout_redirect_uris": [""]}
@@ -85,7 +85,7 @@ def test_the_console_takes_no_such_host(person: Account, signed_in: Browser, ori
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["redirect_uris", "post_logout_redirect_uris"])
 @pytest.mark.parametrize("origin", [*HOSTILE, "https://127.0.0.1:8000", "https://localhost.", "https://[::1]"])
-def test_a_provisioned_file_brings_no_such_host(tmp_path: Path, key: str, origin: str) -> None:
+def test_provisioning_rejects_invalid_hosts(tmp_path: Path, key: str, origin: str) -> None:
     addresses = {"redirect_uris": "https://app.example.com/cb"} | {key: f"{origin}/cb"}
     text = """
         people = [{email = "dana@example.com", password = "correct horse 9"}]
@@ -135,7 +135,7 @@ def test_a_provisioned_file_brings_no_such_host(tmp_path: Path, key: str, origin
         "https://a;",
     ],
 )
-def test_what_is_no_origin_is_in_no_policy(text: str) -> None:
+def test_invalid_origins_are_in_no_policy(text: str) -> None:
     assert not is_origin(text)
     assert policy_with_form_action([text]) == PAGE_POLICY
     assert policy_with_form_action([text, "https://app.example.com:8443"]).count("https://") == 1
@@ -164,16 +164,16 @@ def test_what_is_no_origin_is_in_no_policy(text: str) -> None:
         "::",
     ],
 )
-def test_every_spelling_of_this_machine_is_known(host: str) -> None:
+def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["", "a.example", "128.0.0.1", "localhost.example.com", "2001:db8::1", "a;b", "\x00"])
-def test_other_hosts_are_not_this_machine(host: str) -> None:
+def test_other_hosts_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
-def test_a_good_origin_is_named_as_before(app: RelyingParty, person: Account) -> None:
+def test_a_valid_origin_is_in_the_policy(app: RelyingParty, person: Account) -> None:
     assert form_action(app.authorize()) == "'self' https://app.example.com"
     other = RelyingParty(
         make_client(redirect_uris="http://127.0.0.1:49152/"),

@@ -52,7 +52,7 @@ def end_of(browser: Browser) -> float:
 # --- People ---
 
 
-def test_the_defaults() -> None:
+def test_the_default_session_lifetimes() -> None:
     from devportal import settings as declared
 
     assert declared.SESSION_IDLE_SECONDS == 14 * DAY
@@ -70,7 +70,7 @@ def test_a_session_that_nobody_uses_ends(signed_in: Browser, settings: Any, wait
     assert not browser.cookies["openport_session"].value
 
 
-def test_a_session_that_is_used_goes_on(person: Account, settings: Any, wait: Wait) -> None:
+def test_a_session_in_use_continues(person: Account, settings: Any, wait: Wait) -> None:
     settings.SESSION_IDLE_SECONDS = 2 * HOUR
     browser = sign_in(Browser(), person)
     for _ in range(20):
@@ -117,7 +117,7 @@ def test_by_default_activity_of_people_writes_nothing(signed_in: Browser, wait: 
         assert not any("UPDATE" in sql and "django_session" in sql for sql in counted.statements)
 
 
-def test_activity_leaves_alone_what_others_store_in_the_session(person: Account, settings: Any, wait: Wait) -> None:
+def test_storing_activity_keeps_other_session_data(person: Account, settings: Any, wait: Wait) -> None:
     settings.SESSION_IDLE_SECONDS = 2 * HOUR
     browser = sign_in(Browser(), person)
     wait(HOUR)
@@ -130,7 +130,7 @@ def test_activity_leaves_alone_what_others_store_in_the_session(person: Account,
     assert browser.session["tab"] == "kept"
 
 
-def test_activity_brings_no_ended_session_back(person: Account, settings: Any, wait: Wait) -> None:
+def test_storing_activity_restores_no_ended_session(person: Account, settings: Any, wait: Wait) -> None:
     settings.SESSION_IDLE_SECONDS = 2 * HOUR
     browser = sign_in(Browser(), person)
     wait(HOUR)
@@ -141,7 +141,7 @@ def test_activity_brings_no_ended_session_back(person: Account, settings: Any, w
     assert not Session.objects.exists()
 
 
-def test_a_database_that_takes_no_writes_fails_no_page(
+def test_pages_work_with_a_read_only_database(
     person: Account, settings: Any, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SESSION_IDLE_SECONDS = 2 * HOUR
@@ -168,7 +168,7 @@ def test_another_account_that_waits_in_the_browser_ends_too(person: Account, set
     assert [each.account.email for each in browser.get("/account/choose").context["choices"]] == ["bob@example.com"]
 
 
-def test_sessions_from_before_the_setting_go_on_as_they_were(signed_in: Browser, settings: Any, wait: Wait) -> None:
+def test_older_sessions_continue_after_the_setting_changes(signed_in: Browser, settings: Any, wait: Wait) -> None:
     """They store no expiry; the next time that they are stored, they have one."""
     session = signed_in.session
     data = {name: value for name, value in session.items() if name != "lasts_until"}
@@ -197,7 +197,7 @@ def test_a_session_in_which_the_admin_was_opened_ends_sooner(root: Account, wait
     assert not is_signed_in(browser)  # everywhere
 
 
-def test_another_page_does_not_lengthen_it(root: Account, wait: Wait) -> None:
+def test_other_pages_do_not_extend_an_admin_session(root: Account, wait: Wait) -> None:
     browser = sign_in(Browser(), root)
     browser.get("/admin/")
     wait(12 * HOUR + MINUTE)
@@ -205,14 +205,14 @@ def test_another_page_does_not_lengthen_it(root: Account, wait: Wait) -> None:
     assert browser.get("/admin/").status_code == 302
 
 
-def test_it_goes_on_while_it_is_used(root: Account, wait: Wait) -> None:
+def test_an_admin_session_continues_while_it_is_used(root: Account, wait: Wait) -> None:
     browser = sign_in(Browser(), root)
     for number in range(6):
         assert browser.get(("/admin/", "/account/")[number % 2]).status_code == 200
         wait(11 * HOUR)
 
 
-def test_staff_who_do_not_open_the_admin_are_people(root: Account, wait: Wait) -> None:
+def test_staff_outside_the_admin_have_the_usual_lifetime(root: Account, wait: Wait) -> None:
     browser = sign_in(Browser(), root)
     wait(5 * DAY)
     assert is_signed_in(browser)

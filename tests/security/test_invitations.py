@@ -82,7 +82,7 @@ def test_a_hostile_address_is_refused_and_mails_nobody(signed_in: Browser, famil
         "\N{CYRILLIC SMALL LETTER HA}@example.com\u202e",
     ],
 )  # fmt: skip
-def test_what_is_not_one_address_is_not_mailed(signed_in: Browser, family: Family, address: str) -> None:
+def test_invalid_email_addresses_are_not_mailed(signed_in: Browser, family: Family, address: str) -> None:
     response = invite(signed_in, address)
     assert response.status_code == 200
     assert "field__errors" in response.content.decode()
@@ -90,7 +90,7 @@ def test_what_is_not_one_address_is_not_mailed(signed_in: Browser, family: Famil
     assert not Invitation.objects.exists()
 
 
-def test_fields_that_come_twice_or_not_at_all(signed_in: Browser, family: Family) -> None:
+def test_repeated_and_missing_fields(signed_in: Browser, family: Family) -> None:
     assert signed_in.post(INVITE, "", content_type=FORM).status_code == 200
     assert signed_in.post(INVITE, "email[]=x@example.com&email=", content_type=FORM).status_code == 200
     assert signed_in.post(INVITE, '{"email": "x@example.com"}', content_type="application/json").status_code == 200
@@ -111,7 +111,7 @@ def test_form_fields_choose_neither_group_nor_inviter(signed_in: Browser, family
     assert row.expires_at.year < 2100
 
 
-def test_keys_of_others_and_of_nobody_are_the_same_404(eve: Browser, signed_in: Browser, family: Family) -> None:
+def test_keys_of_others_and_unknown_keys_return_the_same_404(eve: Browser, signed_in: Browser, family: Family) -> None:
     row = invitations.invite(family, "x@example.com", family.owner)
     answers = set()
     for key in (row.pk, row.pk + 1, 0, 2**63, 10**40):
@@ -137,7 +137,7 @@ def test_keys_of_others_and_of_nobody_are_the_same_404(eve: Browser, signed_in: 
         "e.ve@example.com",
     ],
 )
-def test_a_lookalike_sees_and_accepts_nothing(eve: Browser, person: Account, invited: str) -> None:
+def test_a_similar_email_address_can_not_accept(eve: Browser, person: Account, invited: str) -> None:
     moment = person.created_at
     row = Invitation.objects.create(
         family=family_of(person),
@@ -150,13 +150,13 @@ def test_a_lookalike_sees_and_accepts_nothing(eve: Browser, person: Account, inv
     assert eve.post(f"/account/plan/invitations/{row.pk}/accept").status_code == 404
 
 
-def test_a_sign_that_folds_into_a_letter_invites_that_letters_owner(signed_in: Browser, family: Family) -> None:
+def test_an_invited_address_is_normalized_like_an_account(signed_in: Browser, family: Family) -> None:
     # The Kelvin sign passes Django's check of addresses, and is a plain k in lower case: mail and invitation agree.
     assert invite(signed_in, "\N{KELVIN SIGN}im@example.com").status_code == 302
     assert Outbox.objects.get().to == Invitation.objects.get().email == "kim@example.com"
 
 
-def test_an_address_that_is_claimed_and_not_proven_opens_nothing(family: Family, person: Account) -> None:
+def test_an_unverified_email_address_can_not_accept(family: Family, person: Account) -> None:
     invitations.invite(family, "victim@example.com", person)
     row = Invitation.objects.get()
     claims = make_account("victim@example.com", verified=False)

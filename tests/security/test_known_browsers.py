@@ -45,7 +45,7 @@ def lock(person: Account, settings: Any) -> None:
     assert asks_for_mailbox(attempt(person.email, PASSWORD, "192.0.2.99"))
 
 
-def test_strangers_do_not_lock_it_out(person: Account, settings: Any) -> None:
+def test_guesses_elsewhere_do_not_lock_out_a_known_browser(person: Account, settings: Any) -> None:
     browser = known_browser(person)
     lock(person, settings)
     for ip in ("192.0.2.1", "192.0.2.99"):
@@ -53,7 +53,7 @@ def test_strangers_do_not_lock_it_out(person: Account, settings: Any) -> None:
         del browser.cookies["openport_session"]
 
 
-def test_it_has_a_limit_of_its_own(person: Account) -> None:
+def test_a_known_browser_has_a_separate_limit(person: Account) -> None:
     browser, another = known_browser(person), known_browser(person)
     answers = [sign_in(browser, person.email, "wrong", f"192.0.2.{n}") for n in range(11)]
     assert [answer.status_code for answer in answers[:10]] == [200] * 10
@@ -80,7 +80,7 @@ def test_it_is_known_to_each_account_that_signed_in_there(person: Account, setti
         del browser.cookies["openport_session"]
 
 
-def test_another_accounts_browser_is_a_stranger(person: Account, settings: Any) -> None:
+def test_a_browser_known_to_one_account_is_unknown_to_another(person: Account, settings: Any) -> None:
     browser = known_browser(make_account("bob@example.com"))
     lock(person, settings)
     assert is_strange(sign_in(browser, person.email))
@@ -98,7 +98,7 @@ def test_another_accounts_browser_is_a_stranger(person: Account, settings: Any) 
         lambda value: "|" * 4000,
     ],
 )
-def test_a_cookie_that_was_changed_is_worth_nothing(person: Account, settings: Any, change: Any) -> None:
+def test_a_modified_cookie_is_ignored(person: Account, settings: Any, change: Any) -> None:
     browser = known_browser(person)
     browser.cookies[COOKIE] = change(browser.cookies[COOKIE].value)
     lock(person, settings)
@@ -122,14 +122,14 @@ def lock_with(person: Account, settings: Any) -> None:
         attempt(person.email, ip=f"198.51.100.{n}")
 
 
-def test_it_is_forgotten_after_its_time(person: Account, settings: Any, later: Any) -> None:
+def test_a_known_browser_is_forgotten_after_its_lifetime(person: Account, settings: Any, later: Any) -> None:
     browser = known_browser(person)
     later(366 * 24 * 3600)
     lock(person, settings)
     assert is_strange(sign_in(browser, person.email))
 
 
-def test_the_cookie_says_nothing_of_the_account(person: Account) -> None:
+def test_the_cookie_reveals_nothing_about_the_account(person: Account) -> None:
     first, second = (known_browser(person).cookies[COOKIE] for _ in range(2))
     assert first["httponly"]
     assert first["samesite"] == "Lax"
@@ -145,7 +145,7 @@ def test_a_wrong_password_makes_no_browser_known(person: Account) -> None:
     assert COOKIE not in browser.cookies
 
 
-def test_asking_again_is_not_locked_by_strangers_either(person: Account, settings: Any) -> None:
+def test_guesses_elsewhere_do_not_block_reauthentication(person: Account, settings: Any) -> None:
     browser = Browser()
     sign_in(browser, person.email)
     lock(person, settings)

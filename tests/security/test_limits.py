@@ -32,7 +32,7 @@ def token_failure(ip: str = "203.0.113.1", **headers: str) -> Any:
     return Browser().post("/connect/token", urlencode(form), content_type=FORM, REMOTE_ADDR=ip, headers=headers)
 
 
-def test_the_limits_are_as_agreed() -> None:
+def test_the_default_limits() -> None:
     from devportal import settings as declared
 
     assert declared.CLIENT_REQUESTS_PER_MINUTE == 600
@@ -42,7 +42,7 @@ def test_the_limits_are_as_agreed() -> None:
 # --- Failures by address ---
 
 
-def test_the_thirty_first_failure_of_an_address_is_429(db: None) -> None:
+def test_the_thirty_first_failure_of_an_ip_address_is_429(db: None) -> None:
     for _ in range(30):
         assert token_failure().status_code == 401
     refused = token_failure()
@@ -52,7 +52,7 @@ def test_the_thirty_first_failure_of_an_address_is_429(db: None) -> None:
     assert "no-store" in refused["Cache-Control"]
 
 
-def test_another_address_is_not_touched(db: None) -> None:
+def test_another_ip_address_is_not_affected(db: None) -> None:
     for _ in range(31):
         token_failure()
     assert token_failure("203.0.113.2").status_code == 401
@@ -74,7 +74,7 @@ def test_behind_a_trusted_proxy_the_header_counts_from_the_right(db: None, setti
     assert token_failure(**{"X-Forwarded-For": "198.51.100.8"}).status_code == 401
 
 
-def test_an_ipv6_household_is_one_address(db: None) -> None:
+def test_an_ipv6_network_counts_as_one_ip_address(db: None) -> None:
     for n in range(31):
         last = token_failure(f"2001:db8:1:2::{n:x}")
     assert is_limited(last)
@@ -91,7 +91,7 @@ def test_failures_at_userinfo_and_revocation_count_too(db: None, path: str) -> N
     assert is_limited(fail())
 
 
-def test_success_is_no_failure(app: RelyingParty, settings: Any) -> None:
+def test_successful_requests_are_not_counted_as_failures(app: RelyingParty, settings: Any) -> None:
     settings.FAILURES_PER_MINUTE = 3
     token = app.tokens()["access_token"]
     for _ in range(6):
@@ -105,7 +105,7 @@ def dead_refresh(client: Any, secret: str | None = None, ip: str = "203.0.113.1"
     return Browser().post("/connect/token", urlencode(form), content_type=FORM, REMOTE_ADDR=ip)
 
 
-def test_a_client_that_proved_itself_meets_nobody_elses_limit(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_an_authenticated_client_is_not_affected_by_other_clients(app: RelyingParty, web_app: RelyingParty) -> None:
     assert is_limited([dead_refresh(app.client) for _ in range(31)][-1])
     for _ in range(31):
         token_failure()
@@ -113,7 +113,7 @@ def test_a_client_that_proved_itself_meets_nobody_elses_limit(app: RelyingParty,
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def test_a_client_that_proved_itself_answers_for_its_own_failures(web_app: RelyingParty, settings: Any) -> None:
+def test_failures_of_an_authenticated_client_count_for_it(web_app: RelyingParty, settings: Any) -> None:
     settings.CLIENT_REQUESTS_PER_MINUTE = 5
     answers = [dead_refresh(web_app.client, web_app.secret, f"203.0.113.{n}") for n in range(6)]
     assert [answer.status_code for answer in answers[:5]] == [400] * 5
@@ -151,7 +151,7 @@ def test_a_client_is_limited_at_the_token_endpoint(app: RelyingParty, web_app: R
     assert web_app.tokens()["token_type"] == "Bearer"
 
 
-def test_a_refused_refresh_does_not_burn_the_token(app: RelyingParty, settings: Any) -> None:
+def test_a_rate_limited_refresh_leaves_the_token_valid(app: RelyingParty, settings: Any) -> None:
     token = app.tokens()["refresh_token"]
     settings.CLIENT_REQUESTS_PER_MINUTE = 0
     assert app.refresh(token).status_code == 429
@@ -159,7 +159,7 @@ def test_a_refused_refresh_does_not_burn_the_token(app: RelyingParty, settings: 
     assert app.refresh(token).status_code == 200
 
 
-def test_nobody_uses_up_a_clients_budget_with_its_id_alone(app: RelyingParty, settings: Any) -> None:
+def test_unauthenticated_requests_do_not_use_up_a_clients_limit(app: RelyingParty, settings: Any) -> None:
     settings.CLIENT_REQUESTS_PER_MINUTE = 5
     tokens = app.tokens()
     form = {"grant_type": "refresh_token", "refresh_token": "x" * 43, "client_id": app.client.client_id}
@@ -192,13 +192,13 @@ def test_guessing_at_an_account_from_one_address_is_limited(person: Account) -> 
     assert is_limited(attempt(person.email, PASSWORD))
 
 
-def test_guesses_lock_nobody_out(person: Account) -> None:
+def test_guesses_do_not_lock_the_owner_out(person: Account) -> None:
     for n in range(20):
         attempt(person.email, ip=f"203.0.113.{n % 4}")
     assert attempt(person.email, PASSWORD, "203.0.113.99").status_code == 302
 
 
-def test_an_unknown_account_is_limited_alike(db: None) -> None:
+def test_an_unknown_account_has_the_same_limit(db: None) -> None:
     answers = [attempt("nobody@example.com") for _ in range(6)]
     assert [answer.status_code for answer in answers[:5]] == [200] * 5
     assert is_limited(answers[-1])
@@ -228,7 +228,7 @@ def wait_told(page: Any) -> int:
     return int(seconds)
 
 
-def test_the_page_tells_the_true_wait(person: Account, later: Callable[[float], None]) -> None:
+def test_the_page_shows_the_remaining_wait(person: Account, later: Callable[[float], None]) -> None:
     for _ in range(5):
         later(0.01)
         attempt(person.email)
@@ -239,9 +239,7 @@ def test_the_page_tells_the_true_wait(person: Account, later: Callable[[float], 
     assert attempt(person.email, PASSWORD).status_code == 302
 
 
-def test_of_several_limits_the_wait_is_the_longest(
-    person: Account, settings: Any, later: Callable[[float], None]
-) -> None:
+def test_the_longest_of_several_waits_is_shown(person: Account, settings: Any, later: Callable[[float], None]) -> None:
     """The limit of a minute is met as well as that of five: a minute later nothing would work yet."""
     settings.GUESSES_PER_ADDRESS_PER_MINUTE = settings.GUESSES_PER_ACCOUNT_AND_ADDRESS = 2
     for _ in range(6):  # until the minute is met at a moment when the five minutes have longer to go
@@ -254,12 +252,12 @@ def test_of_several_limits_the_wait_is_the_longest(
     assert attempt(person.email, PASSWORD).status_code == 302
 
 
-def test_spelling_the_address_otherwise_does_not_get_around_it(person: Account) -> None:
+def test_other_spellings_of_the_email_address_share_the_limit(person: Account) -> None:
     spellings = [person.email, person.email.upper(), person.email.title(), f" {person.email}", f"{person.email} "] * 2
     assert is_limited([attempt(login) for login in spellings][-1])
 
 
-def test_the_host_does_not_get_around_it(person: Account) -> None:
+def test_other_hosts_share_the_limit(person: Account) -> None:
     """A foreign port is refused before it counts (test_host_header.py); the spellings that are left share one count."""
     hosts = ["localhost", "127.0.0.1", "LOCALHOST", "localhost:8000", "127.0.0.1:8000"]
     assert not any(is_limited(attempt(person.email, host=host)) for host in hosts)
@@ -273,7 +271,7 @@ def test_guessing_at_many_accounts_is_limited_by_address(db: None) -> None:
     assert attempt("somebody@example.com", ip="203.0.113.2").status_code == 200
 
 
-def test_a_header_does_not_get_around_it(db: None) -> None:
+def test_forwarding_headers_do_not_bypass_the_limit(db: None) -> None:
     for n in range(12):
         headers = {"X-Forwarded-For": f"198.51.100.{n}"}
         form = {"login": f"p{n}@example.com", "password": "x"}
@@ -281,7 +279,7 @@ def test_a_header_does_not_get_around_it(db: None) -> None:
     assert is_limited(last)
 
 
-def test_signing_in_is_no_failure(person: Account) -> None:
+def test_a_successful_sign_in_is_not_counted(person: Account) -> None:
     for _ in range(8):
         assert attempt(person.email, PASSWORD).status_code == 302
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from accounts.models import Account
-from core.logging.filters import RedactingFilter, redact
+from core.logging import RedactingFilter, redact
 from oidc.tokens import store
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty, basic
@@ -89,9 +89,7 @@ def test_nothing_secret_is_logged_at_debug(web_app: RelyingParty, lines: io.Stri
     assert_silent(lines.getvalue(), secrets)
 
 
-def test_nothing_secret_is_logged_of_a_crash(
-    web_app: RelyingParty, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_logs_no_secrets(web_app: RelyingParty, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     code = web_app.code()
 
     def crash(*args: Any, **kwargs: Any) -> None:
@@ -118,7 +116,7 @@ def test_the_libraries_that_print_credentials_are_pinned() -> None:
         assert logging.getLogger(name).getEffectiveLevel() >= logging.INFO
 
 
-def test_even_unpinned_they_are_silenced_by_the_filter(web_app: RelyingParty) -> None:
+def test_the_filter_removes_credentials_even_without_pinned_log_levels(web_app: RelyingParty) -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.addFilter(RedactingFilter())
@@ -154,7 +152,7 @@ def test_even_unpinned_they_are_silenced_by_the_filter(web_app: RelyingParty) ->
         "id_token_hint=canary1234567890",
     ],
 )
-def test_the_filter_knows_a_credential(text: str) -> None:
+def test_the_filter_recognizes_credentials(text: str) -> None:
     assert "canary1234567890" not in redact(text)
 
 

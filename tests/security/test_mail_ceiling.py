@@ -45,7 +45,7 @@ def said(page: Any) -> bool:
     return bool(page.status_code == 200 and b"We sent you several mails already" in page.content)
 
 
-def test_a_mailbox_gets_a_few_resets_a_day(person: Account, mailoutbox: list[Any], later: Any) -> None:
+def test_reset_mails_per_mailbox_are_limited(person: Account, mailoutbox: list[Any], later: Any) -> None:
     answers = [reset(person.email, n) for n in range(20)]
     assert len(mailoutbox) == MOST
     assert [answer.status_code for answer in answers[:MOST]] == [302] * MOST
@@ -55,7 +55,7 @@ def test_a_mailbox_gets_a_few_resets_a_day(person: Account, mailoutbox: list[Any
     assert len(mailoutbox) == MOST + 1
 
 
-def test_all_ways_count_together(person: Account, mailoutbox: list[Any]) -> None:
+def test_all_kinds_of_mail_share_the_limit(person: Account, mailoutbox: list[Any]) -> None:
     for n in range(MOST):
         (reset if n % 2 else sign_up)(person.email, n)
     assert said(reset(person.email, 50))
@@ -64,7 +64,7 @@ def test_all_ways_count_together(person: Account, mailoutbox: list[Any]) -> None
 
 
 @pytest.mark.parametrize("way", [reset, sign_up])
-def test_known_and_unknown_addresses_hear_the_same(person: Account, mailoutbox: list[Any], way: Any) -> None:
+def test_known_and_unknown_addresses_get_the_same_message(person: Account, mailoutbox: list[Any], way: Any) -> None:
     pages = {email: [way(email, n) for n in range(9)] for email in (person.email, "nobody@example.com")}
     known, unknown = pages.values()
     assert [page.status_code for page in known] == [page.status_code for page in unknown]
@@ -72,7 +72,7 @@ def test_known_and_unknown_addresses_hear_the_same(person: Account, mailoutbox: 
     assert words(known[-1]) == words(unknown[-1])
 
 
-def test_having_codes_sent_again_tells_nothing_either(person: Account, mailoutbox: list[Any]) -> None:
+def test_sending_codes_again_reveals_no_account(person: Account, mailoutbox: list[Any]) -> None:
     outcomes = []
     for email in (person.email, "nobody@example.com"):
         seen = []
@@ -87,7 +87,7 @@ def test_having_codes_sent_again_tells_nothing_either(person: Account, mailoutbo
     assert outcomes[0][-1] == 302 or 200 in outcomes[0]
 
 
-def test_a_code_that_came_still_works(db: None, mailoutbox: list[Any], later: Any) -> None:
+def test_an_earlier_code_still_works_at_the_limit(db: None, mailoutbox: list[Any], later: Any) -> None:
     browser = Browser()
     sign_up("new@example.com", 1, browser)
     code = code_of(mailoutbox[-1])
@@ -99,7 +99,7 @@ def test_a_code_that_came_still_works(db: None, mailoutbox: list[Any], later: An
     assert Account.objects.get(email="new@example.com").email_verified
 
 
-def test_spellings_and_tags_are_one_mailbox() -> None:
+def test_spellings_and_tags_count_as_one_mailbox() -> None:
     same = ["ada@example.com", "ADA@Example.com", " ada@example.com", "ada+1@example.com", "ada+x+y@EXAMPLE.COM"]
     assert {usage.mailbox_key(address) for address in same} == {"ada@example.com"}
     same = ["a.d.a@gmail.com", "ada+notes@googlemail.com", "Ada@Gmail.com"]
@@ -109,15 +109,13 @@ def test_spellings_and_tags_are_one_mailbox() -> None:
     assert usage.mailbox_key("+x@example.com") == "+x@example.com"
 
 
-def test_tags_do_not_get_around_it(db: None, mailoutbox: list[Any]) -> None:
+def test_plus_tags_do_not_bypass_the_limit(db: None, mailoutbox: list[Any]) -> None:
     for n in range(12):
         sign_up(f"victim+{n}@example.com", n)
     assert len(mailoutbox) == MOST
 
 
-def test_a_browser_that_signed_in_before_has_a_budget_of_its_own(
-    person: Account, mailoutbox: list[Any], later: Any
-) -> None:
+def test_a_known_browser_has_a_separate_mail_limit(person: Account, mailoutbox: list[Any], later: Any) -> None:
     browser = Browser()
     browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     del browser.cookies["openport_session"]
@@ -164,7 +162,7 @@ def test_invitations_to_families_count(person: Account) -> None:
     assert Outbox.objects.filter(to="victim@example.com").count() == MOST
 
 
-def test_what_people_do_themselves_is_told_to_them_whatever_others_caused(
+def test_notices_of_own_actions_are_mailed_despite_the_limit(
     signed_in: Browser, person: Account, mailoutbox: list[Any]
 ) -> None:
     for n in range(12):

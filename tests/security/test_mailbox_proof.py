@@ -58,7 +58,7 @@ def test_the_owner_proves_the_mailbox_and_signs_in(person: Account, mailoutbox: 
     assert browser.post("/account/login/", form)["Location"] == "/account/plan"
 
 
-def test_the_code_signs_nobody_in(person: Account) -> None:
+def test_the_mailbox_code_alone_does_not_sign_in(person: Account) -> None:
     besiege(person.email)
     browser = Browser()
     sign_in(browser, person.email)
@@ -88,7 +88,7 @@ def test_a_wrong_code_proves_nothing(person: Account, code: str) -> None:
     assert asks_for_mailbox(sign_in(browser, person.email))
 
 
-def test_a_code_is_of_one_mailbox(person: Account) -> None:
+def test_a_code_is_valid_for_one_mailbox(person: Account) -> None:
     besiege(person.email)
     browser = Browser()
     sign_in(browser, person.email)
@@ -96,7 +96,7 @@ def test_a_code_is_of_one_mailbox(person: Account) -> None:
     assert asks_for_mailbox(sign_in(browser, person.email))
 
 
-def test_strangers_who_use_up_the_mails_hand_the_owner_the_code(person: Account, mailoutbox: list[Any]) -> None:
+def test_the_owner_can_use_a_code_that_someone_else_requested(person: Account, mailoutbox: list[Any]) -> None:
     besiege(person.email)
     besiege("ada+1@example.com")
     for n in range(MOST + 4):
@@ -112,7 +112,7 @@ def test_strangers_who_use_up_the_mails_hand_the_owner_the_code(person: Account,
     assert sign_in(browser, person.email)["Location"] == "/connect/resume"
 
 
-def test_other_mails_do_not_use_them_up(person: Account, mailoutbox: list[Any]) -> None:
+def test_other_mails_do_not_count_toward_the_limit(person: Account, mailoutbox: list[Any]) -> None:
     for n in range(MOST + 1):
         Browser().post("/account/password/reset/", {"email": person.email}, REMOTE_ADDR=f"192.0.2.{n}")
     besiege(person.email)
@@ -122,7 +122,7 @@ def test_other_mails_do_not_use_them_up(person: Account, mailoutbox: list[Any]) 
     assert code_of(mailoutbox[-1]) == guesses.code_for(person.email)
 
 
-def test_it_works_for_a_day_at_least_and_two_at_most(person: Account, later: Any) -> None:
+def test_a_mailbox_code_is_valid_for_one_to_two_days(person: Account, later: Any) -> None:
     code = guesses.code_for(person.email)
     later(24 * 3600)
     assert guesses.is_right(person.email, code)
@@ -130,7 +130,7 @@ def test_it_works_for_a_day_at_least_and_two_at_most(person: Account, later: Any
     assert not guesses.is_right(person.email, code)
 
 
-def test_it_outlives_the_rotation_of_the_secret_key(person: Account, settings: Any) -> None:
+def test_a_mailbox_code_survives_a_rotation_of_the_secret_key(person: Account, settings: Any) -> None:
     code = guesses.code_for(person.email)
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "x" * 50
     assert guesses.is_right(person.email, code)
@@ -138,7 +138,7 @@ def test_it_outlives_the_rotation_of_the_secret_key(person: Account, settings: A
     assert not guesses.is_right(person.email, code)
 
 
-def test_an_unknown_address_sees_and_takes_the_same(
+def test_an_unknown_address_gets_the_same_page_and_work(
     person: Account, mailoutbox: list[Any], django_assert_num_queries: Any
 ) -> None:
     seen: list[list[Any]] = []
@@ -176,7 +176,7 @@ def test_a_passkey_page_and_a_known_browser_need_no_code(person: Account) -> Non
     assert Browser().get("/account/login/").status_code == 200
 
 
-def test_two_step_verification_goes_on_after_the_proof(person: Account) -> None:
+def test_two_step_verification_follows_the_mailbox_code(person: Account) -> None:
     secret = generate_totp_secret()
     TOTP.activate(person, secret)
     for n in range(7):
@@ -191,7 +191,7 @@ def test_two_step_verification_goes_on_after_the_proof(person: Account) -> None:
     assert browser.post(back["Location"], {"code": "000000"}).status_code == 200
 
 
-def test_nobody_gets_to_the_page_unasked(person: Account) -> None:
+def test_the_page_can_not_be_opened_directly(person: Account) -> None:
     browser = Browser()
     assert browser.get(PATH)["Location"] == "/account/login/"
     assert send(browser)["Location"] == "/account/login/"

@@ -13,8 +13,7 @@ import pytest
 
 from core import outbound
 from core.outbound.limits import MAX_DIALLED
-from core.outbound.refusals import TEXTS, Code
-from core.outbound.targets import is_public
+from core.outbound.targets import TEXTS, Code, is_public
 from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of, refused
 
 NOT_PUBLIC = {
@@ -78,7 +77,7 @@ def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Itera
     yield from build(monkeypatch, settings, tmp_path)
 
 
-def test_a_public_host_is_asked_and_its_answer_comes_back(rig: Rig) -> None:
+def test_a_request_to_a_public_host_returns_its_response(rig: Rig) -> None:
     rig.site.set("/about?a=1", "<title>Shop</title>")
     answer = outbound.fetch(f"https://{NAME}/about?a=1#part")
     assert (answer.url, answer.status, answer.text) == (f"https://{NAME}/about?a=1", 200, "<title>Shop</title>")
@@ -86,11 +85,11 @@ def test_a_public_host_is_asked_and_its_answer_comes_back(rig: Rig) -> None:
     assert rig.dialled == [(PUBLIC, 443)]
 
 
-def test_an_error_of_the_host_is_an_answer_too(rig: Rig) -> None:
+def test_an_error_status_is_a_response(rig: Rig) -> None:
     assert outbound.fetch(URL).status == 404
 
 
-def test_a_request_names_the_service_and_carries_nothing_else(rig: Rig, settings: Any) -> None:
+def test_a_request_contains_only_the_name_of_the_service(rig: Rig, settings: Any) -> None:
     settings.SERVICE_NAME, settings.AUTH_URL = "Ünïque ID\r\nCookie: a", "https://id.example.org"
     rig.site.set("/", "hello", headers={"Set-Cookie": "a=b"})
     outbound.fetch(URL)
@@ -106,13 +105,13 @@ def test_a_request_names_the_service_and_carries_nothing_else(rig: Rig, settings
 
 
 @pytest.mark.parametrize("kind", NOT_PUBLIC)
-def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(kind: str, rig: Rig) -> None:
+def test_a_name_that_resolves_to_a_private_ip_address_is_rejected(kind: str, rig: Rig) -> None:
     rig.names.set("aimed.test", kind_of(NOT_PUBLIC[kind]), NOT_PUBLIC[kind])
     assert_refused("https://aimed.test/", "private_address", "not public")
     assert rig.dialled == []
 
 
-def test_the_sentence_is_the_same_for_each_and_holds_no_address(rig: Rig) -> None:
+def test_the_error_text_contains_no_ip_address(rig: Rig) -> None:
     sentences = set()
     for address in NOT_PUBLIC.values():
         rig.names.set("aimed.test", "A")
@@ -123,7 +122,7 @@ def test_the_sentence_is_the_same_for_each_and_holds_no_address(rig: Rig) -> Non
 
 
 @pytest.mark.parametrize("address", [*PUBLIC_ONES, *PUBLIC_IPV6])
-def test_public_addresses_beside_those_are_asked(address: str) -> None:
+def test_public_ip_addresses_are_allowed(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
@@ -138,14 +137,14 @@ def test_public_addresses_beside_those_are_asked(address: str) -> None:
     ],
     ids=["the second", "the first", "of the other family", "loopback and public", "the last of many"],
 )
-def test_one_address_that_is_not_public_among_others_is_enough(records: dict[str, tuple[str, ...]], rig: Rig) -> None:
+def test_one_private_ip_address_among_several_is_rejected(records: dict[str, tuple[str, ...]], rig: Rig) -> None:
     for kind, addresses in records.items():
         rig.names.set("mixed.test", kind, *addresses)
     assert_refused("https://mixed.test/", "private_address", "not public")
     assert rig.dialled == []
 
 
-def test_a_name_is_followed_to_the_address_at_the_end_of_its_chain(rig: Rig) -> None:
+def test_cname_chains_are_followed(rig: Rig) -> None:
     rig.names.set("alias.test", "CNAME", "inner.test")
     rig.names.set("inner.test", "CNAME", "innermost.test")
     rig.names.set("innermost.test", "A", "10.0.0.1")
@@ -154,7 +153,7 @@ def test_a_name_is_followed_to_the_address_at_the_end_of_its_chain(rig: Rig) -> 
     assert_refused("https://alias.test/", "certificate", "Hostname mismatch")
 
 
-def test_a_name_that_leads_in_a_circle_has_no_address(rig: Rig) -> None:
+def test_cname_loops_are_rejected(rig: Rig) -> None:
     rig.names.set("a.test", "CNAME", "b.test")
     rig.names.set("b.test", "CNAME", "a.test")
     assert refused("https://a.test/")[0] in ("no_address", "dns_failed")
@@ -163,7 +162,7 @@ def test_a_name_that_leads_in_a_circle_has_no_address(rig: Rig) -> None:
 # --- Rebinding ---
 
 
-def test_a_name_is_asked_once_and_every_connection_goes_to_that_answer(rig: Rig) -> None:
+def test_a_name_is_resolved_once_per_request(rig: Rig) -> None:
     rig.names.rotate(NAME, "A", [PUBLIC], ["127.0.0.1"], ["169.254.169.254"])
     rig.site.redirect("/", "/next")
     rig.site.redirect("/next", "/last")
@@ -181,7 +180,7 @@ def test_the_name_stays_in_the_certificates_check_and_in_the_request(rig: Rig) -
     assert (rig.site.server_names, rig.site.requests[0].host) == ([NAME], NAME)
 
 
-def test_the_addresses_are_tried_one_after_the_other_but_not_many(rig: Rig) -> None:
+def test_a_few_ip_addresses_are_tried_in_turn(rig: Rig) -> None:
     rig.names.set(NAME, "A", "93.184.216.1")
     rig.names.set(NAME, "AAAA", ALSO_PUBLIC)
     rig.roads[ALSO_PUBLIC, 443] = rig.site.port
@@ -194,7 +193,7 @@ def test_the_addresses_are_tried_one_after_the_other_but_not_many(rig: Rig) -> N
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY"])
-def test_a_proxy_of_the_environment_plays_no_part(variable: str, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_ignored(variable: str, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "http://127.0.0.1:9")
     assert outbound.fetch(URL).status == 404
     assert rig.dialled == [(PUBLIC, 443)]
@@ -203,7 +202,7 @@ def test_a_proxy_of_the_environment_plays_no_part(variable: str, rig: Rig, monke
 # --- Entries ---
 
 
-def test_each_code_has_a_sentence_that_names_no_address_and_ends() -> None:
+def test_each_code_has_a_text_without_ip_addresses() -> None:
     assert set(TEXTS) == set(Code)
     for code, sentence in TEXTS.items():
         assert sentence[0].isupper(), code

@@ -59,7 +59,7 @@ def test_redirects_on_the_same_host_are_followed(status: int, location: str, rig
         ("https://shop.test\\.other.test/", "characters"),
     ],
 )
-def test_a_redirect_elsewhere_is_refused_with_its_reason(location: str, word: str, rig: Rig, settings: Any) -> None:
+def test_a_redirect_to_another_host_is_rejected(location: str, word: str, rig: Rig, settings: Any) -> None:
     settings.AUTH_URL = "https://id.example.org"
     rig.names.set("inner.test", "A", "10.0.0.1")
     rig.site.redirect("/", location)
@@ -67,7 +67,7 @@ def test_a_redirect_elsewhere_is_refused_with_its_reason(location: str, word: st
     assert (rig.dialled, len(rig.names.questions)) == ([(PUBLIC, 443)], 2)
 
 
-def test_the_last_redirect_that_is_allowed_is_followed_and_no_more(rig: Rig) -> None:
+def test_the_number_of_redirects_is_limited(rig: Rig) -> None:
     for number in range(MAX_REDIRECTS + 1):
         rig.site.redirect(f"/{number}", f"/{number + 1}")
     rig.site.set(f"/{MAX_REDIRECTS + 1}", "too far")
@@ -75,18 +75,18 @@ def test_the_last_redirect_that_is_allowed_is_followed_and_no_more(rig: Rig) -> 
     assert_refused(URL + "0", "redirects", "more than 3 times")
 
 
-def test_redirects_in_a_circle_end(rig: Rig) -> None:
+def test_redirect_loops_end(rig: Rig) -> None:
     rig.site.redirect("/", "/")
     assert_refused(URL, "redirects", "more than 3 times")
     assert len(rig.site.requests) == MAX_REDIRECTS + 1
 
 
-def test_a_redirect_to_nowhere_is_an_answer(rig: Rig) -> None:
+def test_a_redirect_without_location_is_a_response(rig: Rig) -> None:
     rig.site.set("/", "lost", status=302)
     assert (outbound.fetch(URL).status, outbound.fetch(URL).text) == (302, "lost")
 
 
-def test_redirects_have_the_same_seconds_together(rig: Rig) -> None:
+def test_all_redirects_share_one_timeout(rig: Rig) -> None:
     def slowly(out: BufferedIOBase) -> None:
         time.sleep(SHORT * 0.45)
         out.write(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")
@@ -99,12 +99,12 @@ def test_redirects_have_the_same_seconds_together(rig: Rig) -> None:
 # --- Size ---
 
 
-def test_a_body_of_just_the_largest_size_is_read(rig: Rig) -> None:
+def test_a_body_of_the_maximum_size_is_read(rig: Rig) -> None:
     rig.site.set("/", b"x" * MAX_BYTES)
     assert len(outbound.fetch(URL).body) == MAX_BYTES
 
 
-def test_a_body_that_says_that_it_is_larger_is_not_begun(rig: Rig) -> None:
+def test_a_body_with_a_larger_content_length_is_not_read(rig: Rig) -> None:
     rig.site.script("/", written(OK + b"Content-Length: %d\r\n\r\n" % (MAX_BYTES + 1)))
     assert_refused(URL, "too_large", "larger than 64 KB")
 
@@ -114,17 +114,17 @@ def test_a_body_that_says_that_it_is_larger_is_not_begun(rig: Rig) -> None:
     [(b"\r\n", b"x" * 8192), (b"Transfer-Encoding: chunked\r\n\r\n", b"2000\r\n" + b"x" * 8192 + b"\r\n")],
     ids=["until the end of the connection", "in chunks"],
 )
-def test_a_body_that_turns_out_larger_is_refused(first: bytes, piece: bytes, rig: Rig) -> None:
+def test_a_body_that_exceeds_its_content_length_is_rejected(first: bytes, piece: bytes, rig: Rig) -> None:
     rig.site.script("/", repeated(piece, first=OK + first))
     assert_refused(URL, "too_large", "larger than 64 KB")
 
 
-def test_one_byte_more_is_too_much_where_no_length_is_said(rig: Rig) -> None:
+def test_one_byte_above_the_maximum_is_rejected_without_content_length(rig: Rig) -> None:
     rig.site.script("/", written(OK + b"\r\n" + b"x" * (MAX_BYTES + 1)))
     assert_refused(URL, "too_large", "larger than 64 KB")
 
 
-def test_what_encloses_the_chunks_is_bounded_as_well(rig: Rig) -> None:
+def test_chunk_metadata_is_limited(rig: Rig) -> None:
     piece = b"1;" + b"x" * 4000 + b"\r\nx\r\n"
     rig.site.script("/", repeated(piece, first=OK + b"Transfer-Encoding: chunked\r\n\r\n"))
     assert MAX_WIRE_BYTES < 65_536 * 4000  # what 64 KB in such chunks would be
@@ -136,7 +136,7 @@ def test_what_encloses_the_chunks_is_bounded_as_well(rig: Rig) -> None:
     [OK + b"X-Long: ", OK, b"HTTP/1.1 200 ", b""],
     ids=["one header", "many headers", "the status line", "no status line"],
 )
-def test_headers_that_go_on_and_on_are_refused(first: bytes, rig: Rig) -> None:
+def test_endless_headers_are_rejected(first: bytes, rig: Rig) -> None:
     piece = b"X-Many: " + b"x" * 1000 + b"\r\n" if first == OK else b"x" * 1000
     rig.site.script("/", repeated(piece, first=first))
     with pytest.raises(outbound.OutboundRefused) as caught:
@@ -144,12 +144,12 @@ def test_headers_that_go_on_and_on_are_refused(first: bytes, rig: Rig) -> None:
     assert caught.value.code in ("headers_too_large", "bad_answer")
 
 
-def test_interim_answers_that_go_on_and_on_are_refused(rig: Rig) -> None:
+def test_endless_interim_responses_are_rejected(rig: Rig) -> None:
     rig.site.script("/", repeated(b"HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n"))
     assert_refused(URL, "headers_too_large", "headers")
 
 
-def test_headers_below_the_bound_are_fine(rig: Rig) -> None:
+def test_headers_below_the_limit_are_accepted(rig: Rig) -> None:
     many = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 500) for number in range(40))
     assert 20_000 < len(many) < MAX_HEADER_BYTES
     rig.site.script("/", written(OK + many + b"Content-Length: 2\r\n\r\nok"))
@@ -160,20 +160,20 @@ def test_headers_below_the_bound_are_fine(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "compress", "identity, gzip", "x-gzip"])
-def test_a_compressed_answer_is_refused_and_never_unpacked(encoding: str, rig: Rig) -> None:
+def test_a_compressed_response_is_rejected_without_decompressing(encoding: str, rig: Rig) -> None:
     bomb = gzip.compress(zlib.compress(bytes(20_000_000)))
     assert len(bomb) < MAX_BYTES
     rig.site.set("/", bomb, headers={"Content-Encoding": encoding})
     assert_refused(URL, "encoded", "compressed")
 
 
-def test_a_second_header_hides_no_encoding(rig: Rig) -> None:
+def test_a_second_header_can_not_hide_an_encoding(rig: Rig) -> None:
     whole = OK + b"Content-Encoding: identity\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
     rig.site.script("/", written(whole))
     assert_refused(URL, "encoded", "compressed")
 
 
-def test_a_bomb_that_calls_itself_nothing_stays_as_it_is(rig: Rig) -> None:
+def test_an_undeclared_compressed_body_is_not_decompressed(rig: Rig) -> None:
     bomb = gzip.compress(bytes(20_000_000))
     rig.site.set("/", bomb, headers={"Content-Encoding": "identity"})
     assert outbound.fetch(URL).body == bomb
@@ -197,7 +197,7 @@ def test_a_bomb_that_calls_itself_nothing_stays_as_it_is(rig: Rig) -> None:
         OK + b"X: \x00\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused(whole: bytes, rig: Rig) -> None:
+def test_responses_that_are_not_http_are_rejected(whole: bytes, rig: Rig) -> None:
     rig.site.script("/", written(whole))
     assert_refused(URL, "bad_answer", "HTTP")
 
@@ -211,6 +211,6 @@ def test_what_is_no_http_is_refused(whole: bytes, rig: Rig) -> None:
     ],
     ids=["by length", "by chunks", "a chunk that is none"],
 )
-def test_a_body_that_stops_early_is_refused(whole: bytes, rig: Rig) -> None:
+def test_a_truncated_body_is_rejected(whole: bytes, rig: Rig) -> None:
     rig.site.script("/", written(whole))
     assert_refused(URL, "incomplete", "before it was complete")

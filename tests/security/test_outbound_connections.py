@@ -10,7 +10,7 @@ import httpcore
 import pytest
 
 from core import outbound
-from core.outbound import connections
+from core.outbound import fetching
 from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated
 from tests.services import pages
 
@@ -34,34 +34,34 @@ def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Itera
     ],
     ids=["the status line", "a header", "the body", "chunks", "interim answers"],
 )
-def test_an_answer_that_trickles_ends_with_the_seconds(first: bytes, piece: bytes, rig: Rig) -> None:
+def test_a_trickling_response_times_out(first: bytes, piece: bytes, rig: Rig) -> None:
     rig.site.script("/", repeated(piece, first=first, pause=0.05))
     with rig.hurry():
         assert_refused(URL, "timeout", "did not send a complete response")
 
 
 @pytest.mark.parametrize("first", [b"", OK, OK + b"Content-Length: 10\r\n\r\nhalf"], ids=["at all", "headers", "body"])
-def test_an_answer_that_does_not_come_ends_with_the_seconds(first: bytes, rig: Rig) -> None:
+def test_a_missing_response_times_out(first: bytes, rig: Rig) -> None:
     rig.site.script("/", repeated(b"", first=first, pause=SHORT))
     with rig.hurry():
         assert_refused(URL, "timeout", "did not send a complete response")
 
 
-def test_a_host_that_never_begins_tls_ends_with_the_seconds(rig: Rig) -> None:
+def test_a_missing_tls_handshake_times_out(rig: Rig) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:  # the system takes connections, and nobody reads
         rig.lead_to(listener.getsockname()[1])
         with rig.hurry():
             assert_refused(URL, "timeout", "did not send a complete response")
 
 
-def test_a_host_that_takes_no_connection_ends_with_the_seconds(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_attempt_times_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def swallow(address: str, port: int, seconds: float) -> httpcore.NetworkStream:
         given.append(seconds)
         time.sleep(seconds)
         raise httpcore.ConnectTimeout
 
     given: list[float] = []
-    monkeypatch.setattr(connections, "dial", swallow)
+    monkeypatch.setattr(fetching, "dial", swallow)
     rig.names.set(NAME, "A", PUBLIC, "93.184.216.35")
     with rig.hurry():
         assert_refused(URL, "timeout", "did not send a complete response")
@@ -76,12 +76,12 @@ def test_a_whole_request_has_five_seconds() -> None:
 # --- Connections and certificates ---
 
 
-def test_a_host_that_refuses_connections_is_told_apart(rig: Rig) -> None:
+def test_a_refused_connection_has_its_own_code(rig: Rig) -> None:
     rig.roads.clear()
     assert_refused(URL, "unreachable", "no connection on port 443")
 
 
-def test_a_host_that_hangs_up_is_told_apart(rig: Rig) -> None:
+def test_a_closed_connection_has_its_own_code(rig: Rig) -> None:
     with pages.serve() as plain:  # no TLS here
         rig.lead_to(plain.port)
         assert_refused(URL, "tls", "TLS")
@@ -98,7 +98,7 @@ def test_a_host_that_hangs_up_is_told_apart(rig: Rig) -> None:
     ],
     ids=["of another name", "of names below", "of the address", "self-signed", "expired"],
 )
-def test_a_certificate_that_is_not_valid_is_refused_with_its_reason(
+def test_an_invalid_certificate_is_rejected_with_the_reason(
     names: tuple[str, ...], options: dict[str, Any], word: str, rig: Rig
 ) -> None:
     with pages.serve(rig.authority.server_context(*names, **options)) as site:
@@ -108,6 +108,6 @@ def test_a_certificate_that_is_not_valid_is_refused_with_its_reason(
         assert site.requests == []
 
 
-def test_a_certificate_of_nobody_who_is_trusted_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_of_an_untrusted_issuer_is_rejected(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     assert_refused(URL, "certificate", "unable to get local issuer")

@@ -21,7 +21,7 @@ def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Itera
 # --- Name servers ---
 
 
-def test_a_name_that_is_not_there_has_no_address(rig: Rig) -> None:
+def test_an_unknown_name_has_no_ip_address(rig: Rig) -> None:
     assert_refused("https://nothing.test/", "no_address", "no IP address")
     rig.names.set("text.test", "TXT", "only")
     assert_refused("https://text.test/", "no_address", "no IP address")
@@ -36,7 +36,7 @@ def test_name_servers_that_fail_are_named_as_the_reason(code: str, rig: Rig) -> 
     assert caught.value.code == "dns_failed"
 
 
-def test_name_servers_that_are_silent_are_not_waited_for(rig: Rig) -> None:
+def test_silent_name_servers_time_out(rig: Rig) -> None:
     rig.names.fall_silent("silent.test")
     with rig.hurry():
         assert_refused("https://silent.test/", "dns_timeout", "did not answer")
@@ -45,7 +45,7 @@ def test_name_servers_that_are_silent_are_not_waited_for(rig: Rig) -> None:
     assert caught.value.code == "dns_timeout"
 
 
-def test_a_name_whose_ipv6_records_fail_is_not_asked_by_half(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_whose_ipv6_lookup_fails_is_rejected(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every address has to be known to be public, so both questions need an answer."""
     whole = rig.names.answer
     monkeypatch.setattr(rig.names, "answer", lambda wire: None if b"\x00\x1c\x00\x01" in wire else whole(wire))
@@ -71,7 +71,7 @@ def test_txt_records_are_read_with_their_strings_joined(rig: Rig) -> None:
     assert set(outbound.txt_records("_proof.shop.test")) == {"one", "two and a half", "über", "\ufffd"}
 
 
-def test_no_name_and_no_record_are_an_empty_list(rig: Rig) -> None:
+def test_a_missing_name_or_record_is_an_empty_list(rig: Rig) -> None:
     assert outbound.txt_records("nothing.shop.test") == []
     assert outbound.txt_records(NAME) == []
 
@@ -95,7 +95,7 @@ def test_txt_records_are_bounded_in_number_and_length(rig: Rig) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "shop", "a..test", "a b.test", "a\\.test", f"{'a' * 64}.test", "a\x00.test", "ü.test"]
 )
-def test_a_name_that_cannot_be_one_is_refused(name: str, rig: Rig) -> None:
+def test_an_invalid_name_is_rejected(name: str, rig: Rig) -> None:
     with pytest.raises(outbound.OutboundRefused) as caught:
         outbound.txt_records(name)
     assert caught.value.code == "host"

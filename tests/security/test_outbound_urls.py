@@ -79,9 +79,7 @@ def test_an_ip_address_for_a_host_is_refused_in_each_spelling(host: str, rig: Ri
         (f"https://shop.test/{'a' * 2048}", "url", "too long"),
     ],
 )
-def test_what_is_no_plain_address_of_a_host_is_refused_before_anything_is_asked(
-    url: str, code: str, word: str, rig: Rig
-) -> None:
+def test_unusual_urls_are_rejected_before_any_lookup(url: str, code: str, word: str, rig: Rig) -> None:
     assert_refused(url, code, word)
     assert (rig.names.questions, rig.dialled) == ([], [])
 
@@ -93,7 +91,7 @@ def test_names_below_localhost_are_not_looked_up(host: str, rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("host", ["id.own.test", "ID.own.test", "api.own.test", "adm.own.test", "too.test", "a.b.test"])
-def test_the_service_does_not_ask_itself(host: str, rig: Rig, settings: Any) -> None:
+def test_requests_to_the_service_itself_are_rejected(host: str, rig: Rig, settings: Any) -> None:
     settings.AUTH_URL, settings.BASE_URL = "https://id.own.test", "https://api.own.test:8443"
     settings.ADMIN_URL, settings.ALLOWED_HOSTS = "https://adm.own.test", ["too.test", ".b.test", "*"]
     assert_refused(f"https://{host}/", "own_address", "service itself")
@@ -101,7 +99,7 @@ def test_the_service_does_not_ask_itself(host: str, rig: Rig, settings: Any) -> 
     assert outbound.fetch(URL).status == 404  # `*` does not make every host the service's own
 
 
-def test_upper_case_and_the_port_that_is_meant_anyway_are_fine(rig: Rig) -> None:
+def test_upper_case_and_default_ports_are_accepted(rig: Rig) -> None:
     assert outbound.fetch("HTTPS://Shop.TEST:443").url == URL
 
 

@@ -11,7 +11,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from accounts.roles import set_roles
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import cases, developer_actions, reviewer_actions, workflow
 from devportal.review.conflicts import conflict_of
 from devportal.review.workflow import ReviewNotAllowed

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client as Browser
 from PIL import Image, ImageChops, ImageStat
 
-from accounts import pictures
+from accounts import files
 from accounts.models import Account, PairwiseSubject
 from api import keys
 from core import clock
@@ -53,9 +53,9 @@ def drawn(kind: str) -> Image.Image:
 @pytest.fixture(autouse=True)
 def drawn_lots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw keys and file names that are the same in each run: two lengths could be equal by chance."""
-    pictures.encode_picture_for.cache_clear()
+    files.encode_picture_for.cache_clear()
     numbers = count()
-    monkeypatch.setattr("accounts.pictures.new_picture_key", lambda: f"key{next(numbers):029}")
+    monkeypatch.setattr("accounts.files.new_picture_key", lambda: f"key{next(numbers):029}")
     monkeypatch.setattr("accounts.profile.random_text", lambda length: "f" * length)
 
 
@@ -100,7 +100,7 @@ def body_of(response: Any) -> bytes:
 # --- Two projects ---
 
 
-def test_two_projects_get_answers_that_share_nothing_but_what_is_said_to_all(
+def test_responses_to_two_projects_share_no_identifying_data(
     pictured: Account, app: RelyingParty, web_app: RelyingParty
 ) -> None:
     one, other = fetch(path_in(app)), fetch(path_in(web_app))
@@ -147,7 +147,7 @@ def chunks(webp: bytes) -> list[tuple[str, bytes]]:
     return found
 
 
-def test_both_show_the_same_picture(pictured: Account, app: RelyingParty, web_app: RelyingParty) -> None:
+def test_both_files_show_the_same_picture(pictured: Account, app: RelyingParty, web_app: RelyingParty) -> None:
     shown = [Image.open(io.BytesIO(body_of(fetch(path_in(party))))) for party in (app, web_app)]
     with pictured.picture.open("rb") as file:
         shown.append(Image.open(io.BytesIO(file.read())))
@@ -158,14 +158,14 @@ def test_both_show_the_same_picture(pictured: Account, app: RelyingParty, web_ap
         assert max(ImageStat.Stat(difference).mean) < 12
 
 
-def test_one_address_always_gives_the_same_bytes(pictured: Account, app: RelyingParty) -> None:
+def test_one_picture_url_always_returns_the_same_bytes(pictured: Account, app: RelyingParty) -> None:
     path = path_in(app)
     first = body_of(fetch(path))
     for _ in range(2):
         assert body_of(fetch(path)) == first
 
 
-def test_a_new_picture_is_told_to_each_project_in_words_of_its_own(
+def test_a_new_picture_has_a_different_url_in_each_project(
     face: Account, app: RelyingParty, web_app: RelyingParty
 ) -> None:
     before = [path_in(app), path_in(web_app)]
@@ -177,7 +177,7 @@ def test_a_new_picture_is_told_to_each_project_in_words_of_its_own(
     assert [fetch(path).status_code for path in (*before, *after)] == [404, 404, 200, 200]
 
 
-def test_no_shared_cache_keeps_a_picture_and_no_browser_for_long(face: Account, app: RelyingParty) -> None:
+def test_pictures_are_cached_privately_and_briefly(face: Account, app: RelyingParty) -> None:
     directives = fetch(path_in(app))["Cache-Control"].replace(" ", "").split(",")
     assert "private" in directives
     (age,) = (int(each.partition("=")[2]) for each in directives if each.startswith("max-age="))
@@ -185,7 +185,7 @@ def test_no_shared_cache_keeps_a_picture_and_no_browser_for_long(face: Account, 
 
 
 @pytest.mark.parametrize("headers", [{"Range": "bytes=0-9"}, {"If-None-Match": "*"}, {"If-Modified-Since": "0"}, {}])
-def test_nothing_that_a_request_sends_makes_an_answer_that_both_share(
+def test_no_request_header_makes_two_projects_pictures_equal(
     face: Account, app: RelyingParty, web_app: RelyingParty, headers: dict[str, str]
 ) -> None:
     one, other = (Browser().get(path_in(party), headers=headers) for party in (app, web_app))
@@ -195,17 +195,17 @@ def test_nothing_that_a_request_sends_makes_an_answer_that_both_share(
     assert head["Content-Length"] == one["Content-Length"]
 
 
-def test_ones_own_picture_does_not_tell_its_stored_name(face: Account, app: RelyingParty) -> None:
+def test_the_owners_picture_url_hides_the_stored_name(face: Account, app: RelyingParty) -> None:
     own = app.browser.get("/account/picture")
     assert "Content-Disposition" not in own
     assert Path(face.picture.name or "").stem not in str(own.headers)
 
 
 @pytest.mark.django_db
-def test_lengths_follow_no_rule(settings: Any, tmp_path: Path) -> None:
+def test_lengths_of_picture_files_follow_no_pattern(settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
     (tmp_path / "face.webp").write_bytes(rich())
-    lengths = [len(pictures.encode_picture_for("face.webp", f"key-{number}")) for number in range(24)]
+    lengths = [len(files.encode_picture_for("face.webp", f"key-{number}")) for number in range(24)]
     assert len(set(lengths)) > 20
     assert max(lengths) - min(lengths) > 1000
 
@@ -318,7 +318,7 @@ def test_a_deactivated_persons_addresses_do_not_come_back_with_them(face: Accoun
     assert fetch(path).status_code == 404
 
 
-def test_a_deleted_persons_address_is_gone(face: Account, app: RelyingParty) -> None:
+def test_picture_urls_of_deleted_people_are_404(face: Account, app: RelyingParty) -> None:
     path = path_in(app)
     face.delete()
     assert fetch(path).status_code == 404

@@ -70,7 +70,7 @@ def test_the_services_own_apps_need_it_too(app: RelyingParty) -> None:
         f"{VERIFIER}\n",
     ],
 )
-def test_a_wrong_verifier_gets_nothing_and_does_not_burn_the_code(app: RelyingParty, verifier: str) -> None:
+def test_a_wrong_verifier_is_rejected_and_leaves_the_code_valid(app: RelyingParty, verifier: str) -> None:
     code = app.code(code_challenge=challenge_of(VERIFIER))
     response = app.exchange(code, code_verifier=verifier)
     assert response.status_code == 400
@@ -79,14 +79,14 @@ def test_a_wrong_verifier_gets_nothing_and_does_not_burn_the_code(app: RelyingPa
     assert app.exchange(code, code_verifier=VERIFIER).status_code == 200
 
 
-def test_a_missing_verifier_gets_nothing(app: RelyingParty) -> None:
+def test_a_missing_verifier_is_rejected(app: RelyingParty) -> None:
     form = {"grant_type": "authorization_code", "code": app.code(), "redirect_uri": app.redirect_uri}
     response = app.post("/connect/token", form | app.credentials())
     assert response.status_code == 400
     assert not AccessToken.objects.exists()
 
 
-def test_the_challenge_itself_is_no_verifier(app: RelyingParty) -> None:
+def test_the_challenge_is_rejected_as_verifier(app: RelyingParty) -> None:
     code = app.code()
     assert app.exchange(code, code_verifier=challenge_of(app.verifier)).json()["error"] == "invalid_grant"
 
@@ -99,7 +99,7 @@ def test_a_verifier_that_no_client_may_make_is_refused_even_if_its_hash_fits(app
 
 
 @pytest.mark.parametrize("verifier", ["a" * 43, "a" * 128, "-._~" * 11])
-def test_the_longest_and_oddest_verifiers_that_are_allowed_work(app: RelyingParty, verifier: str) -> None:
+def test_the_longest_and_most_unusual_verifiers_are_accepted(app: RelyingParty, verifier: str) -> None:
     code = app.code(code_challenge=challenge_of(verifier))
     assert app.exchange(code, code_verifier=verifier).status_code == 200
 
@@ -130,7 +130,7 @@ def test_a_code_with_a_plain_challenge_cannot_be_exchanged(app: RelyingParty) ->
     assert not AccessToken.objects.exists()
 
 
-def test_nothing_is_kept_of_a_refused_request(spa: Client, person: Account) -> None:
+def test_a_rejected_request_stores_nothing(spa: Client, person: Account) -> None:
     app = RelyingParty(spa, Browser())
     app.authorize(code_challenge=None)
     app.browser.post("/account/login/", {"login": person.email, "password": PASSWORD})

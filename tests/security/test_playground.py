@@ -116,7 +116,7 @@ def test_a_client_from_which_it_was_taken_gives_no_code(spa: Playground) -> None
 # --- Answers that are not this session's ---
 
 
-def test_an_answer_without_a_run_is_turned_away(spa: Playground) -> None:
+def test_a_response_without_a_run_is_rejected(spa: Playground) -> None:
     query = {"code": "SecretCode1", "state": "SecretState1", "iss": settings.ISSUER}
     for browser in (Browser(), spa.browser, sign_in(Browser(), make_account())):
         response = browser.get(CALLBACK, query)
@@ -144,7 +144,7 @@ def test_an_answer_without_a_run_is_turned_away(spa: Playground) -> None:
         {"code": b"\xff"},
     ],
 )
-def test_an_answer_that_is_changed_is_turned_away(spa: Playground, change: dict[str, Any]) -> None:
+def test_a_modified_response_is_rejected(spa: Playground, change: dict[str, Any]) -> None:
     answer = parameters_of(spa.sign_in(spa.begin("email")))
 
     def filled(value: Any) -> Any:
@@ -161,7 +161,7 @@ def test_an_answer_that_is_changed_is_turned_away(spa: Playground, change: dict[
     assert spa.browser.get(CALLBACK, answer).status_code == 302
 
 
-def test_somebody_else_s_browser_can_do_nothing_with_an_answer(spa: Playground) -> None:
+def test_a_response_is_useless_in_another_browser(spa: Playground) -> None:
     """The URL that a developer came back to gives a thief neither the run nor its verifier."""
     answer = parameters_of(spa.sign_in(spa.begin("email")))
     thief = sign_in(Browser(), make_account())
@@ -170,7 +170,7 @@ def test_somebody_else_s_browser_can_do_nothing_with_an_answer(spa: Playground) 
     assert party.exchange(answer["code"]).json()["error"] == "invalid_grant"
 
 
-def test_a_run_does_not_outlive_a_change_of_account(spa: Playground) -> None:
+def test_a_run_ends_when_the_account_changes(spa: Playground) -> None:
     answer = parameters_of(spa.sign_in(spa.begin("email")))
     colleague = make_account()
     ProjectMember.objects.create(project=spa.client.project, account=colleague, role=Role.DEVELOPER)
@@ -187,7 +187,7 @@ def test_a_run_in_the_session_counts_for_its_own_person_only(spa: Playground) ->
     assert is_turned_away(spa.browser.get(CALLBACK, answer), answer["code"])
 
 
-def test_a_second_answer_is_turned_away_and_the_first_may_be_loaded_again(spa: Playground) -> None:
+def test_a_second_response_is_rejected_and_the_first_can_be_reloaded(spa: Playground) -> None:
     answer = parameters_of(spa.sign_in(spa.begin("email")))
     assert spa.browser.get(CALLBACK, answer).status_code == 302
     assert spa.browser.get(CALLBACK, answer).status_code == 302
@@ -305,7 +305,7 @@ ODD = ["\x00", "a\x00b", "\ud7ff", "🦊" * 50, "a" * 100_000, "\r\nSet-Cookie: 
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_odd_input_is_not_an_error(text: str, project: Project, developer: Account) -> None:
+def test_unusual_input_is_no_server_error(text: str, project: Project, developer: Account) -> None:
     client, _ = make_web_client(project)
     playground = Playground(client, sign_in(Browser(), developer)).open()
     assert playground.post("address", wanted=text).status_code in (302, 400)
@@ -318,7 +318,7 @@ def test_odd_input_is_not_an_error(text: str, project: Project, developer: Accou
         assert playground.browser.get(CALLBACK, {name: text}).status_code == 400
 
 
-def test_answers_are_shown_as_text(spa: Playground) -> None:
+def test_responses_are_escaped(spa: Playground) -> None:
     state = parameters_of(spa.begin("email"))["state"]
     script = "<script>alert(1)</script>"
     answer = {"error": script, "error_description": script * 100, "state": state, "iss": settings.ISSUER}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.storage import bootstrap
+from core import environment
 from devportal.operations.management.commands import serve
 from tests.test_layers import ROOT
 
@@ -71,7 +71,7 @@ def from_before(tmp_path: Path) -> Path:
 
 def test_open_permissions_are_tightened(from_before: Path) -> None:
     assert len(open_to_others(from_before)) == 5
-    bootstrap.restrict_permissions(from_before)
+    environment.restrict_permissions(from_before)
     assert open_to_others(from_before) == {}
 
 
@@ -83,7 +83,7 @@ def test_a_link_is_not_followed_out_of_the_folder(from_before: Path, tmp_path: P
     (outside / "file").chmod(0o644)
     (from_before / "linked").symlink_to(outside)
     (from_before / "linked-file").symlink_to(outside / "file")
-    bootstrap.restrict_permissions(from_before)
+    environment.restrict_permissions(from_before)
     assert (mode(outside), mode(outside / "file")) == (0o755, 0o644)
 
 
@@ -91,13 +91,15 @@ def test_a_shared_folder_is_not_changed(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         tmp_path.chmod(0o1777)
-        bootstrap.create_private_folder(tmp_path)
+        environment.create_private_folder(tmp_path)
         assert mode(tmp_path) == 0o1777
     finally:
         os.umask(before)
 
 
-def test_serving_closes_it_first(from_before: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serving_first_tightens_open_permissions(
+    from_before: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Migrating(Exception):
         pass
 

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import Account
-from oidc.clients.branding import is_same_site
+from core.http.hosts import is_same_site
 from oidc.domains import claims
 from oidc.domains.names import is_covered
 from oidc.models import ProjectDomain

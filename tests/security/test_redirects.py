@@ -152,7 +152,7 @@ def test_a_variant_is_not_taken_unencoded_either(registered: RelyingParty) -> No
 
 @given(st.text(max_size=60))
 @effort(max_examples=200, deadline=None)
-def test_no_other_text_matches(text: str) -> None:
+def test_no_other_text_matches_a_registered_url(text: str) -> None:
     assume(text not in (REGISTERED, LOOPBACK))
     client = Client(redirect_uris=f"{REGISTERED} {LOOPBACK}", post_logout_redirect_uris=REGISTERED)
     assert not client.redirect_uri_allowed(text)

@@ -18,9 +18,9 @@ from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.domains import claims
 from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts, snapshot
-from oidc.domains.tasks import check_domains
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
+from oidc.tasks import check_domains
 from tests.devportal.review.reviewing import Status, approved, decide, fresh, make_reviewer, sent
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, internet, prove

@@ -114,19 +114,19 @@ def test_members_need_no_second_factor(app: Client, owner: Account) -> None:
     assert sees(signed_in(reviewer), app) == (200, 200)
 
 
-def test_people_without_a_role_learn_nothing(app: Client) -> None:
+def test_people_without_a_role_see_no_difference(app: Client) -> None:
     assert sees(signed_in(make_account("eve@example.com")), app) == (404, 404)
     operator = make_account("opal@example.com")
     assert sees(signed_in(operator), app) == (404, 404)
 
 
-def test_what_does_not_exist_looks_the_same_to_a_reviewer_without_it(app: Client) -> None:
+def test_missing_pages_look_the_same_to_a_reviewer_without_a_second_factor(app: Client) -> None:
     browser = signed_in(make_reviewer("rena@example.com"))
     preview, _ = addresses(app)
     assert browser.get(preview.replace("/preview/1", "/preview/99")).status_code == 302
     assert browser.get("/console/p/prj_none/clients/op_client_none/review/preview/1").status_code == 302
 
 
-def test_where_staff_need_no_second_factor_reviewers_see_them(app: Client, settings: Any) -> None:
+def test_reviewers_see_pages_if_staff_need_no_second_factor(app: Client, settings: Any) -> None:
     settings.ADMIN_SECOND_FACTOR = False
     assert sees(signed_in(make_reviewer("rena@example.com")), app) == (200, 200)

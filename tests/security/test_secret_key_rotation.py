@@ -35,7 +35,7 @@ def forget(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def test_a_session_goes_on(signed_in: Browser, settings: Any, forget: bool) -> None:
+def test_a_session_continues(signed_in: Browser, settings: Any, forget: bool) -> None:
     rotate(settings, forget=forget)
     assert signed_in.get("/account/").status_code == (302 if forget else 200)
 
@@ -57,7 +57,7 @@ def test_a_consent_form_that_waits_can_be_answered(app: RelyingParty, settings: 
         assert app.exchange(answer_of(answer)["code"]).status_code == 200
 
 
-def test_a_reset_that_was_begun_is_finished(person: Account, settings: Any) -> None:
+def test_a_started_password_reset_can_be_finished(person: Account, settings: Any) -> None:
     browser = Browser()
     browser.post("/account/password/reset/", {"email": person.email})
     (code,) = [line.strip() for line in mail.outbox[-1].body.splitlines() if line.startswith("    ")]

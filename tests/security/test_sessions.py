@@ -42,14 +42,14 @@ def test_flags_of_the_cookies(person: Account) -> None:
         assert not cookie["domain"]
 
 
-def test_the_session_is_opaque_and_kept_here(person: Account) -> None:
+def test_the_session_cookie_is_opaque(person: Account) -> None:
     browser = sign_in(Browser(), person)
     value = browser.cookies[SESSION].value
     assert value.isalnum()
     assert len(value) >= 32
 
 
-def test_strangers_get_no_session(client: Browser, db: None) -> None:
+def test_anonymous_requests_start_no_session(client: Browser, db: None) -> None:
     for path in ("/", "/account/login/", "/.well-known/jwks", "/connect/authorize", "/connect/signed-out"):
         client.get(path)
     assert SESSION not in client.cookies
@@ -140,7 +140,7 @@ def test_a_changed_password_is_the_one_that_counts(person: Account) -> None:
     assert new.status_code == 302
 
 
-def test_changing_the_password_takes_the_old_one(person: Account) -> None:
+def test_changing_the_password_needs_the_old_one(person: Account) -> None:
     browser = sign_in(Browser(), person)
     form = {"oldpassword": "wrong", "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
     assert browser.post("/account/password/change/", form).status_code == 200

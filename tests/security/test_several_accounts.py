@@ -79,7 +79,7 @@ def test_one_account_has_no_such_cookie(person: Account) -> None:
     assert cookie_name() not in sign_in(Browser(), person).cookies
 
 
-def test_it_holds_keys_that_stand_in_no_table(browser: Browser) -> None:
+def test_the_cookie_has_keys_that_are_in_no_table(browser: Browser) -> None:
     keys = [key_of(browser), *other_keys(browser)]
     stored = str([*Session.objects.values_list(), *UserSession.objects.values_list()])
     assert len(keys) == 2
@@ -111,7 +111,7 @@ def test_no_page_shows_a_key_or_an_account_id(browser: Browser, bob: Account) ->
         "'",
     ],
 )
-def test_whatever_the_cookie_holds_no_page_fails(value: str, app: RelyingParty) -> None:
+def test_no_cookie_value_breaks_a_page(value: str, app: RelyingParty) -> None:
     for signed_in in (app.browser, Browser()):
         signed_in.cookies[cookie_name()] = value
         before = Session.objects.count()
@@ -140,7 +140,7 @@ def test_invalid_unicode_chooses_nobody(browser: Browser) -> None:
         assert browser.get(f"{PHOTO}{reference}").status_code in (400, 404)
 
 
-def test_a_key_that_stands_there_twice_counts_once(browser: Browser, bob: Account) -> None:
+def test_a_repeated_key_counts_once(browser: Browser, bob: Account) -> None:
     [key] = other_keys(browser)
     plant(browser, key, key, key_of(browser), key)
     assert listed(browser) == ["ada@example.com", "bob@example.com"]
@@ -160,14 +160,14 @@ def test_a_planted_key_joins_nobody_s_accounts(browser: Browser) -> None:
         assert other_keys(browser) == own
 
 
-def test_a_planted_list_joins_nobody_who_is_alone(person: Account) -> None:
+def test_a_planted_list_joins_no_other_account(person: Account) -> None:
     attacker = with_accounts(make_account(), make_account("eve@example.com"))
     victim = plant(sign_in(Browser(), person), key_of(attacker), *other_keys(attacker))
     assert listed(victim) == ["ada@example.com"]
     assert other_keys(victim) == []
 
 
-def test_a_session_in_which_nobody_is_signed_in_is_no_account(browser: Browser) -> None:
+def test_anonymous_sessions_are_not_listed_as_accounts(browser: Browser) -> None:
     [own] = other_keys(browser)
     stranger = SessionStore()
     stranger["browser"] = SessionStore.from_cookie(own)["browser"]
@@ -177,7 +177,7 @@ def test_a_session_in_which_nobody_is_signed_in_is_no_account(browser: Browser) 
     assert listed(browser) == ["ada@example.com", "bob@example.com"]
 
 
-def test_a_hash_from_the_database_is_no_key(browser: Browser, bob: Account) -> None:
+def test_a_hash_from_the_database_is_rejected_as_a_key(browser: Browser, bob: Account) -> None:
     [key] = other_keys(browser)
     for value in (hash_of(key), hash_of(key)[:32]):
         plant(browser, value)
@@ -283,7 +283,7 @@ def test_six_accounts_at_most(browser: Browser) -> None:
     assert len(other_keys(browser)) == 5
 
 
-def test_strangers_make_the_service_keep_nothing(db: None) -> None:
+def test_anonymous_requests_store_nothing(db: None) -> None:
     browser = Browser()
     for form in ({}, ANOTHER, SIGN_OUT_OF_ALL, {"account": "x", "request": "y"}):
         response = browser.post(CHOOSE, form)
@@ -372,7 +372,7 @@ def test_a_session_that_ends_at_the_moment_of_the_switch_signs_nobody_in(
 # --- Signing out ---
 
 
-def test_signing_out_is_of_one_account_and_says_so(browser: Browser, bob: Account) -> None:
+def test_sign_out_ends_one_account_and_says_so(browser: Browser, bob: Account) -> None:
     assert "Your other accounts in this browser stay signed in." in browser.get("/account/logout/").content.decode()
     key = key_of(browser)
     response = browser.post("/account/logout/", follow=True)
@@ -410,7 +410,7 @@ def test_the_sessions_page_shows_each_account_its_own(browser: Browser, bob: Acc
     assert page.count("This browser") == 1
 
 
-def test_ending_one_s_other_sessions_leaves_the_browser_s_other_accounts(browser: Browser, bob: Account) -> None:
+def test_ending_other_sessions_keeps_the_browsers_other_accounts(browser: Browser, bob: Account) -> None:
     browser.post("/account/sessions/")
     assert listed(browser) == ["ada@example.com", "bob@example.com"]
 

@@ -92,12 +92,12 @@ def ask(host: str, path: str, method: str = "GET", browser: Browser | None = Non
 # --- What belongs where ---
 
 
-def test_every_name_of_the_table_is_mounted() -> None:
+def test_every_url_of_the_table_exists() -> None:
     mounted = {url.name for url in every_url()}
     assert {name for names in BELONGS.values() for name in names} <= mounted
 
 
-def test_the_rules_say_of_every_path_where_it_belongs() -> None:
+def test_every_path_has_a_host_rule() -> None:
     for path, belongs in places():
         path = path.replace("%61", "a")
         served = {host for host in HOSTS if split_hosts.is_served(host, path)}
@@ -153,7 +153,7 @@ def test_pages_of_the_host_reach_their_view(host: str, refused: list[str]) -> No
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", EVERY_HOST)
-def test_some_things_are_everywhere(path: str, settings: Any) -> None:
+def test_some_paths_are_on_every_host(path: str, settings: Any) -> None:
     settings.SECURITY_CONTACT = ["security@example.com"]
     for host in HOSTS:
         assert ask(host, path).status_code in (200, 302), host
@@ -247,7 +247,7 @@ def test_no_other_header_names_the_host(name: str) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("same", ["http://localhost:8000", "https://one.example.com"])
-def test_one_host_has_everything_under_every_allowed_name(settings: Any, same: str) -> None:
+def test_a_single_host_serves_everything(settings: Any, same: str) -> None:
     settings.AUTH_URL = settings.BASE_URL = settings.ADMIN_URL = same
     settings.ALLOWED_HOSTS = [urlsplit(same).hostname, INSIDE]
     for host in (urlsplit(same).netloc, INSIDE):
@@ -258,7 +258,7 @@ def test_one_host_has_everything_under_every_allowed_name(settings: Any, same: s
 
 
 @pytest.mark.django_db
-def test_two_of_three_may_share_a_host(settings: Any) -> None:
+def test_two_of_three_services_can_share_a_host(settings: Any) -> None:
     settings.ADMIN_URL = ""  # AUTH_URL's
     assert ask(AUTH, "/admin/").status_code == 302
     assert ask(AUTH, "/docs/").status_code == 200
@@ -379,7 +379,7 @@ def test_a_form_of_the_admin_host_takes_no_other_origin(operator: Account) -> No
 
 
 @pytest.mark.django_db
-def test_signing_in_without_a_way_on_leads_to_the_admin(operator: Account) -> None:
+def test_signing_in_on_the_admin_host_leads_to_the_admin(operator: Account) -> None:
     browser = Browser()
     given = {"login": "operator@example.com", "password": PASSWORD}
     done = ask(ADMIN, "/account/login/", "POST", browser, data=given)
@@ -391,7 +391,7 @@ def test_signing_in_without_a_way_on_leads_to_the_admin(operator: Account) -> No
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example.com/", f"https://{AUTH}/console/", "//evil.example.com/admin/"]
 )
-def test_the_way_back_stays_on_the_admin_host(operator: Account, wanted: str) -> None:
+def test_redirects_after_sign_in_stay_on_the_admin_host(operator: Account, wanted: str) -> None:
     given = {"login": "operator@example.com", "password": PASSWORD, "next": wanted}
     done = ask(ADMIN, "/account/login/", "POST", Browser(), data=given)
     assert done["Location"] == "/admin/"
@@ -427,7 +427,7 @@ def test_passkeys_belong_to_the_domain_of_people(rf: Any, settings: Any) -> None
     assert not hosts.work_on(at("evilexample.com"))
 
 
-def test_pages_lead_to_the_host_that_has_what_they_name(operator: Account) -> None:
+def test_links_lead_to_the_right_host(operator: Account) -> None:
     browser = Browser()
     given = {"login": "operator@example.com", "password": PASSWORD}
     ask(AUTH, "/account/login/", "POST", browser, data=given)
@@ -439,7 +439,7 @@ def test_pages_lead_to_the_host_that_has_what_they_name(operator: Account) -> No
     assert f"https://{API}/v1/openapi.json" in ask(AUTH, "/docs/", browser=browser).content.decode()
 
 
-def test_an_error_on_the_admin_host_leads_on(operator: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_pages_on_the_admin_host_have_a_link(operator: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = Browser(raise_request_exception=False)
     sign_in(browser)
     monkeypatch.setattr("core.admin.site.ServiceAdminSite.has_permission", lambda *_: 1 / 0)

@@ -42,7 +42,7 @@ def everything_stored() -> str:
 # --- What is stored ---
 
 
-def test_the_cookie_s_key_stands_in_no_table(signed_in: Browser) -> None:
+def test_the_session_key_is_in_no_table(signed_in: Browser) -> None:
     signed_in.get("/account/")
     key = signed_in.cookies[COOKIE].value
     assert key not in everything_stored()
@@ -78,7 +78,7 @@ def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None
     assert second not in everything_stored()
 
 
-def test_the_list_knows_which_session_is_this_one(person: Account) -> None:
+def test_the_list_marks_the_current_session(person: Account) -> None:
     browser, _ = sign_in(Browser(), person), sign_in(Browser(), person)
     page = browser.get("/account/sessions/").content.decode()
     assert page.count("This browser") == 1
@@ -141,13 +141,13 @@ def test_signing_out_elsewhere_ends_copies_of_this_session_too(person: Account) 
     assert "This browser" in browser.get("/account/sessions/").content.decode()
 
 
-def test_the_form_is_there_although_only_this_session_is_listed(signed_in: Browser) -> None:
+def test_the_form_is_shown_even_with_a_single_session(signed_in: Browser) -> None:
     page = signed_in.get("/account/sessions/").content.decode()
     assert "Sign out everywhere else" in page
     assert 'action="/account/sessions/"' in page
 
 
-def test_another_person_s_sessions_go_on(person: Account, client: Browser) -> None:
+def test_sessions_of_other_people_continue(person: Account, client: Browser) -> None:
     from tests.factories import make_account
 
     other = sign_in(Browser(), make_account())

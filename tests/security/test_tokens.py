@@ -22,9 +22,9 @@ from jwcrypto.jws import JWS
 from core import clock
 from core.credentials import digest
 from core.database import encryption
+from oidc import signing_keys
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, SigningKey
-from oidc.signing_keys import keyring, rotation
 from oidc.tokens import jwt
 from tests.relying_party import FORM, RelyingParty, answer_of, claims_of, header_of
 
@@ -68,7 +68,7 @@ def without(claims: Changes, *names: str) -> Changes:
     return {name: value for name, value in claims.items() if name not in names}
 
 
-def test_the_forger_here_makes_good_tokens_too(app: RelyingParty, genuine: str) -> None:
+def test_the_test_forger_can_create_valid_tokens(app: RelyingParty, genuine: str) -> None:
     assert not is_refused(app, sign(header_of(genuine), claims_of(genuine) | {"jti": "another"}))
 
 
@@ -83,7 +83,7 @@ def test_unsigned_tokens(app: RelyingParty, genuine: str, alg: str | None) -> No
 
 
 def test_hmac_with_the_public_key(app: RelyingParty, genuine: str) -> None:
-    ring_key = keyring.signing_key()
+    ring_key = signing_keys.signing_key()
     public = ring_key.public.get_op_key("verify")
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -110,7 +110,7 @@ def test_other_algorithms_with_our_own_key(app: RelyingParty, genuine: str, alg:
 # --- Keys named by the token ---
 
 
-def test_a_key_that_the_token_brings_along(app: RelyingParty, genuine: str) -> None:
+def test_a_key_inside_the_token(app: RelyingParty, genuine: str) -> None:
     theirs = JWK.generate(kty="RSA", size=2048, kid="theirs")
     public = theirs.export_public(as_dict=True)
     ours = header_of(genuine)
@@ -138,7 +138,7 @@ def test_a_key_that_the_token_brings_along(app: RelyingParty, genuine: str) -> N
         {"zip": "DEF"},
     ],
 )
-def test_headers_that_the_service_never_writes(app: RelyingParty, genuine: str, more: Changes) -> None:
+def test_headers_that_the_service_never_uses(app: RelyingParty, genuine: str, more: Changes) -> None:
     assert is_refused(app, sign(header_of(genuine) | more, claims_of(genuine)))
 
 
@@ -177,7 +177,7 @@ def test_claims_that_are_not_encoded(app: RelyingParty, genuine: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "bad"), [("alg", "none"), ("alg", "HS256"), ("typ", "JWT"), ("kid", "unknown")])
-def test_a_header_that_names_something_twice(app: RelyingParty, genuine: str, name: str, bad: str) -> None:
+def test_a_header_with_a_repeated_member(app: RelyingParty, genuine: str, name: str, bad: str) -> None:
     """The last one counts (RFC 7515 §4), with us and with everything behind us, and it gets no other check."""
     good = header_of(genuine)
     claims, signature = genuine.split(".")[1:]
@@ -201,7 +201,7 @@ def test_a_good_signature_under_the_name_of_another_algorithm(app: RelyingParty,
 @pytest.mark.parametrize(
     "kid", ["unknown", "", None, 1, [], {}, "../../etc/passwd", "' OR 1=1 --", "x" * 5000, "\u0000"]
 )
-def test_unknown_and_odd_key_ids(app: RelyingParty, genuine: str, kid: Any) -> None:
+def test_unknown_and_unusual_key_ids(app: RelyingParty, genuine: str, kid: Any) -> None:
     header = encoded(header_of(genuine) | {"kid": kid})
     assert is_refused(app, f"{header}.{genuine.split('.')[1]}.{genuine.split('.')[2]}")
 
@@ -211,9 +211,9 @@ def test_a_missing_key_id(app: RelyingParty, genuine: str) -> None:
 
 
 def test_a_published_key_signs_only_with_its_own_id(app: RelyingParty, genuine: str) -> None:
-    rotation.rotate(now=True)
-    keyring.reload_keyring()
-    following = next(kid for kid in keyring.current_keyring().published if kid != keyring.signing_key().kid)
+    signing_keys.rotate(now=True)
+    signing_keys.reload_keyring()
+    following = next(kid for kid in signing_keys.current_keyring().published if kid != signing_keys.signing_key().kid)
     assert is_refused(app, sign(header_of(genuine) | {"kid": following}, claims_of(genuine)))
 
 
@@ -226,11 +226,11 @@ def test_another_type_of_token(app: RelyingParty, genuine: str, typ: str | None)
     assert is_refused(app, sign(without(header_of(genuine), "typ"), claims_of(genuine)))
 
 
-def test_an_id_token_is_no_access_token(app: RelyingParty) -> None:
+def test_an_id_token_is_rejected_as_access_token(app: RelyingParty) -> None:
     assert is_refused(app, app.tokens()["id_token"])
 
 
-def test_an_access_token_is_no_hint(app: RelyingParty) -> None:
+def test_an_access_token_is_rejected_as_id_token_hint(app: RelyingParty) -> None:
     token = app.tokens()["access_token"]
     assert answer_of(app.authorize(id_token_hint=token))["error"] == "invalid_request"
 
@@ -419,7 +419,7 @@ def test_a_token_in_the_query_or_body_is_not_read(app: RelyingParty, genuine: st
 
 
 @pytest.mark.parametrize("scheme", ["Token", "JWT", "Basic", "MAC", "DPoP", ""])
-def test_only_bearer_is_read(app: RelyingParty, genuine: str, scheme: str) -> None:
+def test_only_the_bearer_scheme_is_accepted(app: RelyingParty, genuine: str, scheme: str) -> None:
     response = Browser().get("/v1/me", headers={"Authorization": f"{scheme} {genuine}".strip()})
     assert response.status_code == 401
 

@@ -32,20 +32,20 @@ def guess(person: Account, ip: str, times: int = 1) -> list[Any]:
     return [browser.post(PATH, {"code": f"{n:06}"}, REMOTE_ADDR=ip) for n in range(times)]
 
 
-def test_from_one_address(two_steps: Account) -> None:
+def test_two_step_codes_are_limited_from_one_ip_address(two_steps: Account) -> None:
     answers = guess(two_steps, "203.0.113.1", 6)
     assert [answer.status_code for answer in answers[:5]] == [200] * 5
     assert is_limited(answers[-1])
 
 
-def test_from_many_addresses(two_steps: Account, settings: Any) -> None:
+def test_two_step_codes_are_limited_from_many_ip_addresses(two_steps: Account, settings: Any) -> None:
     settings.GUESSES_PER_ACCOUNT_PER_HOUR = 7
     answers = [guess(two_steps, f"198.51.100.{n}")[0] for n in range(8)]
     assert [answer.status_code for answer in answers[:7]] == [200] * 7
     assert asks_for_mailbox(answers[-1])
 
 
-def test_a_browser_that_signed_in_before_goes_on(person: Account, settings: Any) -> None:
+def test_a_known_browser_is_not_limited_by_others(person: Account, settings: Any) -> None:
     browser = Browser()
     form = {"login": person.email, "password": PASSWORD}
     assert browser.post("/account/login/", form).status_code == 302
@@ -57,7 +57,7 @@ def test_a_browser_that_signed_in_before_goes_on(person: Account, settings: Any)
     assert browser.post(PATH, {"code": "000000"}).status_code == 200
 
 
-def test_asking_again_has_its_own_limit(signed_in: Browser, person: Account) -> None:
+def test_reauthentication_has_a_separate_limit(signed_in: Browser, person: Account) -> None:
     TOTP.activate(person, generate_totp_secret())
     answers = [signed_in.post("/account/2fa/reauthenticate/", {"code": f"{n:06}"}) for n in range(11)]
     assert [answer.status_code for answer in answers[:10]] == [200] * 10

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from accounts.models import Account, Plan
 from accounts.plans import billing
 from accounts.plans.billing import WebhookError
-from accounts.plans.sources import validate_plan
+from accounts.plans.resolution import validate_plan
 from accounts.sources import HttpProfiles, SourceFailed
 from devportal.operations import provisioning
 from devportal.operations.provisioning import InvalidFile, provision
@@ -91,7 +91,7 @@ def read_plan(answer: Any) -> None:
 
 @many(300)
 @given(some(GOOD_PLAN, JSON))
-def test_a_plan_source_may_answer_anything(answer: Any) -> None:
+def test_any_response_of_a_plan_source_is_handled(answer: Any) -> None:
     read_plan(answer)
 
 
@@ -108,7 +108,7 @@ def read_profile(answer: Any) -> None:
 
 @many(300)
 @given(some(GOOD_PROFILE, JSON))
-def test_a_profile_source_may_answer_anything(answer: Any) -> None:
+def test_any_response_of_a_profile_source_is_handled(answer: Any) -> None:
     read_profile(answer)
 
 
@@ -137,13 +137,13 @@ def apply_report(report: Any) -> None:
 
 @many(200)
 @given(some(REPORT, JSON))
-def test_a_billing_system_may_report_anything(report: Any) -> None:
+def test_any_report_of_a_billing_system_is_handled(report: Any) -> None:
     apply_report(report)
 
 
 @many(200)
 @given(st.binary(max_size=64))
-def test_a_billing_system_may_send_anything(body: bytes) -> None:
+def test_any_request_of_a_billing_system_is_handled(body: bytes) -> None:
     with pytest.raises(WebhookError) as refused:
         billing.parse_notification(body)
     assert (refused.value.status, refused.value.code) == (400, "malformed")
@@ -206,7 +206,7 @@ AWKWARD_FILES = [document for document in spoilings(FILE, AWKWARD) if isinstance
 
 @many(200)
 @given(st.sampled_from(AWKWARD_FILES) | some(FILE, TOML).filter(lambda document: isinstance(document, dict)))
-def test_a_file_may_declare_anything(document: Any) -> None:
+def test_any_provisioning_file_is_applied_or_rejected(document: Any) -> None:
     with mock.patch.object(provisioning, "read_toml", return_value=document):
         result, refused = outcome(lambda: provision(Path("state.toml")), InvalidFile)
     if refused is None:
@@ -218,7 +218,7 @@ def test_a_file_may_declare_anything(document: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 5000, "\x00", "a = 1\na = 2"])
-def test_invalid_toml_is_a_bad_file(text: str, tmp_path: Path) -> None:
+def test_invalid_toml_is_rejected(text: str, tmp_path: Path) -> None:
     file = tmp_path / "state.toml"
     file.write_text(text)
     with pytest.raises(InvalidFile):

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
-from core.mail.backends import validate_mail_address
+from core.mail import validate_mail_address
 
 TOO_MUCH = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES) + 1
 
@@ -37,5 +37,5 @@ def test_an_address_that_would_be_mailed_elsewhere_is_refused(address: str) -> N
 
 
 @pytest.mark.parametrize("address", ["a@example.com", "A@Example.COM", "a@bücher.example"])
-def test_an_honest_address_passes(address: str) -> None:
+def test_a_valid_email_address_is_accepted(address: str) -> None:
     validate_mail_address(address)

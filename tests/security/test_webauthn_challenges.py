@@ -193,7 +193,7 @@ def test_a_wrong_response_uses_a_challenge_up(purpose: str, wrong: str, person: 
         assert not is_signed_in(browser)
 
 
-def test_a_response_counts_once(person: Account, key: SoftKey) -> None:
+def test_a_response_is_accepted_once(person: Account, key: SoftKey) -> None:
     browser, options = options_for(LOGIN, person, key)
     form = {"credential": key.signed(options, person)}
     browser.post(LOGIN, form)

@@ -119,6 +119,17 @@ def pytest_report_header() -> str:
     return f"database: {'PostgreSQL' if on_postgres() else 'SQLite'}"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--apart`."""
+    parser.addoption("--apart", action="store_true", help="read only files with tests that `make test` leaves out")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files with everyday tests only, with `--apart`."""
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return True if config.getoption("apart") and is_test and not scheduling.has_apart(collection_path) else None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Marks the tests that use the database, as the others say the same on every engine, and thorough ones.
@@ -129,6 +140,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures: list[str] = getattr(item, "fixturenames", [])
         if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
             item.add_marker("database")
+    scheduling.check_apart(items)
     scheduling.mark_thorough(items)
     yield
     if not config.getoption("loadscopereorder", True):

@@ -1,21 +1,27 @@
 """Which tests `make test` leaves to `make test-all`, and how the latter shares tests that need services.
 
 `make test` takes at most two minutes on two cores. It leaves out THOROUGH, the files and tests that take longest. Of
-all others it runs the first CASES cases, and in the folders of SAMPLED the first one. With ARGS, it leaves out nothing.
+each other test it runs the first case. With ARGS, it leaves out nothing.
 
 `--dist loadscope` shares tests that need services among xdist's processes. A file whose tests share a server stays
 whole; all other tests go one by one to the next free process. The longest tests begin first, so that none of them
 is left for the end, when the other processes are idle: xdist itself begins with the files that have the most tests,
 and the longest have one or two.
+
+With `--apart`, only the files that have such tests are read: to read all takes longer than some of these runs.
 """
 
-from collections import Counter
+import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-CASES = 3
+# Markers of tests that `make test` leaves out, and how a file spells them.
+APART = {"redis", "node", "browser", "image", "proxy", "quiet", "slow"}
+SPELLED = re.compile(rf"\bmark\.(?:{'|'.join(sorted(APART))})\b")
 THOROUGH = (
     "tests/accounts/mail/test_outbox.py::test_pauses_grow_up_to_an_hour_and_a_day_of_outage_is_survived",
     "tests/accounts/mail/test_preview.py",
@@ -26,8 +32,15 @@ THOROUGH = (
     "tests/api/test_policies.py::test_a_call_leaves_no_view_and_no_request_to_the_garbage_collector",
     "tests/api/test_profile_source.py",
     "tests/api/test_schema.py::test_no_call_gets_an_answer_that_it_does_not_tell",
+    "tests/core/telemetry/test_exporter.py",
+    "tests/core/telemetry/test_tracing.py::test_without_an_endpoint_nothing_is_imported",
+    "tests/core/test_encrypted_columns.py",
+    "tests/core/test_smtp.py",
+    "tests/core/test_worker_start.py::test_each_process_knows_what_to_start_after_setup",
+    "tests/core/test_wrong_method.py",
+    "tests/devportal/admin/test_admin_access.py",
     "tests/devportal/admin/test_canned_replies.py",
-    "tests/devportal/admin/test_hostile.py",
+    "tests/devportal/admin/test_hostile_input.py",
     "tests/devportal/admin/test_lists.py",
     "tests/devportal/admin/test_operators.py",
     "tests/devportal/admin/test_people.py",
@@ -36,40 +49,37 @@ THOROUGH = (
     "tests/devportal/admin/test_review_page.py",
     "tests/devportal/admin/test_security_actions.py",
     "tests/devportal/admin/test_staff_second_factor.py",
-    "tests/devportal/admin/test_who_sees_what.py",
-    "tests/devportal/review/app_pages/",
+    "tests/devportal/console/playground/",
+    "tests/devportal/console/test_console_access.py",
+    "tests/devportal/console/test_loaded_stylesheets.py",
+    "tests/devportal/console/usage/",
+    "tests/devportal/docs/search/test_docs_search.py::test_every_section_has_an_anchor_that_is_there",
+    "tests/devportal/docs/search/test_docs_search.py::test_hits_are_links_to_their_anchors",
+    "tests/devportal/docs/search/test_jump.py",
     "tests/devportal/docs/test_docs.py",
-    "tests/devportal/docs/test_frame.py",
+    "tests/devportal/docs/test_docs_layout.py",
     "tests/devportal/docs/test_markdown.py",
     "tests/devportal/operations/management/test_end_authorizations.py::test_many_families_end_quickly",
-    "tests/devportal/console/playground/",
     "tests/devportal/operations/provisioning/test_demo_week.py",
+    "tests/devportal/operations/test_audit.py",
+    "tests/devportal/operations/test_overview.py",
+    "tests/devportal/review/app_pages/",
     "tests/devportal/review/evidence/",
     "tests/devportal/review/test_alerts.py",
     "tests/devportal/review/test_appeals.py",
     "tests/devportal/review/test_case_alerts.py",
     "tests/devportal/review/test_cases.py",
+    "tests/devportal/review/test_conflicts.py",
     "tests/devportal/review/test_domain_lookups.py",
     "tests/devportal/review/test_live_app.py",
     "tests/devportal/review/test_logos.py",
     "tests/devportal/review/test_notifications.py",
     "tests/devportal/review/test_pages.py",
     "tests/devportal/review/test_second_approval.py",
-    "tests/devportal/review/test_sending.py",
+    "tests/devportal/review/test_submitting.py",
     "tests/devportal/review/test_test_accounts.py",
-    "tests/devportal/docs/search/test_docs_search.py::test_every_section_has_an_anchor_that_is_there",
-    "tests/devportal/docs/search/test_docs_search.py::test_hits_are_links_to_their_anchors",
-    "tests/devportal/docs/search/test_jump.py",
-    "tests/devportal/operations/test_audit.py",
-    "tests/devportal/console/test_loaded_stylesheets.py",
-    "tests/devportal/console/test_who_may_what.py",
-    "tests/devportal/console/usage/",
     "tests/faults/",
     "tests/image/",
-    "tests/core/telemetry/test_exporter.py",
-    "tests/core/telemetry/test_tracing.py::test_without_an_endpoint_nothing_is_imported",
-    "tests/core/test_smtp.py",
-    "tests/core/test_wrong_method.py",
     "tests/machine/",
     "tests/monitoring/",
     "tests/oidc/authorization/test_account_choice.py",
@@ -96,15 +106,16 @@ THOROUGH = (
     "tests/security/test_several_accounts.py",
     "tests/security/test_split_hosts.py",
     "tests/security/test_takeover_recovery.py",
-    "tests/security/test_thieves.py",
     "tests/security/test_typed_input.py",
+    "tests/security/test_undoing_takeovers.py",
     "tests/test_flaky.py",
     "tests/test_layers.py",
     "tests/test_release.py",
     "tests/test_risks.py",
     "tests/test_stylesheets.py",
+    "tests/test_words.py",
+    "tests/upgrades/test_load_prerelease.py",
 )
-SAMPLED = ("tests/devportal/review/", "tests/security/")
 # Each takes half a minute or more; the longest come first.
 BEGIN_FIRST = (
     "tests/image/test_roles.py",
@@ -138,14 +149,27 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
         return file if file.startswith(WHOLE) else nodeid
 
 
+@cache
+def has_apart(path: Path) -> bool:
+    """Return whether a test file has tests with a marker of APART."""
+    return SPELLED.search(path.read_text(encoding="utf-8")) is not None
+
+
+def check_apart(items: Iterable[pytest.Item]) -> None:
+    """Raise UsageError if a test has a marker of APART that its file does not spell: `--apart` would not find it."""
+    for item in items:
+        if not APART.isdisjoint(mark.name for mark in item.iter_markers()) and not has_apart(item.path):
+            raise pytest.UsageError(f"{item.nodeid}: write its marker in the file, as pytest.mark.<name>")
+
+
 def mark_thorough(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that `make test` leaves to `make test-all`."""
-    cases: Counter[str] = Counter()
+    begun = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        cases[test] += 1
-        if item.nodeid.startswith(THOROUGH) or cases[test] > (1 if test.startswith(SAMPLED) else CASES):
+        if item.nodeid.startswith(THOROUGH) or test in begun:
             item.add_marker("thorough")
+        begun.add(test)
 
 
 def put_first(items: list[pytest.Item]) -> None:

@@ -21,10 +21,10 @@ from accounts.activity.recording import sentence
 from accounts.models import Account, SecurityEvent
 from accounts.roles import roles_of
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import Client, Connection, FormerMember, SigningKey, TokenFamily
-from oidc.signing_keys.keyring import clear_keyring
+from oidc.signing_keys import clear_keyring
 from tests.relying_party import FORM, RelyingParty, answer_of, claims_of, header_of
 from tests.totp import totp
 
@@ -143,7 +143,7 @@ def test_reasons_of_revocations_become_codes(
     assert set(TokenFamily.objects.filter(revoked_at=None).values_list("revocation_reason", flat=True)) == {""}
 
 
-def test_the_first_of_two_approvals_has_another_name(encryption_key: None, tmp_path: Path) -> None:
+def test_the_first_of_two_approvals_is_renamed(encryption_key: None, tmp_path: Path) -> None:
     given = {"revision": 1, "scopes": {}, "text": "Fine."}
     rows = [json.loads(line) for line in DUMP.read_text().splitlines()]
     fields: dict[str, dict[str, Any]] = {row["model"]: row["fields"] for row in rows}
@@ -157,6 +157,21 @@ def test_the_first_of_two_approvals_has_another_name(encryption_key: None, tmp_p
     assert (review.first_approval, review.first_approval_by_id, review.first_approval_at is None) == (given, 1, False)
     assert review.entries.filter(kind=ReviewEntry.Kind.FIRST_APPROVAL).count() == 1
     assert AuditEvent.objects.filter(action="review.first_approval").count() == 1
+
+
+def test_other_renamed_columns_and_actions_keep_their_values(encryption_key: None, tmp_path: Path) -> None:
+    at = "2026-11-23T12:00:00Z"
+    rows = [json.loads(line) for line in DUMP.read_text().splitlines()]
+    fields: dict[str, dict[str, Any]] = {row["model"]: row["fields"] for row in rows}
+    fields["console.appreview"]["late_told_at"] = at
+    fields["oidc.tokenfamily"]["told_authentication"] = '{"acr": "mfa"}'
+    fields["console.auditevent"]["action"] = "desk.note_written"
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("\n".join(map(json.dumps, rows)))
+    call_command("load_prerelease", str(dump))
+    assert AppReview.objects.get().late_notified_at == datetime.fromisoformat(at)
+    assert TokenFamily.objects.filter(authentication_claims='{"acr": "mfa"}').count() == 1
+    assert AuditEvent.objects.filter(action="review.note_written").count() == 1
 
 
 def test_new_rows_get_new_keys(loaded: None) -> None:

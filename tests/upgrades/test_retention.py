@@ -13,7 +13,7 @@ from django.test import override_settings
 from accounts.models import Account, BillingEvent, SecurityEvent
 from accounts.tasks import clear_billing_events, clear_security_events
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.operations.tasks import clear_audit_events
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "retention.md"

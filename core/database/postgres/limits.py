@@ -1,15 +1,17 @@
-"""How long a process, or one of its threads, waits for PostgreSQL.
+"""How long a process, one of its threads, or one block of statements waits for PostgreSQL.
 
 Requests and tasks have separate limits. Management commands only limit the time for connecting: a migration may take
 long, and a person watches it.
 """
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 
 # How much longer the client waits, so that the server can report a time-out before the client gives up.
 GRACE_SECONDS = 0.5
@@ -114,3 +116,29 @@ def allow_long_statements() -> None:
             milliseconds = str(int(LONG_SECONDS * 1000))
             cursor.execute("SELECT set_config('statement_timeout', %s, true)", [milliseconds])
         patience.left = LONG_SECONDS + GRACE_SECONDS
+
+
+@contextlib.contextmanager
+def bounded_statements(milliseconds: int) -> Iterator[None]:
+    """Limit each statement in this block to `milliseconds` (PostgreSQL); a longer one raises OperationalError.
+
+    The limit ends with the transaction, so a pooler does not pass it on to others. SQLite has no such limit, and reads
+    without a transaction here, since a transaction would take its write lock.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(milliseconds)])
+        yield
+
+
+@contextlib.contextmanager
+def attempt() -> Iterator[None]:
+    """Keep the transaction of `bounded_statements` usable when a statement in this block fails; the error is raised."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic():
+        yield

@@ -1,17 +1,72 @@
-"""The report of the sign-in analytics: figures, funnel, charts and tables."""
+"""The report of the sign-in analytics, and its time range from the query parameters."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.http import HttpRequest
+
+from core import clock
 from devportal.console.analytics import store
-from devportal.console.analytics.query import AnalyticsQuery
-from devportal.console.charts.bars import BarChart, Series
-from devportal.console.charts.funnel import FunnelChart, FunnelRow
-from devportal.console.usage.report import format_percent
+from devportal.console.charts import BarChart, FunnelChart, FunnelRow, Series
+from devportal.console.usage import TIME_RANGES, TimeRange, format_percent
 from oidc.models import Client
 from oidc.sign_in_steps import Step
+
+_DAY = timedelta(days=1)
+_QUARTER = TimeRange("90d", "90 days", "90 days", "day", _DAY, 90, 90 * _DAY)
+RANGES = (*(span for span in TIME_RANGES if span.unit != "minute"), _QUARTER)
+_BY_NAME = {span.name: span for span in RANGES}
+LEAST_DAYS = 7  # of people, who are counted by day
+
+
+@dataclass(frozen=True)
+class AnalyticsQuery:
+    """The time range up to `now`."""
+
+    span: TimeRange
+    now: datetime
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "AnalyticsQuery":
+        """Parse the query parameters. An unknown range counts as the default of 7 days."""
+        return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["7d"]), clock.now())
+
+    @property
+    def bounds(self) -> tuple[datetime, datetime]:
+        """The start (inclusive) and end (exclusive)."""
+        return self.span.bounds(self.now)
+
+    @property
+    def is_whole_days(self) -> bool:
+        """Whether the range begins and ends at midnight (UTC), so that counts by day are enough."""
+        return self.span.whole > _DAY
+
+    @property
+    def starts(self) -> list[datetime]:
+        """The starts of the bars that have begun."""
+        since, _ = self.bounds
+        return [start for place in range(self.span.bars) if (start := since + place * self.span.step) <= self.now]
+
+    @property
+    def days(self) -> list[datetime]:
+        """The days (UTC) for the counts of people: those of the range, at least seven."""
+        today = self.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        number = max(self.span.whole // _DAY, LEAST_DAYS)
+        return [today - (number - 1 - place) * _DAY for place in range(number)]
+
+    @property
+    def address(self) -> str:
+        """The query string."""
+        return f"?range={self.span.name}"
+
+    def choices(self) -> list[dict[str, object]]:
+        """Return the time ranges to choose from."""
+        return [
+            {"label": span.label, "address": f"?range={span.name}", "is_current": span is self.span} for span in RANGES
+        ]
+
 
 Counts = Mapping[tuple[str, str], int]  # by step and error
 
@@ -106,7 +161,6 @@ def _stage(
 MAX_ROWS = 25
 CountsByTime = Mapping[tuple[datetime, str, str], int]  # by hour or day, step and error
 
-_DAY = timedelta(days=1)
 _PEOPLE = (Step.NEW_PERSON, Step.RETURNING)
 # Layers of the bars, from bottom to top: label, style and steps.
 _ENDS = (
@@ -190,7 +244,8 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInRepor
         total(counts, Step.REFRESHED),
         total(counts, Step.REVOKED),
         losses_of(counts, "refreshes refused", Step.NOT_REFRESHED)
-        + losses_of(counts, "revocations refused", Step.NOT_REVOKED),
+        + losses_of(counts, "revocations refused", Step.NOT_REVOKED)
+        + losses_of(counts, "sign-outs refused", Step.NOT_SIGNED_OUT),
         losses_of(counts, "refreshes repeated", Step.REPEATED),
         _by_client(store.busiest(unit, clients, since, until, MAX_ROWS)) if len(clients) > 1 else [],
         new,

@@ -1,21 +1,19 @@
 """The sign-in analytics of a client and of a project, with their CSV files."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from devportal.console.access import get_client, get_membership
 from devportal.console.analytics import store
-from devportal.console.analytics.query import AnalyticsQuery
-from devportal.console.analytics.report import MAX_ROWS, Loss, sign_in_report
-from devportal.console.shortcuts import console_page, render_page
-from devportal.console.usage.views import Echo, escape_cell, iso_time
+from devportal.console.analytics.report import MAX_ROWS, AnalyticsQuery, Loss, sign_in_report
+from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.navigation import console_page, render_page
 from oidc.models import Client, Project
 from oidc.sign_in_steps import ENTRIES, Step
 
@@ -25,18 +23,19 @@ _HEADER = ("client_id", "client", "step", "error", "count")
 
 
 def csv_lines(query: AnalyticsQuery, clients: Sequence[Client]) -> Iterator[str]:
-    """Yield the lines of the CSV file: one for each client, hour or day, step and error, in this order."""
+    """Return the lines of the CSV file: one for each client, hour or day, step and error, in this order."""
     since, until = query.bounds
     unit, by_key = query.span.unit, {client.pk: client for client in clients}
     keys = sorted(by_key)
-    writer: Any = csv.writer(Echo())
-    yield writer.writerow([f"{unit}_utc", *_HEADER])
-    for place in range(0, len(keys), _CLIENTS_AT_ONCE):
-        rows = store.single_counts(unit, keys[place : place + _CLIENTS_AT_ONCE], since, until)
-        for row in rows.iterator(chunk_size=1000):
-            client = by_key[row.client_id]
-            texts = (client.client_id, client.name, row.step, row.error)
-            yield writer.writerow([iso_time(getattr(row, unit)), *map(escape_cell, texts), row.count])
+
+    def rows() -> Iterator[list[Any]]:
+        for place in range(0, len(keys), _CLIENTS_AT_ONCE):
+            found = store.single_counts(unit, keys[place : place + _CLIENTS_AT_ONCE], since, until)
+            for row in found.iterator(chunk_size=1000):
+                client = by_key[row.client_id]
+                yield [getattr(row, unit), client.client_id, client.name, row.step, row.error, row.count]
+
+    return write_csv([f"{unit}_utc", *_HEADER], rows())
 
 
 def file_name(name: str, query: AnalyticsQuery) -> str:
@@ -51,16 +50,17 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
     membership, client = get_client(request, project_id, client_id)
     query = AnalyticsQuery.of(request)
     report = sign_in_report(query, [client.pk])
+    log = reverse("console:sign_ins", args=[project_id, client_id])
     return render_page(
         request,
         "console/client_analytics.html",
         membership,
         client,
         **_context(query, report=report),
-        stages=[(stage, _linked(client, query, stage.losses)) for stage in report.stages],
-        turned_away=_linked(client, query, report.turned_away),
-        refused_later=_linked(client, query, report.refused_later),
-        repeated=_linked(client, query, report.repeated),
+        stages=[(stage, _linked(log, query, stage.losses)) for stage in report.stages],
+        turned_away=_linked(log, query, report.turned_away),
+        refused_later=_linked(log, query, report.refused_later),
+        repeated=_linked(log, query, report.repeated),
     )
 
 
@@ -71,16 +71,17 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
     query = AnalyticsQuery.of(request)
     clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
     report = sign_in_report(query, list(clients.values_list("pk", flat=True)))
+    log = reverse("console:project_sign_ins", args=[project_id])
     return render_page(
         request,
         "console/project_analytics.html",
         membership,
         **_context(query, report=report),
         first_client=clients.first() if report.is_empty else None,
-        stages=[(stage, _unlinked(stage.losses)) for stage in report.stages],
-        turned_away=_unlinked(report.turned_away),
-        refused_later=_unlinked(report.refused_later),
-        repeated=_unlinked(report.repeated),
+        stages=[(stage, _linked(log, query, stage.losses)) for stage in report.stages],
+        turned_away=_linked(log, query, report.turned_away),
+        refused_later=_linked(log, query, report.refused_later),
+        repeated=_linked(log, query, report.repeated),
         most_rows=MAX_ROWS,
     )
 
@@ -114,10 +115,9 @@ def _clients(project: Project) -> list[Client]:
     return list(Client.objects.filter(project=project).order_by("name", "pk").only("client_id", "name", "project"))
 
 
-def _linked(client: Client, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
-    """Return losses with the URL of their entries in the client's sign-in log, or "" if there are none."""
+def _linked(log: str, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
+    """Return losses with the URL of their entries in the sign-in log at the path `log`, or "" if there are none."""
     since, until = query.bounds
-    log = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
     found = []
     for loss in losses:
         address = ""
@@ -130,11 +130,5 @@ def _linked(client: Client, query: AnalyticsQuery, losses: Sequence[Loss]) -> li
     return found
 
 
-def _unlinked(losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
-    return [(loss, "") for loss in losses]
-
-
 def _file(query: AnalyticsQuery, clients: Sequence[Client], name: str) -> HttpResponseBase:
-    response = StreamingHttpResponse(csv_lines(query, clients), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{file_name(name, query)}"'
-    return response
+    return download(file_name(name, query), FORMATS["csv"], csv_lines(query, clients))

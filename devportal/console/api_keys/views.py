@@ -1,29 +1,60 @@
 """A project's API keys: the list, and creating one."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from api.keys import create_key_for_member
+from api.keys import PERMISSIONS, create_key_for_member
 from api.models import ApiKey
-from core.limits.forms import limited_by_person
-from devportal.console import idempotency, secret_panel
+from core import clock
+from core.limits.middleware import limited_by_person
+from devportal.console import idempotency, rotation
 from devportal.console.access import Membership, get_membership
 from devportal.console.api_keys.forms import NewKeyForm
+from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
+from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
 from devportal.console.rotation import API_KEYS, may_revoke
-from devportal.console.shortcuts import console_page, render_page
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
+
+UNUSED = timedelta(days=90)
+SELECTS: Selects = (
+    ("state", "State", {"live": "Live", "expired": "Expired", "revoked": "Revoked"}),
+    ("permission", "Permission", {name: name for name in PERMISSIONS} | {"none": "None"}),
+    ("used", "Last use", {"lately": "Last 90 days", "before": "Before that, or never"}),
+)
+
+
+def _filters(request: HttpRequest) -> LogFilters:
+    now = clock.now()
+    expired = Q(revoked_at=None, expires_at__lte=now)
+    used = Q(last_used_at__gte=now - UNUSED)
+    permissions = {name: Q(permissions__contains=name) for name in PERMISSIONS} | {"none": Q(permissions="")}
+    return parse_filters(
+        request,
+        {
+            "q": lambda text: Q(name__icontains=text) | Q(public_id=text) | Q(owner__email__istartswith=text),
+            "state": choice_filter(
+                {"live": Q(revoked_at=None) & ~expired, "expired": expired, "revoked": Q(revoked_at__isnull=False)}
+            ),
+            "permission": choice_filter(permissions),
+            "used": choice_filter({"lately": used, "before": ~used}),
+        },
+    )
 
 
 @console_page()
 def keys(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/keys: all keys, including revoked and expired ones, without their values."""
+    """GET …/keys: the keys that match the filters, including revoked and expired ones, without their values."""
     membership = get_membership(request, project_id)
-    page = paginate(ApiKey.objects.filter(project=membership.project).select_related("owner"), request)
+    filters = _filters(request)
+    found = ApiKey.objects.filter(filters.where, project=membership.project).select_related("owner")
+    page = paginate(found, request)
     rows = [
         {
             "key": key,
@@ -33,9 +64,12 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
         for key in page.rows
     ]
     # The first key is created on this page, without a separate form page.
-    is_empty = not rows and not page.newer and membership.may_edit
+    is_empty = not rows and not page.newer and not filters.is_any and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
-    return render_page(request, "console/keys.html", membership, page=page, rows=rows, **first)
+    selects = choose(SELECTS, filters)
+    return render_page(
+        request, "console/keys.html", membership, page=page, rows=rows, filters=filters, selects=selects, **first
+    )
 
 
 @limited_by_person
@@ -65,4 +99,4 @@ def _make(request: HttpRequest, membership: Membership, form: NewKeyForm) -> Htt
             membership.project, membership.account, given["name"], given["permissions"], form.expires_at
         )
         idempotency.record_result(sent, key.public_id)
-    return secret_panel.show_api_key(request, membership, key, raw)
+    return rotation.show_api_key(request, membership, key, raw, f"{key.name} is created")

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
+from core.http import hosts
 from devportal.console.forms import accept_saved_name, name_field
 from oidc import scopes
 from oidc.authorization import tester
@@ -28,12 +29,15 @@ _MOST_CHARACTERS = 10_000  # characters shown again in a row; longer input can't
 class URIRow:
     """One row to render. `is_unsaved` marks a URL that the client does not have yet.
 
+    `is_proposed` marks the URL that a link asks to add, `unknown_host` a new host unlike those of the client's URLs.
     `standing` tells whether a redirect URL of a reviewed app counts as reviewed.
     """
 
     number: int
     entry: RedirectURIEntry
     is_unsaved: bool = False
+    is_proposed: bool = False
+    unknown_host: str = ""
     standing: HostStanding | None = None
 
 
@@ -52,22 +56,28 @@ class BoundURIList(forms.BoundField):
     def rows(self) -> list[URIRow]:
         """The rows to render: the submitted or saved URLs, and some empty rows."""
         texts = [text.strip()[:_MOST_CHARACTERS] for text in self.value() or [] if text.strip()]
-        saved = self.field.saved
         entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
-        return [
-            URIRow(
-                number,
-                entry,
-                bool(entry.address) and saved is not None and entry.address not in saved,
-                self.field.standing_of(entry.address) if entry.address and not entry.error else None,
-            )
-            for number, entry in enumerate(entries, 1)
-        ]
+        return [self._row(number, entry) for number, entry in enumerate(entries, 1)]
+
+    def _row(self, number: int, entry: RedirectURIEntry) -> URIRow:
+        address, field = entry.address, self.field
+        is_unsaved = bool(address) and field.saved is not None and address not in field.saved
+        if not address or entry.error:
+            return URIRow(number, entry, is_unsaved)
+        is_unknown = is_unsaved and redirect_uris.is_on_unknown_site(address, field.known)
+        return URIRow(
+            number,
+            entry,
+            is_unsaved,
+            is_proposed=address == field.proposed,
+            unknown_host=hosts.authority_of(address) if is_unknown else "",
+            standing=field.standing_of(address),
+        )
 
     @property
     def filled_rows(self) -> list[URIRow]:
-        """The rows with a URL, for people who may only read them."""
-        return [row for row in self.rows if row.entry.address]
+        """The rows with a saved URL, for people who may only read them."""
+        return [row for row in self.rows if row.entry.address and not row.is_unsaved]
 
 
 class URIListField(forms.Field):
@@ -79,6 +89,8 @@ class URIListField(forms.Field):
         super().__init__(**kwargs)
         self.most = most
         self.saved = saved
+        self.known: Collection[str] = ()  # all URLs of the client, also those of its other list
+        self.proposed = ""  # the URL that a link asks to add
         # Returns whether a valid URL counts as reviewed, if the page shows that (docs/review.md#hosts).
         self.standing_of: Callable[[str], HostStanding | None] = lambda address: None
         self.empty_rows = EMPTY_ROWS
@@ -173,7 +185,7 @@ class ClientSettingsForm(_WithAddresses):
     )
     field_order = ("name",)
 
-    def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, client: Client, added: str = "", added_sign_out: str = "", **kwargs: Any) -> None:
         saved = {
             "redirect_uris": client.registered_redirect_uris,
             "post_logout_redirect_uris": client.registered_post_logout_redirect_uris,
@@ -184,8 +196,10 @@ class ClientSettingsForm(_WithAddresses):
             "optional_scopes": client.optional_scopes.split(),
             "forgive_lost_responses": client.forgive_lost_responses,
         } | saved
-        if added and added not in client.registered_redirect_uris:
-            initial["redirect_uris"] = (*client.registered_redirect_uris, added)
+        proposed = {"redirect_uris": added, "post_logout_redirect_uris": added_sign_out}
+        proposed = {name: new for name, new in proposed.items() if new and new not in saved[name]}
+        for name, new in proposed.items():
+            initial[name] = (*saved[name], new)
         super().__init__(*args, **({"initial": initial} | kwargs))
         if client.is_verified:
             del self.fields["name"]
@@ -197,7 +211,8 @@ class ClientSettingsForm(_WithAddresses):
         for name, addresses in saved.items():
             field = self.fields[name]
             assert isinstance(field, URIListField)
-            field.saved = addresses
+            field.saved, field.known = addresses, [uri for each in saved.values() for uri in each]
+            field.proposed = proposed.get(name, "")
         if client.is_verified and not client.first_party:
             domains = cache(lambda: domains_of(client.project))  # read once, when the rows are drawn
             redirects = self.fields["redirect_uris"]
@@ -211,14 +226,14 @@ class ClientSettingsForm(_WithAddresses):
 
 
 class TesterForm(forms.Form):
-    """Form of the tester with the authorization URL to check."""
+    """Form of the tester with the authorization or sign-out URL to check."""
 
     url = forms.CharField(
-        label="Authorization URL",
+        label="Authorization or sign-out URL",
         max_length=tester.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
-        error_messages={"required": "Paste an authorization URL."},
-        help_text="The URL to which your app sends people, or the part after its question mark.",
+        error_messages={"required": "Paste an authorization URL or a sign-out URL."},
+        help_text="The URL to which your app sends people to sign in or out, or the part after its question mark.",
     )
 
 

@@ -3,11 +3,11 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
-from core.limits.forms import limited_by_person
-from devportal.console import idempotency, secret_panel
+from core.limits.middleware import limited_by_person
+from devportal.console import idempotency, rotation
 from devportal.console.access import get_client
-from devportal.console.clients.secret_use import was_used_lately
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.console.navigation import console_page, redirect_to_client, render_page
+from devportal.console.rotation import was_used_lately
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret
 from oidc.projects.roles import Role, lock_for_change
 
@@ -58,5 +58,5 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
     except ValueError:  # the type was changed a moment ago
         pass
     else:
-        return secret_panel.show_client_secret(request, membership, client, raw, "The new secret")
+        return rotation.show_client_secret(request, membership, client, raw, "The new secret")
     return redirect_to_client(client, "client_secrets")

@@ -9,20 +9,20 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
-from devportal.console.clients.tester_fixes import with_fixes
+from devportal.console.fixes import with_fixes
 from devportal.console.forms import confirm_by_name
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.review import developer_actions, workflow
+from devportal.console.navigation import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
-from oidc.clients import registration as settings_of
+from oidc.clients import registration
 from oidc.clients.reviewed_hosts import HostStanding, new_host_standings
 from oidc.clients.secrets import change_type
 from oidc.domains.names import domains_of
 from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
+from oidc.sign_out_tester import check_sign_out, is_sign_out
 
 
 class Endpoint(NamedTuple):
@@ -55,7 +55,7 @@ def endpoints() -> list[Endpoint]:
 MOST_NAMED = 5
 
 
-def tell_of_new_hosts(request: HttpRequest, client: Client, before: Sequence[str]) -> None:
+def notify_about_new_hosts(request: HttpRequest, client: Client, before: Sequence[str]) -> None:
     """Add messages on whether new hosts count as reviewed. `before` are the client's previous redirect URIs."""
     if not client.is_verified or client.first_party:
         return
@@ -77,25 +77,24 @@ def _named(standings: Iterable[HostStanding]) -> str:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/clients/<id>/: the settings form. `?add=` prefills a redirect URL without saving it."""
+    """…/clients/<id>/: the settings form. `?add=` and `?add_sign_out=` prefill a URL, unsaved."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
-        added = request.GET.get("add", "").strip()
-        return _settings(request, membership, client, ClientSettingsForm(client=client, added=added))
+        added, added_sign_out = (request.GET.get(name, "").strip() for name in ("add", "add_sign_out"))
+        form = ClientSettingsForm(client=client, added=added, added_sign_out=added_sign_out)
+        return _settings(request, membership, client, form)
     if MORE in request.POST:
         return _settings(request, membership, client, ClientSettingsForm.with_more_rows(request.POST, client=client))
     form = ClientSettingsForm(request.POST, client=client)
     if form.is_valid():
         try:
             saved = _update(client, membership, form.cleaned_data)
-        except ValidationError as error:  # reviewed a moment ago
+        except ValidationError as error:  # submitted or reviewed a moment ago
             form.add_error(None, error)
-        except workflow.IllegalReviewStep as refused:  # submitted a moment ago
-            form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. The changes apply to sign-ins from now on.")
-            tell_of_new_hosts(request, saved, client.registered_redirect_uris)
+            notify_about_new_hosts(request, saved, client.registered_redirect_uris)
             return redirect_to_client(client)
     return _settings(request, membership, client, form)
 
@@ -103,9 +102,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
 def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Client:
     name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-        if name is not None and name.strip() != client.name:
-            developer_actions.require_editable(client)
-        return settings_of.update_client(
+        return registration.update_client(
             client,
             membership.account,
             *addresses,
@@ -133,16 +130,19 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/tester: a dry run of a pasted authorization request, check by check."""
+    """…/tester: a dry run of a pasted authorization or sign-out request, check by check."""
     membership, client = get_client(request, project_id, client_id)
     form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
-    results = check_request(client, form.cleaned_data["url"]) if form.is_valid() else []
+    text = form.cleaned_data["url"] if form.is_valid() else ""
+    sign_out = is_sign_out(text)
+    results = (check_sign_out if sign_out else check_request)(client, text) if text else []
     return render_page(
         request,
         "console/client_tester.html",
         membership,
         client,
         form=form,
+        is_sign_out=sign_out,
         steps=with_fixes(membership, client, results),
         failed=next((result for result in results if result.passed is False), None),
         failures=sum(result.passed is False for result in results),
@@ -156,7 +156,7 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
     wanted = request.POST.get("enabled", "")
     if wanted in ("on", "off"):
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            settings_of.set_client_enabled(client, membership.account, wanted == "on")
+            registration.set_client_enabled(client, membership.account, wanted == "on")
         messages.success(request, f"{client.name} is turned {wanted}. This takes effect everywhere within 30 seconds.")
     return redirect_to_client(client)
 
@@ -191,7 +191,7 @@ def client_delete(request: HttpRequest, project_id: str, client_id: str) -> Http
     form = confirm_by_name(request, client.name)
     if form.is_valid():
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            settings_of.delete_client(client, membership.account)
+            registration.delete_client(client, membership.account)
         messages.success(request, f"{client.name} is deleted.")
         return HttpResponseRedirect(reverse("console:clients", args=[project_id]))
     return render_page(request, "console/client_delete.html", membership, client, form=form)

@@ -1,35 +1,69 @@
 """A project's clients: the list, and creating one."""
 
+from datetime import timedelta
+
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from core.limits.forms import limited_by_person
-from devportal.console import idempotency, secret_panel
+from core import clock
+from core.limits.middleware import limited_by_person
+from devportal.console import idempotency, rotation
 from devportal.console.access import Membership, get_membership
 from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
+from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
+from devportal.console.models import SignInDay
+from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.pagination import paginate
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.clients.registration import create_client
 from oidc.clients.secrets import create_secret
-from oidc.models import Client
+from oidc.models import Client, ClientSecret
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
+from oidc.sign_in_steps import Step
 
-LONGEST_SEARCH = 255
+SELECTS: Selects = (
+    ("type", "Type", {"web": "Web app", "spa": "Browser app", "native": "Installed app"}),
+    ("status", "Status", {"on": "On", "off": "Off"}),
+    ("review", "Review", {"reviewed": "Reviewed", "unreviewed": "Not reviewed"}),
+    ("secret", "Secret", {"none": "No secret"}),
+    ("signed_in", "Last sign-in", {"week": "Last 7 days", "month": "Last 30 days", "before": "Before that, or never"}),
+)
+
+
+def _filters(request: HttpRequest) -> LogFilters:
+    live = ClientSecret.objects.live().filter(client=OuterRef("pk"))
+    return parse_filters(
+        request,
+        {
+            "q": lambda text: Q(name__icontains=text) | Q(client_id__startswith=text),
+            "type": choice_filter({kind: Q(type=kind) for kind in Client.Type.values}),
+            "status": choice_filter({"on": Q(enabled=True), "off": Q(enabled=False)}),
+            "review": choice_filter({"reviewed": Q(verified_at__isnull=False), "unreviewed": Q(verified_at=None)}),
+            "secret": choice_filter({"none": Q(~Exists(live), type=Client.Type.WEB)}),
+            "signed_in": choice_filter(
+                {"week": Q(_signed_in(7)), "month": Q(_signed_in(30)), "before": ~Q(_signed_in(30))}
+            ),
+        },
+    )
+
+
+def _signed_in(days: int) -> Exists:
+    """Return the condition that somebody signed in to a client in the last `days` days, of UTC."""
+    start = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
+    return Exists(SignInDay.objects.filter(client=OuterRef("pk"), step=Step.EXCHANGED, day__gte=start))
 
 
 @console_page()
 def clients(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/clients: all clients, or those whose name or id begins with `q`."""
+    """GET …/clients: the clients that match the filters; `q` is part of a name, or the beginning of an id."""
     membership = get_membership(request, project_id)
-    wanted = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    rows = Client.objects.filter(project=membership.project)
-    if wanted:
-        rows = rows.filter(Q(name__istartswith=wanted) | Q(client_id__startswith=wanted))
-    return render_page(request, "console/clients.html", membership, page=paginate(rows, request), wanted=wanted)
+    filters = _filters(request)
+    page = paginate(Client.objects.filter(filters.where, project=membership.project), request)
+    selects = choose(SELECTS, filters)
+    return render_page(request, "console/clients.html", membership, page=page, filters=filters, selects=selects)
 
 
 @limited_by_person
@@ -77,7 +111,7 @@ def _make(request: HttpRequest, membership: Membership, form: NewClientForm) -> 
         raw = create_secret(client, membership.account)[1] if client.has_secret else None
         idempotency.record_result(sent, client.client_id)
     if raw is not None:
-        return secret_panel.show_client_secret(request, membership, client, raw, f"{client.name} is created")
+        return rotation.show_client_secret(request, membership, client, raw, f"{client.name} is created")
     messages.success(
         request, f"{client.name} is created. It needs no secret. This quick start shows how it signs people in."
     )

@@ -1,15 +1,23 @@
-"""Filters of the logs, from the query string, and the toolbar above a log."""
+"""Filters of the logs and lists, from the query string, and the toolbar above a log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from django.db.models import Q
-from django.http import HttpRequest
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
 from core import clock
+from core.database.storable import is_key
+from devportal.console.access import Membership
+from devportal.console.export import MOST_ROWS, Columns, export, requested_format
+from devportal.console.fixes import Fix
+from devportal.console.navigation import render_page
+from devportal.console.pagination import paginate
+from oidc.models import Client
 
 MAX_LENGTH = 255  # characters
 RANGE = "range"
@@ -85,6 +93,11 @@ def exact_filter(column: str) -> Callable[[str], Q]:
     return lambda text: Q(**{column: text})
 
 
+def text_filter(*columns: str) -> Callable[[str], Q]:
+    """Return a condition that one of the columns contains the text, in any case."""
+    return lambda text: Q(*((f"{column}__icontains", text) for column in columns), _connector=Q.OR)
+
+
 def time_filter(lookup: str) -> Callable[[str], Q]:
     """Return a condition for a datetime, in UTC unless it has an offset."""
 
@@ -127,7 +140,7 @@ def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, s
 # Filters with a few choices: name, label, and choices with their labels.
 Selects = Sequence[tuple[str, str, Mapping[str, str]]]
 # Labels of the filters without choices.
-_LABELS = {"who": "By", "request_id": "Request id", "from": "From", "to": "Before"}
+_LABELS = {"q": "Text", "who": "By", "request_id": "Request id", "from": "From", "to": "Before"}
 
 
 @dataclass(frozen=True)
@@ -158,12 +171,17 @@ class Toolbar:
     is_open: bool  # the form shows an error
 
 
+def choose(selects: Selects, filters: LogFilters) -> list[tuple[str, str, list[tuple[str, str, bool]]]]:
+    """Return the selects for a template: name, label, and options with whether each is selected."""
+    return [(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects]
+
+
 def build_toolbar(filters: LogFilters, selects: Selects, days: int) -> Toolbar:
     """Return the toolbar of a log whose entries are kept for `days`."""
     return Toolbar(
         presets=_presets(filters, days),
         chips=_chips(filters, selects),
-        selects=[(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects],
+        selects=choose(selects, filters),
         is_open=bool(filters.errors),
     )
 
@@ -188,3 +206,74 @@ def _chips(filters: LogFilters, selects: Selects) -> list[Chip]:
         for name, text in filters.applied.items()
         if name != RANGE
     ]
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+def render_log(
+    request: HttpRequest,
+    template: str,
+    membership: Membership,
+    client: Client | None = None,
+    *,
+    rows: "QuerySet[Row]",
+    filters: LogFilters,
+    selects: Selects,
+    entries: "Callable[[Sequence[Row]], Sequence[Any]]",
+    log_days: int,
+    name: str,
+    columns: "Columns[Row]",
+    **context: Any,
+) -> HttpResponseBase:
+    """Render a page of the `rows` that match the filters. `entries` converts them for the template.
+
+    With `?format=csv` or `json` the rows are downloaded: `name` is that of the file.
+    """
+    found = rows.filter(filters.where)
+    if file_format := requested_format(request):
+        return export(name, file_format, columns, found.order_by("-pk")[:MOST_ROWS].iterator(chunk_size=1000))
+    page = paginate(found, request)
+    return render_page(
+        request,
+        template,
+        membership,
+        client,
+        page=page,
+        lines=entries(page.rows),
+        filters=filters,
+        query=filters.query(),
+        toolbar=build_toolbar(filters, selects, log_days),
+        log_days=log_days,
+        **context,
+    )
+
+
+def find_entry(rows: "QuerySet[Row]", entry_id: str) -> Row | None:
+    """Return the entry of `rows` with the id in the URL, or None. Raises Http404 if it is not a valid id."""
+    if not is_key(entry_id):
+        raise Http404
+    return rows.filter(pk=int(entry_id)).first()
+
+
+def render_entry(
+    request: HttpRequest,
+    template: str,
+    membership: Membership,
+    client: Client | None = None,
+    *,
+    fix: Fix | None,
+    **context: Any,
+) -> HttpResponse:
+    """Render the page of an entry with its fix. Members who may not apply the fix see who may."""
+    may_fix = fix is not None and membership.is_at_least(fix.at_least)
+    return render_page(request, template, membership, client, fix=fix, may_fix=may_fix, **context)
+
+
+def render_missing(
+    request: HttpRequest, membership: Membership, client: Client | None, *, log_url: str, log_days: int
+) -> HttpResponse:
+    """Render the page of an entry that is not in the log, or no longer."""
+    return render_page(
+        request, "console/log_missing.html", membership, client, status=404, log_url=log_url, log_days=log_days
+    )

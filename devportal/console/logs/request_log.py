@@ -1,26 +1,141 @@
-"""The request log of a project: filters, entries, the list, and the page of one call."""
+"""The request log: its filters, its list, and an entry with a curl command (without the credentials)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import quote_plus
 
 from django.conf import settings
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
+from api.endpoint import endpoint_names
 from api.errors import ERRORS
 from api.keys import PUBLIC_ID_LENGTH
 from api.models import ApiKey, RequestLog
-from api.views import endpoint_names
 from core.database.postgres.replica import page_from_replica
 from devportal.console.access import get_membership
+from devportal.console.export import Columns
 from devportal.console.fixes import project_page
-from devportal.console.logs.call_fixes import Call, api_error, call_fix_for
-from devportal.console.logs.curl import call_as_curl
-from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
-from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
-from devportal.console.shortcuts import console_page
+from devportal.console.logs.filters import (
+    ENTRY_FILTERS,
+    LogFilters,
+    choice_filter,
+    find_entry,
+    parse_filters,
+    render_entry,
+    render_log,
+    render_missing,
+    text_filter,
+)
+from devportal.console.logs.fixes import Call, api_error, call_fix_for
+from devportal.console.logs.sign_in_writer import MARKS
+from devportal.console.models import SignInEvent
+from devportal.console.navigation import console_page
+from devportal.console.quick_start import shell_string
 from oidc.models import Client, Project
+from oidc.reasons import Reason
+from oidc.sign_in_steps import Endpoint, Outcome
+
+_NEXT = " \\\n  "
+_LEFT_OUT = "…"  # replaces parts of an unknown path in the log
+
+
+def call_as_curl(row: RequestLog) -> str:
+    """Return an API call, or "" if the log does not hold the whole path or the HTTP method is unknown."""
+    if _LEFT_OUT in row.path or not row.path.startswith("/") or not row.method.isalpha():
+        return ""
+    variable = "$ACCESS_TOKEN" if row.client else "$API_KEY"
+    method = {"GET": [], "HEAD": ["-I"]}.get(row.method, [f"-X {row.method}"])
+    first = " ".join(["curl -sS -i", *method])
+    return _NEXT.join([first, f'-H "Authorization: Bearer {variable}"', shell_string(settings.BASE_URL + row.path)])
+
+
+def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
+    """Return a template of the request of a step. Values that the log does not hold are variables."""
+    if event.endpoint == Endpoint.AUTHORIZE:
+        return _authorization(client, event)
+    if event.endpoint == Endpoint.REVOKE:
+        return _form(client, "revoke", ['"token=$REFRESH_TOKEN"'])
+    if event.endpoint == Endpoint.END_SESSION:
+        return _sign_out(client, event)
+    if _is_exchange(event):
+        uri = _redirect_uri(event)
+        return _form(
+            client,
+            "token",
+            ["grant_type=authorization_code", '"code=$CODE"', uri, '"code_verifier=$CODE_VERIFIER"'],
+        )
+    return _form(client, "token", ["grant_type=refresh_token", '"refresh_token=$REFRESH_TOKEN"'])
+
+
+# Reasons that occur only when a code is exchanged.
+_OF_A_CODE = {
+    Reason.CODE_MISSING,
+    Reason.CODE_UNKNOWN,
+    Reason.CODE_USED,
+    Reason.CODE_EXPIRED,
+    Reason.VERIFIER_MISSING,
+    Reason.VERIFIER_MALFORMED,
+    Reason.VERIFIER_WRONG,
+    Reason.REDIRECT_URI_MISSING,
+    Reason.REDIRECT_URI_DIFFERS,
+    Reason.ENDED_CODE_REPLAYED,
+    Reason.ENDED_CONSENT_SENT_TWICE,
+}
+
+
+def _is_exchange(event: SignInEvent) -> bool:
+    if event.outcome == Outcome.SIGNED_IN or event.redirect_uri:
+        return True
+    return event.outcome != Outcome.REFRESHED and event.reason in _OF_A_CODE
+
+
+def _redirect_uri(event: SignInEvent, name: str = "redirect_uri") -> str:
+    """Return the redirect_uri of a request as received, or a variable if it is missing or redacted."""
+    if not event.redirect_uri or any(mark in event.redirect_uri for mark in MARKS):
+        return f'"{name}=${name.upper()}"'
+    return shell_string(f"{name}={event.redirect_uri}")
+
+
+def _sign_out(client: Client, event: SignInEvent) -> str:
+    """Return the sign-out request. Without the browser's session it ends nothing."""
+    client_id = shell_string(f"client_id={client.client_id}")
+    parameters = ['"id_token_hint=$ID_TOKEN"', client_id, _redirect_uri(event, "post_logout_redirect_uri")]
+    return _NEXT.join([f"curl -sS -i -G {_endpoint('logout')}", *map(_encoded, parameters)])
+
+
+def _authorization(client: Client, event: SignInEvent) -> str:
+    """Return the authorization request. curl gets only its first response, because pages need a browser."""
+    parameters = [
+        "response_type=code",
+        shell_string(f"client_id={client.client_id}"),
+        _redirect_uri(event),
+        '"scope=$SCOPE"',
+        '"state=$STATE"',
+        '"code_challenge=$CODE_CHALLENGE"',
+        "code_challenge_method=S256",
+    ]
+    return _NEXT.join([f"curl -sS -i -G {_endpoint('authorize')}", *map(_encoded, parameters)])
+
+
+def _form(client: Client, endpoint: str, fields: list[str]) -> str:
+    """Return a form for the token or revocation endpoint, with the client's authentication (RFC 6749 §2.3.1)."""
+    if client.has_secret:
+        user = [f'-u {shell_string(quote_plus(client.client_id))}":$CLIENT_SECRET"']
+    else:
+        user, fields = [], [*fields, shell_string(f"client_id={client.client_id}")]
+    return _NEXT.join([f"curl -sS -i {_endpoint(endpoint)}", *user, *map(_encoded, fields)])
+
+
+def _encoded(field: str) -> str:
+    return f"--data-urlencode {field}"
+
+
+def _endpoint(name: str) -> str:
+    return shell_string(f"{settings.AUTH_URL}/connect/{name}")
+
 
 # Filters by status, with their labels.
 STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx except 429", "429": "429", "5xx": "5xx"}
@@ -62,12 +177,28 @@ def _by_whom(text: str) -> Q:
 def read_filters(request: HttpRequest) -> LogFilters:
     """Parse the filters of the query string."""
     conditions = {
+        "q": text_filter("path", "code", "request_id", "subject"),
         "status": choice_filter(_STATUS_IS),
         "code": choice_filter({code: Q(code=code) for code in CODES}),
         "path": choice_filter({path: Q(path=path) for path in ENDPOINTS}),
         "who": _by_whom,
     }
     return parse_filters(request, conditions | ENTRY_FILTERS)
+
+
+# The columns of a downloaded log.
+COLUMNS: Columns[RequestLog] = {
+    "time_utc": lambda row: row.at,
+    "method": lambda row: row.method,
+    "path": lambda row: row.path,
+    "status": lambda row: row.status,
+    "error": lambda row: row.code,
+    "milliseconds": lambda row: row.milliseconds,
+    "client_id": lambda row: row.client,
+    "key_id": lambda row: row.credential,
+    "user_id": lambda row: row.subject,
+    "request_id": lambda row: row.request_id,
+}
 
 
 def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[RequestLogEntry]:
@@ -90,8 +221,8 @@ def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) 
 
 @page_from_replica
 @console_page()
-def requests(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/requests?status=…&code=…&path=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
+def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/requests?q=…&status=…&code=…&path=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
     membership = get_membership(request, project_id)
     return render_log(
         request,
@@ -102,6 +233,8 @@ def requests(request: HttpRequest, project_id: str) -> HttpResponse:
         selects=SELECTS,
         entries=partial(request_log_entries, membership.project),
         log_days=settings.REQUEST_LOG_DAYS,
+        name=f"request-log-{membership.project.public_id}",
+        columns=COLUMNS,
     )
 
 

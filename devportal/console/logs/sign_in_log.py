@@ -2,24 +2,36 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
 from core import clock
 from core.database.postgres.replica import page_from_replica
-from devportal.console.access import get_client
+from devportal.console.access import get_client, get_membership
+from devportal.console.export import Columns
 from devportal.console.fixes import client_page
-from devportal.console.logs.call_fixes import reason_docs
-from devportal.console.logs.curl import sign_in_as_curl
-from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
-from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
-from devportal.console.logs.sign_in_fixes import compare, fix_for, is_mismatch
+from devportal.console.logs.filters import (
+    ENTRY_FILTERS,
+    LogFilters,
+    choice_filter,
+    find_entry,
+    parse_filters,
+    render_entry,
+    render_log,
+    render_missing,
+    text_filter,
+)
+from devportal.console.logs.fixes import compare, fix_for, is_mismatch, reason_docs, registered_uris
+from devportal.console.logs.request_log import sign_in_as_curl
 from devportal.console.models import SignInEvent
-from devportal.console.shortcuts import console_page
+from devportal.console.navigation import console_page
+from oidc.models import Client
 from oidc.reason_texts import REASONS
-from oidc.reasons import Reason
+from oidc.reasons import BEFORE_AUTHENTICATION, Reason
 from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
 
 OUTCOMES = {outcome.value: str(outcome.label) for outcome in Outcome}
@@ -71,16 +83,44 @@ class SignInLogEntry:
     def meaning(self) -> str:
         return MEANINGS.get(self.row.outcome, "")
 
+    @property
+    def is_sign_out(self) -> bool:
+        """Whether it is a sign-out request, whose URL is a sign-out URL."""
+        return self.row.endpoint == Endpoint.END_SESSION
 
-def read_filters(request: HttpRequest) -> LogFilters:
-    """Parse the filters of the query string."""
+    @property
+    def is_unauthenticated(self) -> bool:
+        """Whether the app did not authenticate, at an endpoint where it should."""
+        return self.row.endpoint in (Endpoint.TOKEN, Endpoint.REVOKE) and self.row.reason in BEFORE_AUTHENTICATION
+
+
+def read_filters(request: HttpRequest, clients: Sequence[Client] = ()) -> LogFilters:
+    """Parse the filters of the query string, for the log of a project with its `clients` to choose from."""
     conditions = {
+        "q": text_filter("redirect_uri", "reason", "error", "request_id"),
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
         "reason": choice_filter({reason: Q(reason=reason) for reason in REASONS_BY_CODE}),
     }
+    if clients:
+        conditions["client"] = choice_filter({client.client_id: Q(client=client) for client in clients})
     return parse_filters(request, conditions | ENTRY_FILTERS)
+
+
+# The columns of a downloaded log.
+COLUMNS: Columns[SignInEvent] = {
+    "time_utc": lambda row: row.at,
+    "client_id": lambda row: row.client.client_id,
+    "client": lambda row: row.client.name,
+    "endpoint": lambda row: row.endpoint,
+    "outcome": lambda row: row.outcome,
+    "error": lambda row: row.error,
+    "reason": lambda row: row.reason,
+    "explanation": lambda row: row.reason_text,
+    "redirect_uri": lambda row: row.redirect_uri,
+    "request_id": lambda row: row.request_id,
+}
 
 
 def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
@@ -88,6 +128,7 @@ def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
     return [SignInLogEntry(row) for row in rows]
 
 
+MOST_CLIENTS = 200  # to choose from in the log of a project
 MOST = 20  # related steps on the page of an entry
 # The number of a client's entries before and after a step that are searched for others of its family. The table has no
 # index by family, and the steps of one sign-in are near each other.
@@ -126,22 +167,48 @@ def is_left_waiting(event: SignInEvent, family: list[SignInEvent]) -> bool:
     return age > settings.AUTHORIZATION_CODE_SECONDS and all(each.outcome == Outcome.CODE_ISSUED for each in family)
 
 
+def _about_log() -> dict[str, Any]:
+    return {
+        "entries": sign_in_log_entries,
+        "columns": COLUMNS,
+        "log_days": settings.SIGN_IN_LOG_DAYS,
+        "most_a_minute": settings.SIGN_IN_LOG_PER_MINUTE,
+    }
+
+
 @page_from_replica
 @console_page()
-def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """GET …/sign-ins?outcome=…&endpoint=…&error=…&request_id=…&range=…&from=…&to=…: newest first."""
+def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
+    """GET …/sign-ins?q=…&outcome=…&endpoint=…&error=…&request_id=…&range=…&from=…&to=…: newest first."""
     membership, client = get_client(request, project_id, client_id)
     return render_log(
         request,
         "console/sign_ins.html",
         membership,
         client,
-        rows=SignInEvent.objects.filter(client=client),
+        rows=SignInEvent.objects.filter(client=client).select_related("client"),
         filters=read_filters(request),
         selects=SELECTS,
-        entries=sign_in_log_entries,
-        log_days=settings.SIGN_IN_LOG_DAYS,
-        most_a_minute=settings.SIGN_IN_LOG_PER_MINUTE,
+        name=f"sign-in-log-{client.client_id}",
+        **_about_log(),
+    )
+
+
+@page_from_replica
+@console_page()
+def project_sign_ins(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/sign-in-log: the sign-in log of all clients of a project, with the same filters."""
+    membership = get_membership(request, project_id)
+    clients = list(Client.objects.filter(project=membership.project).order_by("name", "pk")[:MOST_CLIENTS])
+    return render_log(
+        request,
+        "console/sign_ins.html",
+        membership,
+        rows=SignInEvent.objects.filter(client__project=membership.project).select_related("client"),
+        filters=read_filters(request, clients),
+        selects=[("client", "Client", {client.client_id: client.name for client in clients}), *SELECTS],
+        name=f"sign-in-log-{membership.project.public_id}",
+        **_about_log(),
     )
 
 
@@ -169,7 +236,7 @@ def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_
         query=query,
         fix=fix_for(client, row),
         error=reason_docs(row),
-        compared=compare(row.redirect_uri, client.registered_redirect_uris) if is_mismatch(client, row) else [],
+        compared=compare(row.redirect_uri, registered_uris(client, row)) if is_mismatch(client, row) else [],
         family=sign_in_log_entries(family),
         is_left_waiting=is_left_waiting(row, family),
         same_request=sign_in_log_entries([each for each in same_request if each not in family]),

@@ -1,6 +1,10 @@
-"""The writer of the sign-in log: entries are queued, stored in batches, limited per client, and deleted by age."""
+"""Writing the sign-in log, with redirect URLs redacted.
 
-import threading
+A redirect URL is stored as received, because it is compared with the registered ones character for character. But
+anyone can send one, and apps put secrets and personal data into their URLs.
+"""
+
+import re
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
@@ -14,10 +18,30 @@ from core.audit import Event
 from core.database import partitions
 from core.http import request_id
 from core.limits import log_buffer
-from devportal.console.logs.redaction import redact_secrets
+from core.logging import redact
 from devportal.console.models import SignInEvent
 from oidc.models import Client
 from oidc.sign_in_steps import KIND
+
+REMOVED = "[removed]"
+# Replaces removed text. The patterns of core/logging.py also apply.
+MARKS = (REMOVED, "[redacted]", "[token]", "[credential]")
+# Values are removed from parameters whose names contain one of these words.
+_SECRET_WORDS = (
+    "api[_-]?key|assertion|auth|code|cookie|credential|e?-?mail|hint|jwt|login|name|nonce|otp|passw|phone|pin|pwd|saml|"
+    "secret|sess|sid|sig|state|sub|ticket|token|user"
+)
+_START = r"(?:^|(?<=[?&;#/\s“\"']))"
+_PARAMETER = re.compile(rf"(?i){_START}([\w%.\-\[\]]*(?:{_SECRET_WORDS})[\w%.\-\[\]]*=)[^&;#\s”\"']+")
+# user:password@ in a URL, which ends at the last @ (RFC 3986 §3.2.1), and the local part of an email address; both also
+# percent-encoded.
+_BEFORE_AT = re.compile(r"(?i)(?:^|(?<=[/?&;#=,\s“\"']))(?:(?:(?!%40)[^/?&;#=,\s“”\"'@])+(?:@|%40))+")
+
+
+def redact_secrets(text: str) -> str:
+    """Return a text with credentials and personal data replaced by `[removed]`."""
+    return redact(_BEFORE_AT.sub(f"{REMOVED}@", _PARAMETER.sub(rf"\1{REMOVED}", text)))
+
 
 LOG = KIND
 PREFIX = f"{KIND}."
@@ -26,25 +50,9 @@ _MOST_NAMES = 8  # items of a list in a reason's parameters; ordinary requests h
 _BY_DAY = partitions.DailyTable(SignInEvent._meta.db_table, "at")
 
 
-class EntryBudget:
-    """The number of entries per client and outcome in the current minute in this process, to limit floods early."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._minute = 0
-        self._had: Counter[tuple[str, str]] = Counter()
-
-    def is_left(self, client_id: str, outcome: str) -> bool:
-        """Count an entry, and return whether it is within SIGN_IN_LOG_PER_MINUTE."""
-        minute = clock.timestamp() // 60
-        with self._lock:
-            if minute != self._minute:
-                self._minute, self._had = minute, Counter()
-            self._had[client_id, outcome] += 1
-            return self._had[client_id, outcome] <= settings.SIGN_IN_LOG_PER_MINUTE
-
-
-entry_budget = EntryBudget()
+# Entries a minute and process whose client was not looked up. Most of them may be of unknown clients.
+_MOST_CLAIMED = 600
+entry_budget = log_buffer.EntryBudget()
 
 
 def record_sign_in(event: Event) -> None:
@@ -54,7 +62,9 @@ def record_sign_in(event: Event) -> None:
     """
     details = event.details
     outcome = event.action.removeprefix(PREFIX)
-    if not entry_budget.is_left(event.target, outcome):
+    if details.get("is_claimed") and not entry_budget.is_left(_MOST_CLAIMED):
+        return
+    if not entry_budget.is_left(settings.SIGN_IN_LOG_PER_MINUTE, event.target, outcome):
         return
     values: dict[str, Any] = {
         "client": event.target,

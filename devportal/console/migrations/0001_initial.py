@@ -15,6 +15,47 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="AuditEvent",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField()),
+                ("action", models.CharField(max_length=60)),
+                ("actor_email", models.CharField(blank=True, max_length=254)),
+                ("ip", models.GenericIPAddressField(null=True)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("project", models.CharField(blank=True, max_length=32)),
+                ("target", models.CharField(blank=True, max_length=255)),
+                ("before", models.JSONField(default=dict)),
+                ("after", models.JSONField(default=dict)),
+                ("details", models.JSONField(default=dict)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["project", "-id"], name="audit_of_a_project"),
+                    models.Index(fields=["request_id"], name="audit_by_request_id"),
+                    models.Index(fields=["target", "-id"], name="audit_of_a_target"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="IdempotencyToken",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account
+from api.endpoint import endpoints_with_scope
 from core import clock
 from core.credentials import digest, random_text
 from core.database import encryption
@@ -25,7 +26,7 @@ from oidc.clients.registration import update_client
 from oidc.models import AccessToken, Client, TokenFamily
 from oidc.parameters import Parameters
 from oidc.reasons import Reason
-from oidc.tokens import families
+from oidc.tokens import refresh_tokens
 
 SESSION_KEY = "playground"
 BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
@@ -187,7 +188,7 @@ def end_run(session: Session, account: Account) -> None:
         .first()
     )
     if family is not None:
-        families.revoke_family(family, Reason.ENDED_PLAYGROUND)
+        refresh_tokens.revoke_family(family, Reason.ENDED_PLAYGROUND)
 
 
 PROMPTS = {
@@ -265,6 +266,4 @@ def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: 
 
 def accessible_paths(granted: list[str]) -> list[str]:
     """Return the API endpoints that a token with these scopes may call."""
-    opened = set(granted)
-    me = ["/v1/me"] if opened & {"email", "profile"} else []
-    return [*me, "/v1/me/plan"] if "account.read" in opened else me
+    return sorted({f"/v1/{name}" for scope in granted for name in endpoints_with_scope(scope)})

@@ -14,12 +14,12 @@ from django.views.decorators.http import require_GET
 
 from accounts.models import Account
 from core.http import request_id
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
+from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.playground import flow
 from devportal.console.playground.flow import PlaygroundRun
-from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.docs.context import format_duration
 from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from oidc import scopes

@@ -9,18 +9,20 @@ from django.urls import reverse
 from accounts.authentication import account_of
 from accounts.plans.invitations import InvitationNotFound
 from devportal.console import idempotency
+from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
 from devportal.console.projects.overview import project_memberships, project_overviews
 from devportal.console.projects.views import ProjectNameForm
-from devportal.console.shortcuts import console_page, render_page
 from oidc.projects.invitations import accept, decline, invitations_to_account
 from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.members import note_developer
 
 
 @console_page()
 def home(request: HttpRequest) -> HttpResponse:
     """GET /console/: the projects, newest membership first, then deleted ones that can be restored."""
     account = account_of(request)
+    note_developer(request)
     page = paginate(project_memberships(account), request)
     found = project_overviews(page.rows)
     live = [one for one in found if not one.project.is_deleted]

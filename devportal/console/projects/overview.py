@@ -13,9 +13,8 @@ from accounts.models import Account
 from api.models import ApiKey, UsageTotal
 from core import clock
 from devportal.console.access import Membership
-from devportal.console.clients.secret_use import RECENTLY
 from devportal.console.people import LimitUsage, near_limit
-from devportal.review.models import AppReview
+from devportal.console.rotation import RECENTLY
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 from oidc.projects.lifecycle import restorable_until
 
@@ -25,6 +24,8 @@ DAY = timedelta(hours=23)
 RECENT = timedelta(hours=1)
 # Errors are rising if enough calls failed recently, at twice the error rate of the day before.
 ENOUGH_CALLS, ENOUGH_SHARE, TIMES_AS_MANY = 20, 0.05, 2
+# Statuses of an app's reviews (`Client.reviews`), which belong to the package above this one.
+WITH_REVIEWERS, CHANGES_REQUESTED = ("submitted", "in_review"), "changes_requested"
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,6 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
     ending_secrets = ClientSecret.objects.live().filter(
         client__project=this, expires_at__gt=now, last_used_at__gt=now - RECENTLY
     )
-    reviews = AppReview.objects.filter(client__project=this)
     keys = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=this, revoked_at=None)
     ending = keys.filter(expires_at__lte=now + ENDING_SOON)
     first = ending.order_by().values("project").annotate(first=Min("expires_at")).values("first")
@@ -187,8 +187,8 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
         n_clients=_number_of(clients),
         n_verified=_number_of(clients.exclude(verified_at=None).filter(home_unproven_since=None)),
         n_without_secret=_number_of(clients.filter(~Exists(live_secret), type=Client.Type.WEB, enabled=True)),
-        n_in_review=_number_of(reviews.filter(status__in=AppReview.FROZEN)),
-        n_changes=_number_of(reviews.filter(status=AppReview.Status.CHANGES_REQUESTED)),
+        n_in_review=_number_of(clients.filter(reviews__status__in=WITH_REVIEWERS)),
+        n_changes=_number_of(clients.filter(reviews__status=CHANGES_REQUESTED)),
         n_members=_number_of(ProjectMember.objects.filter(project=this)),
         # Each person counts once, however many of the project's apps they use.
         n_people=_number_of(Connection.objects.filter(client__project=this, removed_at=None), "account"),

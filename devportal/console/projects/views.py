@@ -13,15 +13,14 @@ from django.urls import reverse
 
 from accounts.authentication import account_of
 from accounts.models import Account
-from core.limits.forms import limited_by_person
+from core.limits.middleware import limited_by_person
 from devportal.console import activity, idempotency
 from devportal.console.access import get_membership
 from devportal.console.forms import accept_saved_name, confirm_by_name, name_field
 from devportal.console.members import CHANGED, LAST_OWNER, members_of
+from devportal.console.navigation import console_page, render_page
 from devportal.console.projects import overview
 from devportal.console.projects.overview import is_complete, onboarding_steps
-from devportal.console.shortcuts import console_page, render_page
-from devportal.review import appeals
 from oidc.models import Client, ProjectMember
 from oidc.projects import lifecycle, members
 from oidc.projects.lifecycle import QuotaExceeded
@@ -108,7 +107,6 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
         checklist=steps,
         is_begun=is_complete(steps),
         clients=clients,
-        appeal=appeals.offer_for_project(membership.project),
         lines=activity.activity_entries(membership, activity.events_of(membership.project)[:FEW]),
     )
 

@@ -4,6 +4,7 @@ One module a kind of section: a serializer that declares its table, and a functi
 one, write its module and name it here, after the modules that it needs.
 """
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,17 +15,18 @@ from django.db import transaction
 from rest_framework import serializers
 
 from accounts import files
-from core.http.strict_fields import StrictListField, first_error
+from core.http.strict_fields import StrictListField, every_error
 from core.storage.stored_files import StoreUnavailable
 from devportal.operations.provisioning.people import (
     FamilyTable,
     OrganizationTable,
     PersonTable,
+    PlanTable,
     apply_family,
     apply_organization,
     apply_person,
+    apply_plan,
 )
-from devportal.operations.provisioning.plans import PlanTable, apply_plan
 from devportal.operations.provisioning.projects import ProjectTable, apply_project
 from devportal.operations.provisioning.toml_tables import InvalidFile, Table, read_toml
 
@@ -41,11 +43,16 @@ class FileTable(Table):
     projects = StrictListField(child=ProjectTable(), default=list)
 
 
-def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
+class _DryRun(Exception):
+    """Ends the transaction of a dry run."""
+
+
+def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False) -> dict[str, Any]:
     """Apply `file` in one transaction; return what it declares, in its order.
 
-    Secrets appear only if they were just created. Raises InvalidFile, naming the key; then nothing is changed, and no
-    picture that was stored meanwhile stays.
+    Secrets appear only if they were just created. With `dry_run` everything is checked and nothing is changed. Raises
+    InvalidFile with every error of the file, each naming its key; then nothing is changed, and no picture that was
+    stored meanwhile stays.
     """
     document = read_toml(file)
     apply: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -56,10 +63,12 @@ def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
         "projects": partial(apply_project, rotate_secrets=rotate_secrets),
     }
     try:
-        with files.discarded_on_failure(), transaction.atomic():
+        with contextlib.suppress(_DryRun), files.discarded_on_failure(), transaction.atomic():
             done = _apply_sections(FileTable(context={"folder": file.parent}), document, apply)
+            if dry_run:
+                raise _DryRun
     except serializers.ValidationError as error:
-        raise InvalidFile(first_error(error, "the file")) from error
+        raise InvalidFile(*every_error(error, "the file")) from error
     except StoreUnavailable as error:
         raise InvalidFile("a picture can't be stored: the store of uploaded files does not respond") from error
     return {
@@ -73,16 +82,27 @@ def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
 def _apply_sections(
     table: FileTable, document: dict[str, Any], apply: dict[str, Callable[[dict[str, Any]], Any]]
 ) -> dict[str, list[Any]]:
-    """Read each section once those before it are in place, because it may name what they declare.
+    """Read each section once the sections before it are in place, because it may name what they declare.
 
-    Raises the serializers' ValidationError.
+    Raises the serializers' ValidationError with the errors of all sections.
     """
     table.refuse_unknown(document)
-    done = {}
+    done: dict[str, list[Any]] = {}
+    errors: dict[str, Any] = {}
     for name, section in table.fields.items():
+        assert isinstance(section, StrictListField)
         try:
-            declared = section.run_validation(section.get_value(document))
+            done[name] = [apply[name](values) for values in section.run_validation(section.get_value(document))]
         except serializers.ValidationError as error:
-            raise serializers.ValidationError({name: error.detail}) from error
-        done[name] = [apply[name](values) for values in declared]
+            errors[name] = error.detail
+            _apply_valid_rows(section, document[name], apply[name])
+    if errors:
+        raise serializers.ValidationError(errors)
     return done
+
+
+def _apply_valid_rows(section: StrictListField, declared: Any, apply: Callable[[dict[str, Any]], Any]) -> None:
+    """Apply the rows that are valid, so that the next sections find what they name; the transaction will be undone."""
+    for row in declared if isinstance(declared, list) else ():
+        with contextlib.suppress(serializers.ValidationError):
+            apply(section.child.run_validation(row))

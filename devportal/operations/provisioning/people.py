@@ -3,14 +3,13 @@
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.core.validators import EmailValidator
+from django.core.validators import EmailValidator, validate_slug
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from accounts import pictures
-from accounts.models import Account, Organization, Plan
-from accounts.models.plans import AddonsField
-from accounts.models.subscriptions import State
+from accounts import files
+from accounts.models import Account, Feature, Organization, Plan, PlanEntitlement
+from accounts.models.plans import MAX_CACHE_SECONDS, AddonsField, State
 from accounts.plans import lifecycle, members
 from accounts.plans.lifecycle import Actor, Holder
 from accounts.profile import clean_picture
@@ -20,7 +19,10 @@ from core.http.strict_fields import (
     StrictCharField,
     StrictChoiceField,
     StrictDateTimeField,
+    StrictDictField,
+    StrictIntegerField,
     StrictListField,
+    StrictNumberField,
 )
 from devportal.operations.provisioning.toml_tables import NameField, Table
 
@@ -127,8 +129,8 @@ def apply_person(values: dict[str, Any]) -> dict[str, Any]:
     for name in ("given_name", "family_name"):
         if name in values:
             setattr(account, name, values[name])
-    if "picture" in values and not pictures.has_picture(account, values["picture"]):
-        pictures.replace_picture(account, pictures.store_picture(values["picture"]), account.picture.name)
+    if "picture" in values and not files.has_picture(account, values["picture"]):
+        files.replace_picture(account, files.store_picture(values["picture"]), account.picture.name)
     account.save()
     if "email_verified" in values or not EmailAddress.objects.filter(user=account).exists():
         verified = values.get("email_verified", True)
@@ -167,3 +169,46 @@ def apply_organization(values: dict[str, Any]) -> None:
     if "members" in values:
         members.set_members(organization, values["members"])
     apply_subscription(values.get("subscription"), organization)
+
+
+MAX_RANK = 2**31 - 1
+MAX_LIMIT = 2**53  # larger integers lose digits in JSON parsers that use floating-point numbers
+
+
+class EntitlementTable(Table):
+    status = StrictChoiceField(PlanEntitlement.Status.values)
+    limit = StrictNumberField(min_value=-MAX_LIMIT, max_value=MAX_LIMIT, default=None)
+    unit = StrictCharField(max_length=50, allow_blank=True, default=None)
+    display_name = NameField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["limit"] is None and attrs["status"] == PlanEntitlement.Status.GRANTED_WITH_LIMIT:
+            raise serializers.ValidationError({"limit": "is missing"})
+        return attrs | {"unit": attrs["unit"] or None}
+
+
+class PlanTable(Table):
+    id = StrictCharField(max_length=64, validators=[validate_slug])
+    display_name = NameField()
+    rank = StrictIntegerField(min_value=-MAX_RANK, max_value=MAX_RANK, required=False)
+    apps = StrictListField(
+        child=StrictCharField(max_length=64, validators=[validate_slug]), unique=True, required=False
+    )
+    listed = StrictBooleanField(source="is_listed", required=False)
+    cache_max_age = StrictIntegerField(min_value=0, max_value=MAX_CACHE_SECONDS, required=False)
+    entitlements = StrictDictField(key=StrictCharField(max_length=100), child=EntitlementTable(), required=False)
+
+
+def apply_plan(values: dict[str, Any]) -> None:
+    """Create or update one plan. A missing key changes nothing. Declared features replace the plan's former ones."""
+    columns = {name: value for name, value in values.items() if name not in ("id", "entitlements")}
+    plan, _ = Plan.objects.update_or_create(plan_id=values["id"], defaults=columns)
+    if "entitlements" in values:
+        granted = values["entitlements"]
+        plan.entitlements.exclude(feature__name__in=granted).delete()
+        for name, entitlement in granted.items():
+            called = {"display_name": entitlement.pop("display_name")} if "display_name" in entitlement else {}
+            feature, _ = Feature.objects.update_or_create(
+                name=name, defaults=called, create_defaults={"unit": entitlement["unit"], **called}
+            )
+            PlanEntitlement.objects.update_or_create(plan=plan, feature=feature, defaults=entitlement)

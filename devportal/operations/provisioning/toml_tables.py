@@ -8,7 +8,7 @@ from core.http.strict_fields import StrictCharField, StrictSerializer
 
 
 class InvalidFile(Exception):
-    """The file can't be applied. The argument names the key and the reason."""
+    """The file can't be applied. Each argument names a key and the reason."""
 
 
 def read_toml(file: Path) -> dict[str, Any]:

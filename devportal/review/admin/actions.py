@@ -1,6 +1,5 @@
 """Admin actions of app review, with their consequences."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpRequest
@@ -8,7 +7,7 @@ from django.http import HttpRequest
 from accounts.authentication import account_of
 from core.admin.actions import RowAction
 from devportal.review import notes, reviewer_actions, workflow
-from devportal.review.admin import action_handlers, forms, mail_previews
+from devportal.review.admin import action_handlers, forms
 from devportal.review.admin.action_handlers import project_of
 from devportal.review.models import ReviewEntry
 from devportal.review.second_approval import first_approval, needs_second_approval
@@ -74,7 +73,7 @@ START = RowAction(
     action_handlers.start,
     prepare=action_handlers.look_up_domains,
     is_open=_from("start"),
-    preview=mail_previews.decision_preview(Kind.STARTED),
+    preview=action_handlers.decision_preview(Kind.STARTED),
     icon="play_arrow",
 )
 COMMENT = RowAction(
@@ -84,7 +83,7 @@ COMMENT = RowAction(
     action_handlers.answer,
     form=forms.NoteForm,
     is_open=_from("answer"),
-    preview=mail_previews.decision_preview(Kind.COMMENT),
+    preview=action_handlers.decision_preview(Kind.COMMENT),
     icon="chat",
 )
 REQUEST_CHANGES = RowAction(
@@ -96,7 +95,7 @@ REQUEST_CHANGES = RowAction(
     ),
     form=forms.RefusalForm,
     is_open=_from("request_changes"),
-    preview=mail_previews.decision_preview(Kind.CHANGES_REQUESTED),
+    preview=action_handlers.decision_preview(Kind.CHANGES_REQUESTED),
     icon="edit_note",
 )
 APPROVE = RowAction(
@@ -107,7 +106,7 @@ APPROVE = RowAction(
     prepare=action_handlers.look_up_domains_for_approval,
     form=forms.ApprovalForm,
     is_open=_from("approve"),
-    preview=mail_previews.approval_preview,
+    preview=action_handlers.approval_preview,
     icon="verified",
 )
 REJECT = RowAction(
@@ -119,7 +118,7 @@ REJECT = RowAction(
     ),
     form=forms.RefusalForm,
     is_open=_from("reject"),
-    preview=mail_previews.decision_preview(Kind.REJECTED),
+    preview=action_handlers.decision_preview(Kind.REJECTED),
     icon="block",
     is_dangerous=True,
 )
@@ -132,7 +131,7 @@ WITHDRAW = RowAction(
     action_handlers.withdraw,
     form=forms.WithdrawalForm,
     is_open=_is_approved,
-    preview=mail_previews.withdrawal_preview,
+    preview=action_handlers.withdrawal_preview,
     icon="gpp_bad",
     is_dangerous=True,
 )
@@ -146,7 +145,7 @@ SUSPEND = RowAction(
     action_handlers.suspend,
     form=forms.SuspensionForm,
     is_open=lambda request, row: not project_of(row).is_suspended,
-    preview=mail_previews.project_preview(Kind.SUSPENDED),
+    preview=action_handlers.project_preview(Kind.SUSPENDED),
     icon="pause_circle",
     is_dangerous=True,
 )
@@ -157,7 +156,7 @@ LIFT = RowAction(
     action_handlers.lift,
     form=forms.OptionalNoteForm,
     is_open=lambda request, row: project_of(row).is_suspended,
-    preview=mail_previews.project_preview(Kind.SUSPENSION_LIFTED),
+    preview=action_handlers.project_preview(Kind.SUSPENSION_LIFTED),
     icon="play_circle",
 )
 
@@ -173,12 +172,9 @@ NOTE = RowAction(
 )
 
 REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT, NOTE)
-# On the page of a review: the actions that come first, and the ones that concern the whole app or project.
-FIRST = (APPROVE.name, REQUEST_CHANGES.name, REJECT.name, START.name)
-OF_THE_APP = (WITHDRAW.name, SUSPEND.name, LIFT.name)
-
-
-def in_order(names: Iterable[str]) -> list[str]:
-    """Return names of actions with the decisions first, and the others in the given order."""
-    named = list(names)
-    return [*(name for name in FIRST if name in named), *(name for name in named if name not in FIRST)]
+# On the page of a review: the decisions, whose forms it shows, the steps that take one click, the ones that concern the
+# whole app or project, and the others.
+DECISIONS = (APPROVE, REQUEST_CHANGES, REJECT)
+AT_ONCE = (START, TAKE)
+OF_THE_APP = (WITHDRAW, SUSPEND, LIFT)
+OTHERS = (ASSIGN, COMMENT)

@@ -12,18 +12,19 @@ from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
-    UnfoldBooleanWidget,
 )
 
 from accounts.models import Account
 from core.admin.actions import ActionForm
+from core.admin.forms import PointsField
 from core.database.storable import is_key
 from devportal.review import canned_replies
-from devportal.review.checklist import checklist_for
+from devportal.review.checklist import Group, checklist_for
 from devportal.review.differences import reveal
+from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
+from devportal.review.notifications import reviewers
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
-from devportal.review.recipients import reviewers
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
 from oidc.scopes import SCOPES
@@ -48,7 +49,10 @@ class ReplyForm(ActionForm):
         # The button only inserts the reply, so the rest of the form is not validated yet.
         self._typed = data if data is not None and data.get("edit") == REPLY else None
         super().__init__(None if self._typed is not None else data, request=request, row=row)
-        if not CannedReply.objects.exists():
+        replies = _replies(request)
+        if replies:
+            self.fields["begin_with"].choices = [("", "None"), *replies]  # type: ignore[attr-defined]
+        else:
             del self.fields["begin_with"]
 
     def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
@@ -61,6 +65,14 @@ class ReplyForm(ActionForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         cleaned.pop("begin_with", None)
         return cleaned
+
+
+def _replies(request: Any) -> list[tuple[int, str]]:
+    """Return the keys and titles of the canned replies, read once for all forms of a page."""
+    if not hasattr(request, "canned_replies"):
+        request.canned_replies = [(reply.pk, reply.title) for reply in CannedReply.objects.all()]
+    known: list[tuple[int, str]] = request.canned_replies
+    return known
 
 
 def _with_reply(data: Any, row: Any) -> Any:
@@ -193,8 +205,10 @@ class ApprovalForm(RevisionForm):
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
                 widget=UnfoldAdminRadioSelectWidget,
             )
-        for item in checklist_for(self.row):
-            self.fields[f"check_{item.code}"] = forms.BooleanField(label=item.text, widget=UnfoldBooleanWidget)
+        items = checklist_for(self.row, evidence_of(self.row))
+        for group in Group:
+            if points := {item.code: item.text for item in items if item.group == group}:
+                self.fields[f"check_{group}"] = PointsField(points, label=group.label)
         decided = [name for name in self.fields if name.startswith(("scope_", "check_"))]
         self.order_fields([*decided, "begin_with", "text"])
 
@@ -207,9 +221,8 @@ class ApprovalForm(RevisionForm):
     @property
     def checked(self) -> list[str]:
         """The codes of the checklist that are ticked."""
-        return [
-            name.removeprefix("check_") for name, yes in self.cleaned_data.items() if name.startswith("check_") and yes
-        ]
+        ticked = [codes for name, codes in self.cleaned_data.items() if name.startswith("check_")]
+        return [code for codes in ticked for code in codes]
 
 
 class AssigneeForm(ActionForm):

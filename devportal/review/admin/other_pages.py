@@ -1,10 +1,10 @@
-"""Other pages of reviewers: links to a developer's URLs, the test account, and mail preferences."""
+"""Other pages of reviewers: links to a developer's URLs, the test account, mail preferences and prepared replies."""
 
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -12,14 +12,15 @@ from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from accounts.authentication import account_of
-from core.admin.model_admin import ReadOnlyModelAdmin
+from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin
 from core.database.encryption import Unreadable
-from core.limits.limits import Throttled
-from devportal.review import for_reviewers, recipients
+from core.limits.counters import Throttled
+from devportal.review import for_reviewers, notifications
+from devportal.review.canned_replies import PLACEHOLDERS, clean_reply
 from devportal.review.evidence.gathered import UnknownAddress, find_destination
 from devportal.review.evidence.page_check_requests import check_again
-from devportal.review.models import AppReview
-from devportal.review.workflow import may_decide
+from devportal.review.models import AppReview, CannedReply
+from devportal.review.workflow import IncompleteSubmission, may_decide
 
 
 class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
@@ -29,7 +30,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         leave, again = map(self.admin_site.admin_view, (self.leave_view, self.check_again_view))
         return [
             path("<int:pk>/leave/", leave, name="review_appreview_leave"),
-            path("<int:pk>/look-again/", again, name="review_appreview_look_again"),
+            path("<int:pk>/check-again/", again, name="review_appreview_check_again"),
             *super().get_urls(),
         ]
 
@@ -65,10 +66,10 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         if not may_decide(account_of(request), review.client.project, review):
             messages.error(request, "Other reviewers decide on this app and check its pages.")
         else:
-            self._look_again(request, review)
+            self._check_again(request, review)
         return redirect(reverse("admin:review_appreview_change", args=[review.pk]))
 
-    def _look_again(self, request: HttpRequest, review: AppReview) -> None:
+    def _check_again(self, request: HttpRequest, review: AppReview) -> None:
         try:
             begun = check_again(review)
         except Throttled as refusal:
@@ -145,10 +146,10 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = MyMailsForm(request.POST)
         if form.is_valid():
-            recipients.save_settings(account, **form.cleaned_data)
+            notifications.save_settings(account, **form.cleaned_data)
             messages.success(request, "Your choice is saved. It applies from the next mail on.")
             return redirect(queue)
-    chosen = recipients.settings_of(account)
+    chosen = notifications.settings_of(account)
     form = MyMailsForm(initial={name: getattr(chosen, name) for name in MyMailsForm.base_fields})
     context = {
         **page.admin_site.each_context(request),
@@ -158,3 +159,41 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
         "back_url": queue,
     }
     return TemplateResponse(request, "admin/review/my_mails.html", context)
+
+
+_FILLED_IN = "; ".join(f"{{{name}}} is {meaning}" for name, meaning in PLACEHOLDERS.items())
+
+
+class CannedReplyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A reply. Unknown placeholders are rejected."""
+
+    class Meta:
+        model = CannedReply
+        fields = ("title", "text")
+        help_texts = {
+            "title": "Reviewers choose it by this; developers never read it.",
+            "text": f"It is put in front of a note, which developers read. Filled in: {_FILLED_IN}.",
+        }
+
+    def clean_text(self) -> str:
+        try:
+            return clean_reply(self.cleaned_data["text"])
+        except IncompleteSubmission as error:
+            raise ValidationError(str(error)) from error
+
+
+@admin.register(CannedReply)
+class CannedReplyAdmin(ServiceModelAdmin[CannedReply]):
+    """Admin of the texts that reviewers can begin a note with."""
+
+    is_long = False
+    form: Any = CannedReplyForm
+    list_display = ("title", "beginning")
+    ordering = ("title",)
+
+    @admin.display(description="text")
+    def beginning(self, reply: CannedReply) -> str:
+        return reply.text if len(reply.text) <= 100 else f"{reply.text[:100]}…"
+
+    def deletion_consequence(self, row: CannedReply) -> str:
+        return "Existing notes keep their text. The reply can no longer be chosen."

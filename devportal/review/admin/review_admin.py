@@ -1,5 +1,6 @@
-"""Admin pages of app review: the queue, oldest first, and the page of one review."""
+"""Admin page of one review: evidence, differences, previews, history and notes."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -10,22 +11,277 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
 from unfold.decorators import display
 
 from accounts.authentication import account_of
+from accounts.models import Account
 from core import clock
+from core.admin.theme import may_view
 from core.storage.stored_files import image_response, read_file
-from devportal.review import targets
-from devportal.review.admin import actions, other_pages, review_page
+from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
+from devportal.review.admin import actions, other_pages
+from devportal.review.admin.decide import decide_context
+from devportal.review.admin.forms import scope_title
 from devportal.review.admin.other_pages import EvidenceViews
-from devportal.review.admin.review_page import live_context
 from devportal.review.admin.review_queue import QueueChangeList
 from devportal.review.conflicts import Conflict, message_of, review_conflict
-from devportal.review.differences import reveal
-from devportal.review.models import AppReview
+from devportal.review.consent_preview import consent_previews
+from devportal.review.differences import PLACES, lines_of, reveal, type_label
+from devportal.review.evidence.collecting import evidence_context, leaving_link
+from devportal.review.live_app import live_app, live_project
+from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
+from devportal.review.snapshots import Snapshot, sent_snapshot
+from devportal.review.timeline import titled_answers
 from oidc.clients.lookup import find_client
-from oidc.models import Client
+from oidc.models import Client, Project, ProjectDomain
 from oidc.names import skeleton
+
+
+def live_context(
+    request: HttpRequest,
+    project: Project,
+    client: Client | None,
+    *,
+    logo_url: str,
+    with_people: bool,
+    domains: Sequence[ProjectDomain] | None = None,
+) -> dict[str, Any]:
+    """Return the context of the partials `live_app.html` and `live_project.html`.
+
+    `logo_url` is the URL at which reviewers find the app's logo, even if it has none. `with_people` adds owners, events
+    and links, for reviewers without a conflict of interest. `domains` are those of the project, if already read.
+    """
+    context: dict[str, Any] = {
+        "live": None,
+        "live_project": None,
+        "live_logo": logo_url if client is not None and client.logo else "",
+        "live_links": _links(request, project, client) if with_people else [],
+        "with_people": with_people,
+    }
+    if client is not None:
+        return context | {"live": live_app(client, with_people=with_people, known=domains)}
+    return context | {"live_project": live_project(project, with_people=with_people)}
+
+
+def _links(request: HttpRequest, project: Project, client: Client | None) -> list[tuple[str, str]]:
+    """Return links to the admin pages about an app and its project that this person may view."""
+    found = [("oidc_client", "Client", _change("oidc_client", client.pk))] if client is not None else []
+    found += [
+        ("oidc_project", "Project", _change("oidc_project", project.pk)),
+        ("oidc_client", "Clients of the project", _list("oidc_client", project__id__exact=project.pk)),
+        ("oidc_projectdomain", "Domains", _list("oidc_projectdomain", project__id__exact=project.pk)),
+        ("console_auditevent", "Audit trail of the project", _list("console_auditevent", q=project.public_id)),
+    ]
+    return [(title, url) for model, title, url in found if may_view(model)(request)]
+
+
+def _change(model: str, key: int) -> str:
+    return reverse(f"admin:{model}_change", args=[key])
+
+
+def _list(model: str, **query: Any) -> str:
+    return f"{reverse(f'admin:{model}_changelist')}?{urlencode(query)}"
+
+
+_ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url", "redirect_urls", "sign_out_urls")
+_OF_SCOPES = ("scopes", PLACES)  # they have a separate section
+# What a submission can be compared with: value of `against`, title, and heading of the earlier side.
+APPROVED, REVISION = "approved", "revision"
+_CHOICES = {
+    APPROVED: ("Against what was approved", "What changed since the last approval", "Approved"),
+    REVISION: ("Against the last revision", "What changed since the last revision", "Sent before"),
+}
+# The logo view's names for the logos of the submission, of what it is compared with, and of the app as people see it.
+ASKED, BEFORE, PREVIOUS, CURRENT = "asked", "before", "previous", "current"
+LOGOS = (ASKED, BEFORE, PREVIOUS, CURRENT)
+
+
+def review_context(review: AppReview, account: Account, against: str = "", *, with_notes: bool) -> dict[str, Any]:
+    """Return the context of the template `admin/review/review.html` that `account` may read.
+
+    `against` is "approved" or "revision". Any other value, or one that does not apply, is replaced by a default.
+    `with_notes`: whether this person may read internal notes, first approvals and people's reports
+    (`notes.may_read_notes`).
+    """
+    client = review.client
+    kept = differences.kept_revisions(review)
+    revision = kept.get(review.revision)
+    sent = sent_snapshot(review, revision)
+    history = timeline.history_of(review)
+    return {
+        "title": reveal(str(review)),
+        "review": review,
+        "client": client,
+        "project": client.project,
+        "name": reveal(str(sent.get("name", ""))),
+        "sent_at": revision.sent_at if revision else review.submitted_at,
+        "evidence": evidence_context(review, may_decide=with_notes),
+        "difference": _difference(review, sent, kept, against),
+        "answers": _answers(revision),
+        "scopes": _scopes(review, sent),
+        "previews": _previews(review, sent, account) if review.is_open else [],
+        "asked": [
+            _asked(review, sent, field, label) for field, label in snapshots.LABELS.items() if field not in _OF_SCOPES
+        ],
+        "checked": _checked(review),
+        "second_approval": _second_approval(review, account) if with_notes else {},
+        "history": history,
+        "earlier": _titled(history.earlier),
+        "measures": _titled(history.measures),
+        "notes": notes.notes_on(review) if with_notes else [],
+        "entries": [_with_answers(entry) for entry in _titled(_entries(client, account, with_notes))],
+    }
+
+
+def _entries(client: Client, account: Account, with_notes: bool) -> list[ReviewEntry]:
+    """Return the timeline entries that this reviewer may read."""
+    return second_approval.without_undecided(timeline.timeline(client, for_reviewers=with_notes), account)
+
+
+def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
+    """Return the context of the partial `second_approval.html`; {} if the review can't be decided on.
+
+    `first` is the first reviewer's decision, shown only to reviewers who have decided themselves.
+    """
+    is_needed = review.status == AppReview.Status.IN_REVIEW and second_approval.needs_second_approval(review)
+    first = second_approval.first_approval(review) if is_needed else None
+    shown = first if first is not None and second_approval.has_decided(review, account) else None
+    is_own = shown is not None and shown.by.pk == account.pk
+    return {"is_needed": is_needed, "has_first": first is not None, "first": shown, "is_own": is_own}
+
+
+# --- Logos ---
+
+
+def logo_name(review: AppReview, which: str) -> str:
+    """Return the stored name of one of LOGOS, or "" if there is none."""
+    if which == CURRENT:
+        return str(review.client.logo.name or "")
+    if which == BEFORE:
+        return _logo_of(review.baseline)
+    kept = differences.kept_revisions(review)
+    if which == PREVIOUS:
+        previous = kept.get(review.revision - 1)
+        return _logo_of(previous.snapshot) if previous else ""
+    return _logo_of(sent_snapshot(review, kept.get(review.revision)))
+
+
+def _logo_of(snapshot: Snapshot) -> str:
+    return str(snapshot.get("logo") or "")
+
+
+def _logo_url(review: AppReview, which: str) -> str:
+    return reverse("admin:review_appreview_logo", args=[review.pk, which])
+
+
+# --- The difference ---
+
+
+def _difference(review: AppReview, sent: Snapshot, kept: Mapping[int, ReviewRevision], against: str) -> dict[str, Any]:
+    """Return the difference that the page shows, and links to the other possible ones."""
+    previous = kept.get(review.revision - 1)
+    bases: dict[str, Snapshot] = {APPROVED: review.baseline} if review.baseline else {}
+    bases |= {REVISION: previous.snapshot} if previous else {}
+    chosen = against if against in bases else next(iter(bases), "")
+    base = bases.get(chosen, {})
+    which = PREVIOUS if chosen == REVISION else BEFORE
+    changes = differences.field_changes(base, sent)
+    _, heading, column = _CHOICES.get(chosen, ("", "What is requested: nothing was approved before", ""))
+    return {
+        "heading": heading,
+        "column": column,
+        "choices": [(name, _CHOICES[name][0], name == chosen) for name in bases],
+        "rows": [_row(review, change, base, sent, which) for change in changes],
+    }
+
+
+def _row(
+    review: AppReview, change: differences.FieldChange, base: Snapshot, sent: Snapshot, which: str
+) -> dict[str, Any]:
+    if change.name != "logo":
+        return {"label": change.label, "change": change}
+    urls = {
+        "before": _logo_url(review, which) if _logo_of(base) else "",
+        "after": _logo_url(review, ASKED) if _logo_of(sent) else "",
+    }
+    return {"label": change.label, "logos": urls}
+
+
+def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
+    """Return the reviewers' requests, and the developers' answers to them."""
+    return [(title, reveal(text)) for title, text in titled_answers(sent.answers if sent else {})]
+
+
+# --- The submission ---
+
+
+def _asked(review: AppReview, sent: Snapshot, field: str, label: str) -> dict[str, Any]:
+    value = sent.get(field)
+    lines = [] if field == "logo" else lines_of(type_label(value) if field == "type" else value)
+    return {
+        "label": label,
+        "logo": _logo_url(review, ASKED) if field == "logo" and value else "",
+        "lines": [leaving_link(review, line if field in _ADDRESSES else "", reveal(line)) for line in lines],
+    }
+
+
+def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
+    held = review.client.approved_scopes.split()
+    places = sent.get(PLACES) or {}
+    return [
+        {
+            "name": scope,
+            "title": scope_title(scope),
+            "justification": reveal(justification),
+            "place": reveal(str(places.get(scope, ""))),
+            "is_held": scope in held,
+            "decision": review.decisions.get(scope),
+        }
+        for scope, justification in sent.get("scopes", {}).items()
+    ]
+
+
+def _previews(review: AppReview, sent: Snapshot, account: Account) -> list[dict[str, Any]]:
+    """Return previews of the consent page now and after an approval, with logo URLs of the admin."""
+    previews = consent_previews(review.client, sent, account)
+    for page, which in zip(previews, (CURRENT, ASKED), strict=True):
+        if page["client"]["logo_url"]:
+            page["client"]["logo_url"] = _logo_url(review, which)
+    return previews
+
+
+def _checked(review: AppReview) -> dict[str, Any] | None:
+    """Return the checklist items that the reviewer ticked for an approval, or None if there was no approval."""
+    kept = review.checked
+    if not kept or review.status != AppReview.Status.APPROVED:
+        return None
+    by = Account.objects.filter(pk=kept["by"]).first()
+    return {"texts": checklist.texts_of(kept["codes"]), "by": by, "revision": kept["revision"]}
+
+
+# --- Reasons ---
+
+
+def _reason_title(code: str) -> str:
+    known = {**reasons.SUSPENSION_REASONS, **reasons.REASONS}
+    return known[code].title if code in known else code
+
+
+def _titled(rows: Iterable[Any]) -> list[Any]:
+    """Add the titles of the reasons to each row, and its text with invisible characters made visible."""
+    listed = list(rows)
+    for row in listed:
+        row.reason_titles = [_reason_title(code) for code in row.reasons]
+        row.shown_text = reveal(row.reason_text if isinstance(row, AppReview) else row.text)
+    return listed
+
+
+def _with_answers(entry: Any) -> Any:
+    """Add the answers of a timeline entry, point by point."""
+    entry.answered = [(title, reveal(text)) for title, text in timeline.answered_points(entry)]
+    return entry
+
 
 # The maximum number of apps that a search by name considers.
 MAX_SIMILAR = 500
@@ -124,7 +380,7 @@ class AppReviewAdmin(EvidenceViews):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """GET: the page of one review. Each step has a separate confirmation page, so there is no POST."""
+        """GET: the page of one review. Its forms are sent to the URLs of the actions, so there is no POST."""
         review: Any = self.get_object(request, object_id)
         if review is None:
             raise Http404
@@ -133,20 +389,19 @@ class AppReviewAdmin(EvidenceViews):
         steps = {step["name"]: step for step in self.available_actions(request, review)}
         note = steps.pop(actions.NOTE.name, None)
         against = request.GET.get("against", "")
-        logo_url = reverse("admin:review_appreview_logo", args=[review.pk, review_page.CURRENT])
-        page = review_page.review_context(review, account_of(request), against, with_notes=note is not None)
+        logo_url = reverse("admin:review_appreview_logo", args=[review.pk, CURRENT])
+        page = review_context(review, account_of(request), against, with_notes=note is not None)
         live = {"logo_url": logo_url, "with_people": not review.conflict, "domains": page["evidence"]["domains"]}
         context = {
             **self.admin_site.each_context(request),
             **page,
             **live_context(request, review.client.project, review.client, **live),
+            **decide_context(request, review, steps),
             "opts": self.opts,
             "original": review,
             "why_not": message_of(review.conflict),
             "waits": self.age(review),
             "note": note,
-            "bar": [steps[name] for name in actions.in_order(steps) if name not in actions.OF_THE_APP],
-            "of_the_app": [steps[name] for name in actions.OF_THE_APP if name in steps],
             "links": self._history(request, review),
         }
         return TemplateResponse(request, "admin/review/review.html", context)
@@ -154,11 +409,11 @@ class AppReviewAdmin(EvidenceViews):
     def logo_view(self, request: HttpRequest, pk: int, which: str) -> HttpResponse:
         """GET: a logo that was submitted for review, for reviewers only (docs/review.md#logos)."""
         review = self.get_object(request, str(pk))
-        if review is None or which not in review_page.LOGOS:
+        if review is None or which not in LOGOS:
             raise Http404
         if not self.has_view_permission(request, review):
             raise PermissionDenied
-        name = review_page.logo_name(review, which)
+        name = logo_name(review, which)
         if not name:
             raise Http404
         return image_response(partial(read_file, name), "private, no-store")

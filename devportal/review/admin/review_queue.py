@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from core.admin.model_admin import BoundedPaginator, KeysetChangeList
 from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
 from devportal.review.models import AppReview, AppReviewQuerySet
-from devportal.review.recipients import reviewers
+from devportal.review.notifications import reviewers
 from devportal.review.targets import late_before
 from oidc.scopes import ACCOUNT_READ
 

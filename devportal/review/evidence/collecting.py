@@ -41,13 +41,23 @@ def collect_evidence(review: AppReview) -> Evidence:
     return Evidence(found, tuple(find_facts(found)))
 
 
+def evidence_of(review: AppReview) -> Evidence:
+    """Return the evidence about a review, collected once for this object, so that a page and its forms share it.
+
+    Steps read the review again under its lock, and so its evidence as well.
+    """
+    found: Evidence | None = review.__dict__.get("_evidence")
+    if found is None:
+        found = review.__dict__["_evidence"] = collect_evidence(review)
+    return found
+
+
 def find_facts(found: Gathered) -> list[Fact]:
     """Return a fact from each rule. The rules use only the gathered data."""
     return [Fact(rule.code, rule.title, rule.find(found)) for rule in RULES]
 
 
-# Facts about people and their other projects, which are hidden from reviewers with a conflict of interest.
-_ABOUT_PEOPLE = frozenset({"account_age", "other_apps", "reports"})
+_ABOUT_PEOPLE = frozenset(rule.code for rule in RULES if rule.about_people)
 # Marks that distinguish the results without color, in addition to the word.
 _MARKS = {Result.FAIL: "✕", Result.WARN: "!", Result.PASS: "✓"}
 
@@ -58,10 +68,10 @@ def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
     `may_decide`: whether this person may decide on the app. Others see no facts about people, and can't request another
     check of the app's pages.
     """
-    found = collect_evidence(review)
+    found = evidence_of(review)
     if not may_decide:
         found = replace(found, facts=tuple(fact for fact in found.facts if fact.code not in _ABOUT_PEOPLE))
-    again = reverse("admin:review_appreview_look_again", args=[review.pk])
+    again = reverse("admin:review_appreview_check_again", args=[review.pk])
     return {
         "summary": found.summary,
         "domains": found.gathered.domains,  # read once for the whole page

@@ -1,7 +1,7 @@
 """Gathering of the data that the rules check, in a fixed number of SQL statements."""
 
 from core import clock
-from devportal.review.evidence import similarity, usage
+from devportal.review.evidence import history, similarity
 from devportal.review.evidence.gathered import Gathered
 from devportal.review.evidence.similarity import hash_asked
 from devportal.review.evidence.usage import gather_usage
@@ -19,8 +19,8 @@ def gather(review: AppReview) -> Gathered:
     revision = latest_revision(review)
     asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
     domains = domains_of(client.project)
-    behind = usage.people_behind(review)
-    cases, reports = usage.gather_cases(client)
+    behind = history.people_behind(review)
+    cases, reports = history.gather_cases(client)
     logo_hash = hash_asked(client, asked["logo"])
     return Gathered(
         client=client,
@@ -32,9 +32,9 @@ def gather(review: AppReview) -> Gathered:
         names=similarity.similar_apps(client, asked["name"]),
         logo_hash=logo_hash,
         logos=similarity.similar_logos(client, logo_hash),
-        people=usage.gather_people(review, behind),
-        setbacks=usage.setbacks_in([client.project_id]),
-        others=usage.gather_other_apps(client, behind),
+        people=history.gather_people(review, behind),
+        setbacks=history.setbacks_in([client.project_id]),
+        others=history.gather_other_apps(client, behind),
         usage=gather_usage(client),
         cases=cases,
         reports=reports,

@@ -6,7 +6,7 @@ import threading
 from django.conf import settings
 from django.db import connections
 
-from core.limits.limits import check_rate
+from core.limits.counters import check_rate
 from core.tasks import queue_task
 from devportal.review.evidence.page_checks import check_revision
 from devportal.review.evidence.tasks import check_pages

@@ -154,9 +154,9 @@ def check_lost() -> int:
     now = clock.now()
     lost = ReviewRevision.objects.filter(
         review__status__in=AppReview.FROZEN,
-        review__submitted_at__range=(now - GIVE_UP_AFTER, now - CATCH_UP_AFTER),
+        sent_at__range=(now - GIVE_UP_AFTER, now - CATCH_UP_AFTER),
         number=F("review__revision"),
         page_checks__isnull=True,
     )
-    keys = list(lost.order_by("review__submitted_at").values_list("pk", flat=True)[:MAX_CAUGHT_UP])
+    keys = list(lost.order_by("sent_at").values_list("pk", flat=True)[:MAX_CAUGHT_UP])
     return sum(check_revision(pk) for pk in keys)

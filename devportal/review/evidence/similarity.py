@@ -16,13 +16,13 @@ from oidc.models import Client
 from oidc.names import skeleton
 
 # Replaces a hash if the logo has a single color, or its file is missing or can't be read.
-NOTHING_TO_SEE = "-"
+NOT_COMPARABLE = "-"
 MAX_FILLED = 50  # logos that one run of the periodic task reads
 
 
-def is_telling(logo_hash: str) -> bool:
+def is_comparable(logo_hash: str) -> bool:
     """Return whether this hash can be compared with others."""
-    return logo_hash not in ("", NOTHING_TO_SEE)
+    return logo_hash not in ("", NOT_COMPARABLE)
 
 
 def hash_logo(name: str) -> str:
@@ -33,8 +33,8 @@ def hash_logo(name: str) -> str:
         content = io.BytesIO(read_file(name))
         pixels = decode_image(content, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
     except (FileNotFoundError, ValidationError):
-        return NOTHING_TO_SEE
-    return difference_hash(pixels) or NOTHING_TO_SEE
+        return NOT_COMPARABLE
+    return difference_hash(pixels) or NOT_COMPARABLE
 
 
 def hash_of_new_logo(client: Client, name: str) -> str:
@@ -127,11 +127,11 @@ def similar_logos(client: Client, logo_hash: str) -> list[SimilarLogo]:
 
     The newest 2,000 verified apps are compared, as with names.
     """
-    if not is_telling(logo_hash):
+    if not is_comparable(logo_hash):
         return []
     others = Client.objects.exclude(project=client.project_id).filter(verified_at__isnull=False)
     newest = others.order_by("-verified_at").values_list("pk", "logo_hash")[:MOST_VERIFIED]
-    distances = {pk: hash_distance(logo_hash, other) for pk, other in newest if is_telling(other)}
+    distances = {pk: hash_distance(logo_hash, other) for pk, other in newest if is_comparable(other)}
     near = sorted((distance, pk) for pk, distance in distances.items() if distance <= ALIKE_BITS)[:MOST_LOGOS]
     rows = Client.objects.select_related("project").in_bulk([pk for _, pk in near])
     return [SimilarLogo(rows[pk], distance) for distance, pk in near if pk in rows]

@@ -1,131 +1,16 @@
-"""Gathering of an app's owners, their history, and how the app is used."""
+"""Gathering of how an app is used: people, sign-ins and calls."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 
-from accounts.models import Account
 from api import usage_counts
 from core import clock
 from devportal.console.models import SignInEvent
-from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, Setback, Usage
-from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
+from devportal.review.evidence.gathered import Usage
 from devportal.review.snapshots import REVIEWED_SCOPES
-from oidc.models import Client, FormerMember, Project, ProjectMember
-
-Kind = ReviewEntry.Kind
-SETBACKS = (Kind.REJECTED, Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED)
-MAX_OWNERS = 20  # of each: present, former, and people who submitted
-MAX_PROJECTS = 100  # other projects of these people
-MAX_APPS = 200
-MAX_SETBACKS = 50
-MAX_CASES = 50
-MAX_REPORTS = 500
-REPORT_DAYS = 365  # older reports say nothing about the present submission
-
-
-@dataclass(frozen=True)
-class Behind:
-    """A person behind an app, and their part in its project."""
-
-    account: Account
-    part: Part
-    until: datetime | None = None
-
-
-def people_behind(review: AppReview) -> list[Behind]:
-    """Return the submitter of the review, and everyone who owns or owned the project or ever submitted anything in it.
-
-    Nobody disappears from the evidence by leaving the project. Each person is listed once.
-    """
-    project = review.client.project_id
-    found = [Behind(review.submitted_by, Part.SUBMITTER)] if review.submitted_by else []
-    held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
-    members = ProjectMember.objects.filter(held, project=project).select_related("account").order_by("pk")
-    found += [_owner(row.account, row.owner_until, row.role) for row in members[:MAX_OWNERS]]
-    former = FormerMember.objects.filter(project=project, owner_until__isnull=False).select_related("account")
-    rows = former.order_by("-owner_until")[:MAX_OWNERS]
-    found += [_owner(row.account, row.owner_until) for row in rows]
-    revisions = ReviewRevision.objects.filter(review__client__project=project).values("sent_by")
-    reviews = AppReview.objects.filter(client__project=project).values("submitted_by")
-    senders = Account.objects.filter(Q(pk__in=revisions) | Q(pk__in=reviews)).order_by("-pk")
-    found += [Behind(account, Part.EARLIER_SUBMITTER) for account in senders[:MAX_OWNERS]]
-    once: dict[int, Behind] = {}
-    for one in found:
-        once.setdefault(one.account.pk, one)
-    return list(once.values())
-
-
-def _owner(account: Account, until: datetime | None, role: str = "") -> Behind:
-    is_owner = role == ProjectMember.Role.OWNER
-    return Behind(account, Part.OWNER) if is_owner else Behind(account, Part.FORMER_OWNER, until)
-
-
-def gather_people(review: AppReview, behind: Sequence[Behind]) -> list[Person]:
-    """Return the people behind an app with the age of their accounts."""
-    gone = [Person("", None, Part.SUBMITTER)] if review.submitted_by is None and review.revision else []
-    return [*gone, *(Person(one.account.email, one.account.created_at, one.part, one.until) for one in behind)]
-
-
-def setbacks_in(projects: Iterable[int]) -> list[Setback]:
-    """Return the newest rejections, withdrawn approvals and suspensions in these projects."""
-    rows = ReviewEntry.objects.filter(project__in=list(projects), kind__in=SETBACKS)
-    return [
-        Setback(
-            row.kind,
-            row.at,
-            row.client.name if row.client else "",
-            row.project.name,
-            row.client_id,
-        )
-        for row in rows.select_related("client", "project").order_by("-pk")[:MAX_SETBACKS]
-    ]
-
-
-def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
-    """Return the project's other apps, and those of other projects that these people own or owned or submitted to.
-
-    Suspended projects come first, so that many others can't hide them.
-    """
-    accounts = [one.account.pk for one in behind]
-    held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
-    owned = ProjectMember.objects.filter(held, account__in=accounts).values("project")
-    formerly = FormerMember.objects.filter(account__in=accounts, owner_until__isnull=False).values("project")
-    submitted = AppReview.objects.filter(submitted_by__in=accounts).values("client__project")
-    sent = ReviewRevision.objects.filter(sent_by__in=accounts).values("review__client__project")
-    rows = Project.objects.filter(Q(pk__in=owned) | Q(pk__in=formerly) | Q(pk__in=submitted) | Q(pk__in=sent))
-    elsewhere = rows.exclude(pk=client.project_id).order_by(F("suspended_at").desc(nulls_last=True), "-pk")
-    pairs = elsewhere.values_list("pk", "name", "suspended_at")[:MAX_PROJECTS]
-    projects = {pk: (name, suspended) for pk, name, suspended in pairs}
-    apps = Client.objects.filter(project__in=[client.project_id, *projects]).exclude(pk=client.pk)
-    found = list(apps.select_related("project").order_by("-pk")[: MAX_APPS + 1])
-    return OtherApps(
-        apps=found[:MAX_APPS],
-        is_more=len(found) > MAX_APPS,
-        suspended=[name for name, suspended in projects.values() if suspended is not None],
-        setbacks=setbacks_in(projects),
-    )
-
-
-def gather_cases(client: Client) -> tuple[list[KnownCase], Counter[str]]:
-    """Return the newest cases about the app or its project, and the number of reports by reason in the last year."""
-    about = ReviewCase.objects.filter(project=client.project_id).filter(Q(client=client) | Q(client=None))
-    cases = [
-        KnownCase(
-            row.kind,
-            row.opened_at,
-            row.is_open,
-            row.outcome == ReviewCase.Outcome.ACTED,
-        )
-        for row in about.order_by("-pk")[:MAX_CASES]
-    ]
-    since = clock.now() - timedelta(days=REPORT_DAYS)
-    reasons = AppReport.objects.filter(case__client=client, at__gt=since).order_by("-pk")
-    return cases, Counter(reasons.values_list("reason", flat=True)[:MAX_REPORTS])
-
+from oidc.models import Client
 
 DAYS = 30  # of calls and errors, in UTC, including today
 UNUSED_DAYS = 90  # a scope without a call that needs it counts as unused

@@ -89,7 +89,7 @@ class Migration(migrations.Migration):
                 ("first_approval", models.JSONField(blank=True, null=True)),
                 ("second_approval_at", models.DateTimeField(blank=True, null=True)),
                 ("appealed_at", models.DateTimeField(blank=True, null=True)),
-                ("late_told_at", models.DateTimeField(blank=True, null=True)),
+                ("late_notified_at", models.DateTimeField(blank=True, null=True)),
                 ("announced_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "appealed_from",
@@ -181,7 +181,7 @@ class Migration(migrations.Migration):
                 ),
                 ("outcome_text", models.TextField(blank=True)),
                 ("announced_at", models.DateTimeField(blank=True, null=True)),
-                ("late_told_at", models.DateTimeField(blank=True, null=True)),
+                ("late_notified_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "assignee",
                     models.ForeignKey(

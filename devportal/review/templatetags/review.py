@@ -1,12 +1,20 @@
-"""Template filters for the reviewers' pages."""
+"""Template tags and filters of app review, for its own pages and for those of the console."""
 
 from typing import Any
 
 from django import template
 
+from devportal.review.appeals import AppealOffer, offer_for_project
 from devportal.review.differences import reveal
+from oidc.models import Project
 
 register = template.Library()
+
+
+@register.simple_tag
+def appeal_offer(project: Project) -> AppealOffer | None:
+    """Return what the page of a suspended project says about an appeal; None for any other project."""
+    return offer_for_project(project)
 
 
 @register.filter(name="reveal")

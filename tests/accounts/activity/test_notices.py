@@ -170,10 +170,10 @@ def operator_does(*names: str) -> Callable[[Owner], None]:
 
 
 NOTICES = (
-    (new_browser, "signed_in_new_browser", "New sign-in to your account", "Safari on iPhone"),
+    (new_browser, "signed_in_new_browser", "New sign-in to your account", "Safari on an iPhone"),
     (change_password, "password_changed", "Your password has been changed", "Firefox on Linux"),
     (set_password, "password_set", "Your account has a password now", "Firefox on Linux"),
-    (replace_password, "password_reset", "Your password has been replaced", "Safari on iPhone"),
+    (replace_password, "password_reset", "Your password has been replaced", "Safari on an iPhone"),
     (change_address, "address_changed", "The email address of your account has been changed", "ada.new@example.com"),
     (remove_address, "address_removed", "An email address has been removed", "second@example.com"),
     (remove_passkey, "passkey_removed", "A passkey has been removed", "“Old phone”"),
@@ -221,21 +221,21 @@ def test_turning_on_again_sends_a_notice_too(owner: Owner, run: Run) -> None:
     ]
 
 
-def test_both_addresses_hear_of_a_change(owner: Owner, run: Run) -> None:
+def test_both_email_addresses_are_notified_of_a_change(owner: Owner, run: Run) -> None:
     run(lambda: change_address(owner))
     assert [mail.to for mail in notices()] == ["ada.new@example.com"]
     [to_the_old] = Outbox.objects.filter(to="ada@example.com")  # with a code that takes it back, so it is wiped
     assert to_the_old.subject.endswith("Your email address has been changed")
 
 
-def test_a_proven_address_that_is_removed_hears_of_it(owner: Owner, run: Run) -> None:
+def test_a_removed_verified_email_address_is_notified(owner: Owner, run: Run) -> None:
     run(lambda: remove_address(owner))
     told = {mail.to: mail for mail in notices()}
     assert set(told) == {"ada@example.com", "second@example.com"}
     assert "second@example.com no longer belongs to your account" in " ".join(told["second@example.com"].body.split())
 
 
-def test_proven_addresses_that_a_change_removes_hear_of_it(owner: Owner, run: Run) -> None:
+def test_email_addresses_removed_by_a_change_are_notified(owner: Owner, run: Run) -> None:
     EmailAddress.objects.create(user=owner.account, email="aaa@example.com", verified=True, primary=False)
     EmailAddress.objects.filter(email="ada@example.com").delete()
     EmailAddress.objects.create(user=owner.account, email="ada@example.com", verified=True, primary=True)
@@ -291,7 +291,7 @@ def kinds_of(account: Account) -> list[str]:
     return list(SecurityEvent.objects.filter(account=account).order_by("pk").values_list("kind", flat=True))
 
 
-def test_the_first_browser_is_no_new_one(mailoutbox: list[Any]) -> None:
+def test_the_first_browser_sends_no_notice(mailoutbox: list[Any]) -> None:
     browser = Browser()
     form = {"email": "eve@example.com", "given_name": "Eve", "family_name": "", "password1": NEW}
     browser.post("/account/signup/", form)
@@ -301,7 +301,7 @@ def test_the_first_browser_is_no_new_one(mailoutbox: list[Any]) -> None:
     assert not notices()
 
 
-def test_a_known_browser_is_no_new_one(owner: Owner) -> None:
+def test_a_known_browser_sends_no_notice(owner: Owner) -> None:
     for _ in range(2):
         owner.browser.post("/account/logout/")
         sign_in(owner.browser, owner.account)
@@ -323,7 +323,7 @@ def test_similar_new_browsers_send_one_notice_a_day(
     assert len(notices()) == 3
 
 
-def test_a_flood_of_new_browsers_does_not_mail_without_end(owner: Owner, settings: Any, stopped_clock: None) -> None:
+def test_mails_about_new_browsers_are_limited(owner: Owner, settings: Any, stopped_clock: None) -> None:
     settings.NEW_BROWSER_MAILS_PER_DAY = 3
     for number in range(6):
         sign_in(Browser(headers={"User-Agent": f"Robot {number}"}, REMOTE_ADDR=f"192.0.2.{number}"), owner.account)

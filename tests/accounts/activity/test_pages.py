@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -14,7 +15,7 @@ from django.test import Client as Browser
 
 from accounts import sessions
 from accounts.activity import kinds
-from accounts.activity.recording import By, record, sentence
+from accounts.activity.recording import By, record, sentence, token_of
 from accounts.models import Account, AccountRecovery, SecurityEvent
 from core.http.sessions import SessionStore
 from core.messages import fill_in
@@ -43,30 +44,40 @@ def is_signed_in(browser: Browser) -> bool:
 # --- Activity ---
 
 
-def test_an_entry_shows_what_happened_where_and_by_whom(signed_in: Browser, person: Account) -> None:
+def test_an_entry_shows_the_event_the_place_and_the_actor(signed_in: Browser, person: Account) -> None:
     record(person, "roles_changed", by=By.OPERATOR, roles="reviewer")
-    record(person, "second_factors_lost", by=By.SERVICE, tells=False)
+    record(person, "second_factors_lost", by=By.SERVICE, notify=False)
     record(person, "app_removed", app="<b>{braces}</b>")
     text = page(signed_in, "/account/activity/")
     for words in (
         "Signed in with a password",
-        "Unknown browser · 127.0.0.1",
+        "Unknown browser</h2>",
+        "IP address 127.0.0.1",
         "Roles changed: reviewer",
-        "By the Openport team",
-        "By Openport, automatically",
+        "The Openport team</h2>",
+        "Openport, automatically</h2>",
         "&lt;b&gt;{braces}&lt;/b&gt; was removed from the account",
     ):
         assert words in text, words
-    assert text.index("was removed") < text.index("Roles changed") < text.index("Signed in with")
+    assert text.index("was removed") < text.index("Signed in with") < text.index("Roles changed")
     assert text.count('href="/account/secure/?event=') == 4
 
 
-def test_nobody_sees_what_happened_to_others(signed_in: Browser) -> None:
+def test_events_are_grouped_by_device(signed_in: Browser, person: Account) -> None:
+    for agent in (FIREFOX, SAFARI, FIREFOX):
+        sign_in(Browser(headers={"user-agent": agent}), person)
+    SecurityEvent.objects.filter(browser="Unknown browser").delete()
+    text = page(signed_in, "/account/activity/")
+    assert re.findall(r'<h2 id="device-\d" class="break">([^<]*)<', text) == ["Firefox on Linux", "Safari on an iPhone"]
+    assert text.split("Safari on an iPhone")[0].count("This was not me") == 2
+
+
+def test_events_of_others_are_not_shown(signed_in: Browser) -> None:
     record(make_account("bob@example.com"), "app_allowed", app="Bob's app")
     assert "Bob" not in page(signed_in, "/account/activity/")
 
 
-def test_it_is_paged_by_key(signed_in: Browser, person: Account) -> None:
+def test_the_activity_page_is_paged_by_key(signed_in: Browser, person: Account) -> None:
     for number in range(30):
         record(person, "app_allowed", app=f"App {number}.")
     first = page(signed_in, "/account/activity/")
@@ -89,7 +100,7 @@ def test_an_old_account_has_no_activity(signed_in: Browser) -> None:
     assert "No activity yet" in page(signed_in, "/account/activity/")
 
 
-def test_every_kind_can_be_said() -> None:
+def test_every_kind_of_event_has_a_sentence() -> None:
     details: dict[str, Any] = dict.fromkeys(
         ("old", "new", "address", "name", "which", "app", "roles", "email", "number"), "x"
     )
@@ -143,24 +154,24 @@ def end_button(text: str) -> str:
     return str(path)
 
 
-def test_the_own_one_comes_first_and_each_other_can_be_ended(person: Account) -> None:
+def test_the_current_session_comes_first_and_others_can_be_ended(person: Account) -> None:
     here = sign_in(Browser(headers={"User-Agent": FIREFOX}), person)
     there = sign_in(Browser(headers={"User-Agent": SAFARI}), person)
     third = sign_in(Browser(), person)
     third.post("/account/logout/")
     text = page(here, "/account/sessions/")
-    assert text.index("Firefox on Linux") < text.index("This browser") < text.index("Safari on iPhone")
+    assert text.index("Firefox on Linux") < text.index("This browser") < text.index("Safari on an iPhone")
     assert here.get(end_button(text)).status_code == 405
     assert is_signed_in(there)
     answer = here.post(end_button(text), follow=True)
-    assert "Safari on iPhone is signed out." in answer.content.decode()
+    assert "Safari on an iPhone is signed out." in answer.content.decode()
     assert not is_signed_in(there)
     assert is_signed_in(here)
-    assert "Signed out one browser: Safari on iPhone" in page(here, "/account/activity/")
+    assert "Signed out one browser: Safari on an iPhone" in page(here, "/account/activity/")
     assert there.get("/account/")["Location"].startswith("/account/login/")
 
 
-def test_it_ends_that_one_alone(person: Account) -> None:
+def test_ending_a_session_ends_only_that_one(person: Account) -> None:
     here, ended, stays = (sign_in(Browser(), person) for _ in range(3))
     other = sign_in(Browser(), make_account())
     row = UserSession.objects.get(session_key=ended.session.session_key)
@@ -191,7 +202,7 @@ def test_an_ended_session_gets_no_new_key(person: Account) -> None:
 
 
 @pytest.mark.parametrize("whose", ["somebody else's", "nobody's", "this one"])
-def test_others_sessions_and_the_own_one_are_not_there(whose: str, signed_in: Browser) -> None:
+def test_the_current_session_and_sessions_of_others_can_not_be_ended(whose: str, signed_in: Browser) -> None:
     other = sign_in(Browser(), make_account())
     rows = {
         "somebody else's": UserSession.objects.get(session_key=other.session.session_key).pk,
@@ -251,7 +262,7 @@ def test_another_process_changes_nothing_within_ten_minutes(signed_in: Browser) 
     assert seen(signed_in) == began
 
 
-def test_programs_touch_no_session(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_api_calls_do_not_touch_sessions(app: RelyingParty, later: Callable[[float], None]) -> None:
     token = app.tokens()["access_token"]
     later(700)
     for path in ("/v1/me", "/connect/userinfo"):
@@ -260,7 +271,7 @@ def test_programs_touch_no_session(app: RelyingParty, later: Callable[[float], N
         assert not [sql for sql in counted.statements if "session" in sql]
 
 
-def test_a_page_is_shown_although_it_cannot_be_stored(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_works_if_activity_can_not_be_stored(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions._seen.clear()
 
     def refuse(*args: Any, **kwargs: Any) -> None:
@@ -282,7 +293,7 @@ def test_opening_the_page_changes_nothing(signed_in: Browser, person: Account) -
     assert is_signed_in(other)
 
 
-def test_it_signs_out_everybody_else_and_comes_back(signed_in: Browser, person: Account) -> None:
+def test_signing_out_everywhere_else_returns_to_the_page(signed_in: Browser, person: Account) -> None:
     other = sign_in(Browser(), person)
     UserSession.objects.filter(session_key=other.session.session_key).delete()  # the list may be incomplete
     answer = signed_in.post("/account/secure/")
@@ -290,6 +301,66 @@ def test_it_signs_out_everybody_else_and_comes_back(signed_in: Browser, person: 
     assert not is_signed_in(other)
     assert is_signed_in(signed_in)
     assert "Signed out all other browsers" in page(signed_in, "/account/activity/")
+
+
+def secured(browser: Browser, **step: str) -> str:
+    """Send a button of the list, and return where it leads."""
+    answer = browser.post("/account/secure/", step)
+    assert answer.status_code == 302
+    return str(answer["Location"])
+
+
+def done_steps(browser: Browser, query: str = "") -> list[str]:
+    steps = page(browser, f"/account/secure/{query}").split('<li class="card card--plain">')[1:]
+    return [step.split("<h2>")[1].split("</h2>")[0] for step in steps if "Done</span>" in step]
+
+
+def test_each_step_returns_to_the_list_and_is_ticked_off(signed_in: Browser) -> None:
+    assert done_steps(signed_in) == []
+    assert "You are securing your account" not in page(signed_in, "/account/email/")
+    assert secured(signed_in, open="email") == "/account/email/"
+    assert "This step: <strong>Check your email address</strong>" in page(signed_in, "/account/email/")
+    assert secured(signed_in, done="email") == "/account/secure/"
+    assert "You are securing your account" not in page(signed_in, "/account/email/")
+    assert done_steps(signed_in) == ["Check your email address"]
+    assert secured(signed_in) == "/account/secure/"
+    for step in ("two_step_off", "apps", "activity", "password"):
+        secured(signed_in, done=step)
+    assert len(done_steps(signed_in)) == 6
+    assert "You have finished all steps." in page(signed_in, "/account/secure/")
+    secured(signed_in, again="1")
+    assert done_steps(signed_in) == []
+
+
+def test_a_new_password_is_ticked_off_and_returns_to_the_event(signed_in: Browser, person: Account) -> None:
+    event = f"?event={quote(token_of(record(person, 'authenticator_on')), safe='')}"
+    answer = signed_in.post(f"/account/secure/{event}", {"open": "password"})
+    assert answer["Location"] == "/account/password/change/"
+    new = {"oldpassword": PASSWORD, "password1": "another long phrase", "password2": "another long phrase"}
+    answer = signed_in.post("/account/password/change/", new)
+    assert answer["Location"] == f"/account/secure/{event}"
+    assert done_steps(signed_in, event) == ["Change your password"]
+
+
+def test_a_new_password_outside_the_list_stays_on_its_page(signed_in: Browser) -> None:
+    new = {"oldpassword": PASSWORD, "password1": "another long phrase", "password2": "another long phrase"}
+    assert signed_in.post("/account/password/change/", new)["Location"] == "/account/password/change/"
+    assert done_steps(signed_in) == []
+
+
+def test_steps_count_for_a_day(signed_in: Browser, later: Callable[[float], None]) -> None:
+    secured(signed_in, done="apps")
+    later(23 * 3600)
+    assert done_steps(signed_in) == ["Check your apps"]
+    later(2 * 3600)
+    assert done_steps(signed_in) == []
+
+
+def test_unknown_steps_change_nothing(signed_in: Browser) -> None:
+    assert secured(signed_in, open="https://evil.example") == "/account/secure/"
+    secured(signed_in, done="x" * 5000)
+    assert done_steps(signed_in) == []
+    assert "securing" not in signed_in.session
 
 
 def test_strangers_are_sent_to_sign_in_and_back(client: Browser, person: Account) -> None:
@@ -301,10 +372,11 @@ def test_strangers_are_sent_to_sign_in_and_back(client: Browser, person: Account
     assert answer["Location"] == "/account/secure/"
 
 
-def test_somebody_without_a_password_is_led_to_their_passkeys(person: Account) -> None:
+def test_people_without_a_password_are_sent_to_their_passkeys(person: Account) -> None:
     Account.objects.filter(pk=person.pk).update(password="!none")
     browser = Browser()
     browser.force_login(Account.objects.get(pk=person.pk))
     text = page(browser, "/account/secure/")
-    assert 'href="/account/2fa/webauthn/"' in text
+    assert "Check your passkeys" in text
+    assert secured(browser, open="passkeys") == "/account/2fa/webauthn/"
     assert 'href="/account/password/set/"' in text

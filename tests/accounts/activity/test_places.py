@@ -49,18 +49,20 @@ def database(tmp_path: Path, settings: Any) -> Path:
         ("nowhere", ""),
     ],
 )
-def test_a_place_in_words(ip: str, place: str, database: Path) -> None:
+def test_places_are_described(ip: str, place: str, database: Path) -> None:
     assert places.place_of(ip) == place
     assert places.check_database(None) == []
 
 
-def test_without_a_database_there_is_no_place() -> None:
+def test_without_a_place_database_no_place_is_shown() -> None:
     assert places.place_of("192.0.2.1") == ""
     assert places.check_database(None) == []
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", b"\xab\xcd\xefMaxMind.com\xff\xff"])
-def test_one_that_cannot_be_read_is_said_and_pages_go_on(content: bytes | None, tmp_path: Path, settings: Any) -> None:
+def test_an_unreadable_place_database_is_reported_and_pages_work(
+    content: bytes | None, tmp_path: Path, settings: Any
+) -> None:
     path = tmp_path / "places.mmdb"
     if content is not None:
         path.write_bytes(content)
@@ -69,7 +71,7 @@ def test_one_that_cannot_be_read_is_said_and_pages_go_on(content: bytes | None, 
     assert places.place_of("192.0.2.1") == ""
 
 
-def test_one_that_is_broken_within_ends_no_page(database: Path) -> None:
+def test_a_damaged_place_database_breaks_no_page(database: Path) -> None:
     whole = database.read_bytes()
     marker = whole.index(b"\xab\xcd\xefMaxMind.com")
     database.write_bytes(whole[: marker - 60] + b"\xff" * 60 + whole[marker:])
@@ -77,7 +79,7 @@ def test_one_that_is_broken_within_ends_no_page(database: Path) -> None:
         places.place_of(ip)
 
 
-def test_it_is_opened_once(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_place_database_is_opened_once(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     real = maxminddb.open_database
 

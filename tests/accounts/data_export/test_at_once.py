@@ -41,7 +41,7 @@ def ask(account: Account) -> Callable[[], Any]:
 
 
 @often
-def test_of_keeping_and_deleting_one_happens_whole(due: Account, attempt: int) -> None:
+def test_keeping_and_deleting_at_once_does_only_one(due: Account, attempt: int) -> None:
     ended = together(lambda: closing.keep(due.pk), closing.delete_due)
     account = Account.objects.filter(pk=due.pk).first()
     if account is None:
@@ -103,7 +103,7 @@ def test_when_two_owners_close_their_accounts_one_stays(account: Account, attemp
 
 
 @often
-def test_of_closing_and_leaving_a_project_its_owner_stays(account: Account, attempt: int) -> None:
+def test_closing_the_account_and_leaving_at_once_keeps_an_owner(account: Account, attempt: int) -> None:
     second = make_account("bo@example.com")
     project = make_project(account)
     ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)

@@ -1,5 +1,6 @@
 """An account that its owner closes: nothing opens, it can be kept, and it goes when its time has come."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from allauth.mfa.totp.internal.auth import (
     generate_totp_secret,
 )
 from django.core import mail
+from django.core.mail import EmailMultiAlternatives
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client as Browser
@@ -21,7 +23,7 @@ from accounts.mail import delivery
 from accounts.models import Account, Outbox, SecurityEvent
 from api.models import ApiKey
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects import invitations
 from tests.factories import PASSWORD, make_account, make_key, make_project
@@ -87,7 +89,7 @@ def test_sessions_codes_and_tokens_end_immediately(app: RelyingParty, person: Ac
     assert not ProjectInvitation.objects.filter(invited_by=person, ended_at=None).exists()
 
 
-def test_the_page_after_it_says_until_when(person: Account) -> None:
+def test_the_page_after_closing_shows_the_date(person: Account) -> None:
     browser = sign_in(Browser(), person)
     page = browser.get(close(browser, person)["Location"]).content.decode()
     assert "Your account is closed" in page
@@ -103,9 +105,28 @@ def test_every_verified_email_address_learns_how_to_keep_the_account(closed: Acc
     assert closed.deletion_due_at is not None
     for message in told:
         assert closing.day_of(closed.deletion_due_at) in " ".join(message.body.split())
-        assert "sign in before then" in message.body
+        assert "sign in, and confirm that you want to keep it" in " ".join(message.body.split())
+        assert re.search(r"^ {4}http\S+/account/closed$", str(message.body), re.MULTILINE), message.body
+        assert isinstance(message, EmailMultiAlternatives)
+        [(html, _)] = message.alternatives
+        assert ">Keep my account</a>" in str(html)
     assert SecurityEvent.objects.get(kind="deletion_asked").account == closed
     assert AuditEvent.objects.filter(action="account.deletion_asked", actor=closed).count() == 1
+
+
+def test_the_button_in_the_mail_leads_through_sign_in_to_the_question(closed: Account) -> None:
+    browser = Browser()
+    asked = browser.get("/account/closed", follow=True)
+    assert "confirm that you want to keep it" in asked.content.decode()
+    closed.refresh_from_db()
+    assert not closed.is_active  # opening the link did nothing
+    form = {"login": closed.email, "password": PASSWORD, "next": "/account/closed"}
+    page = browser.post("/account/login/", form, follow=True)
+    assert "Keep the account" in page.content.decode()
+    kept = browser.post("/account/closed", follow=True)
+    assert kept.redirect_chain[-1][0] == "/account/"
+    assert Account.objects.get(pk=closed.pk).is_active
+    assert browser.get("/account/closed")["Location"] == "/account/"
 
 
 def test_a_second_click_changes_nothing(person: Account) -> None:
@@ -125,11 +146,11 @@ def test_a_sign_in_reaches_only_the_page_of_closed_accounts(closed: Account) -> 
     assert closed.email in page
     assert not is_signed_in(browser)
     browser.post("/account/logout/", {"next": "/account/login/"})
-    assert browser.get("/account/closed")["Location"] == "/account/login/"
+    assert browser.get("/account/closed")["Location"] == "/account/login/?next=/account/closed"
     assert not Account.objects.get().is_active
 
 
-def test_a_wrong_password_learns_nothing(closed: Account) -> None:
+def test_a_wrong_password_does_not_reveal_a_closed_account(closed: Account) -> None:
     wrong = {"login": closed.email, "password": "not the password 1"}
     unknown = wrong | {"login": "nobody@example.com"}
     answers = [Browser().post("/account/login/", form) for form in (wrong, unknown)]
@@ -145,7 +166,7 @@ def test_two_step_verification_comes_first(closed: Account) -> None:
     browser = Browser()
     answer = browser.post("/account/login/", {"login": closed.email, "password": PASSWORD})
     assert answer["Location"] == "/account/2fa/authenticate/"
-    assert browser.get("/account/closed")["Location"] == "/account/login/"
+    assert browser.get("/account/closed")["Location"] == "/account/login/?next=/account/closed"
     assert browser.post("/account/closed")["Location"] == "/account/login/"
     assert not Account.objects.get().is_active
     code = totp(secret)
@@ -163,7 +184,7 @@ def test_a_password_reset_leads_to_the_same_page(closed: Account) -> None:
     assert not is_signed_in(browser)
 
 
-def test_one_that_was_turned_off_stays_so(person: Account) -> None:
+def test_a_deactivated_account_stays_deactivated(person: Account) -> None:
     Account.objects.filter(pk=person.pk).update(is_active=False)
     answer = Browser().post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert answer["Location"] == "/account/inactive/"
@@ -178,7 +199,7 @@ def test_signing_up_again_explains_how_to_keep_the_account(closed: Account) -> N
     assert answer["Location"] == "/account/confirm-email/"
     (told,) = mail.outbox
     assert told.to == [closed.email]
-    assert "choose to keep it" in told.body
+    assert "/account/closed" in told.body
     assert Account.objects.count() == 1
 
 
@@ -214,7 +235,7 @@ def test_a_waiting_sign_in_ends_with_the_sessions(closed: Account, change: str) 
     assert thief.post("/account/closed")["Location"] == "/account/login/"
     assert not is_signed_in(thief)
     assert Account.objects.get().is_active == (change == "password")
-    assert thief.get("/account/closed")["Location"] == "/account/login/"
+    assert thief.get("/account/closed")["Location"] == "/account/login/?next=/account/closed"
 
 
 def test_keeping_it_leads_back_to_the_app_that_waits(app: RelyingParty, person: Account) -> None:
@@ -227,7 +248,7 @@ def test_keeping_it_leads_back_to_the_app_that_waits(app: RelyingParty, person: 
     assert "code=" in app.browser.get(resumed["Location"])["Location"]
 
 
-def test_an_operator_keeps_it(closed: Account) -> None:
+def test_an_operator_can_keep_a_closed_account(closed: Account) -> None:
     operator = make_account("op@example.com", is_staff=True, is_superuser=True)
     browser = sign_in(Browser(), operator)
     page = f"/admin/accounts/account/{closed.pk}/"
@@ -242,7 +263,7 @@ def test_an_operator_keeps_it(closed: Account) -> None:
 # --- Deleted ---
 
 
-def test_it_is_deleted_when_due_and_not_before(closed: Account, later: Mover) -> None:
+def test_a_closed_account_is_deleted_when_due(closed: Account, later: Mover) -> None:
     later(14 * DAY - 60)
     assert delete_closed_accounts() == 0
     later(61)
@@ -285,7 +306,7 @@ def test_a_new_obstacle_keeps_the_account(closed: Account, later: Mover) -> None
     assert SecurityEvent.objects.get(kind="deletion_blocked").by == SecurityEvent.By.SERVICE
 
 
-def test_one_that_can_not_be_deleted_holds_up_no_other(
+def test_an_account_that_can_not_be_deleted_does_not_block_others(
     closed: Account, later: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_account("bob@example.com", is_active=False, deletion_due_at=clock.now() + timedelta(days=14))

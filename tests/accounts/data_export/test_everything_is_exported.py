@@ -1,9 +1,11 @@
 """Whatever refers to a person is in their export, or has a reason not to be (docs/accounts.md#export)."""
 
+import re
 from typing import Any
 
 import pytest
 
+from accounts.data_export import archive, readable
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
 from core import clock
@@ -11,7 +13,7 @@ from devportal.review.cases import open_case
 from devportal.review.models import AppReport, AppReview, InternalNote, ReviewEntry
 from oidc.models import Client, FormerMember, MemberOfRemovedProject, Project
 from tests.accounts.plans.factories import make_plan, subscribe
-from tests.exports import exported
+from tests.exports import exported, files_of
 from tests.people_pages import make_world
 
 # Model and field that point to an account: the section of the export that holds it, with the part of it after a dot.
@@ -30,7 +32,7 @@ SECTIONS = {
     "accounts.Subscription.account": "plan.subscription",
     "api.ApiKey.owner": "keys",
     "review.AppReport.reporter": "reported_apps",
-    "operations.AuditEvent.actor": "console_activity",
+    "console.AuditEvent.actor": "console_activity",
     "review.InternalNote.author": "written_at_the_desk",
     "review.ReviewEntry.author": "written_in_reviews",
     "mfa.Authenticator.user": "sign_in_methods",
@@ -56,7 +58,7 @@ REASONS = {
     "review.AppReview.decided_by": "as the assignee",
     "review.AppReview.submitted_by": "the app's, not theirs; that they submitted it is in console_activity",
     "review.ReviewerSettings.account": "which mails a reviewer's work brings; they see it in the admin",
-    "operations.AuditEvent.person": "what others did; what came of it is in the other sections",
+    "console.AuditEvent.person": "what others did; what came of it is in the other sections",
     "console.IdempotencyToken.account": "a random text, for a day, so that a form that is sent twice counts once",
     "oauth2_provider.DeviceGrant.user": "never filled: the service has no device flow",
     "oidc.AccessToken.user": "a credential, hashed; what it opens is in connected_apps",
@@ -88,7 +90,7 @@ def test_every_reference_to_a_person_is_exported_or_has_a_reason() -> None:
 
 
 @pytest.mark.django_db
-def test_each_section_holds_what_it_should() -> None:
+def test_each_section_of_an_export_has_the_expected_data() -> None:
     """Somebody who has something of everything has something in each section; what only others have is made here."""
     stage = make_world()
     owner = Account.objects.get(pk=stage.things["account"])
@@ -102,6 +104,17 @@ def test_each_section_holds_what_it_should() -> None:
         if not value:
             empty.append(f"{source}: {section}")
     assert empty == []
+
+
+@pytest.mark.django_db
+def test_the_page_has_a_label_for_each_value_and_no_codes() -> None:
+    owner = Account.objects.get(pk=make_world().things["account"])
+    _fill_the_rest(owner)
+    page = files_of(owner)[archive.PAGE].decode()
+    labels = set(re.findall(r'<th scope="col">([^<]*)<|<dt>([^<]*)<', page))
+    assert {column or fact for column, fact in labels} <= set(readable.LABELS.values())
+    for code in ("offline_access", "review.submitted", "TOTP", "WebAuthn", "the person", "_at<", "none<"):
+        assert code not in page, code
 
 
 def _fill_the_rest(owner: Account) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +14,8 @@ from django.db import transaction
 from django.test import Client as Browser
 from PIL import Image
 
-from accounts.data_export import archive, contents, creating, tasks
-from accounts.data_export import encryption as file_encryption
+from accounts.data_export import archive, creating, tasks
+from accounts.data_export import creating as file_encryption
 from accounts.deletion import deleting
 from accounts.models import Account, DataExport, FileToDelete, Outbox, SecurityEvent
 from accounts.tasks import delete_files
@@ -22,7 +23,9 @@ from core import clock
 from core.database import encryption
 from core.storage import stored_files
 from core.storage.stored_files import StoreUnavailable
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
+from oidc.authorization import consent
+from oidc.models import Connection
 from tests.exports import exported, files_of, unzipped
 from tests.factories import PASSWORD, make_account, make_key, make_project
 from tests.relying_party import RelyingParty, age_sign_in, sign_in
@@ -133,7 +136,7 @@ def test_after_confirming_the_download_starts(signed_in: Browser, person: Accoun
     assert 'http-equiv="refresh" content="1; url=/account/export/file"' in again.get(back["Location"]).content.decode()
 
 
-def test_nobody_else_gets_it(confirmed: Browser, person: Account) -> None:
+def test_exports_of_others_can_not_be_downloaded(confirmed: Browser, person: Account) -> None:
     ask(confirmed)
     other = make_account("eve@example.com")
     eve = confirm(sign_in(Browser(), other), other)
@@ -175,7 +178,7 @@ def test_two_clicks_make_one_export(confirmed: Browser, by_worker: list[int]) ->
     assert Outbox.objects.filter(subject__contains="ready").count() == 1
 
 
-def test_a_few_a_day(confirmed: Browser, settings: Any, later: Callable[[float], None]) -> None:
+def test_exports_per_day_are_limited(confirmed: Browser, settings: Any, later: Callable[[float], None]) -> None:
     settings.EXPORTS_PER_DAY = 2
     for _ in range(3):
         ask(confirmed)
@@ -186,7 +189,7 @@ def test_a_few_a_day(confirmed: Browser, settings: Any, later: Callable[[float],
     assert DataExport.objects.count() == 3
 
 
-def test_a_new_one_takes_the_place_of_the_one_before(confirmed: Browser, tmp_path: Path) -> None:
+def test_a_new_export_replaces_the_previous_one(confirmed: Browser, tmp_path: Path) -> None:
     ask(confirmed)
     (first,) = tmp_path.rglob("*.encrypted")
     ask(confirmed)
@@ -197,7 +200,9 @@ def test_a_new_one_takes_the_place_of_the_one_before(confirmed: Browser, tmp_pat
 # --- What goes wrong ---
 
 
-def test_a_large_one_is_left_to_the_timer(confirmed: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_large_export_is_left_to_the_periodic_task(
+    confirmed: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("accounts.data_export.exports.INLINE_SECONDS", -1.0)
     ask(confirmed)
     row = DataExport.objects.get()
@@ -238,7 +243,7 @@ def test_an_export_of_a_lost_worker_does_not_stay_in_progress(
     assert DataExport.objects.get().state == "ready"
 
 
-def test_where_no_worker_runs_at_all_the_page_says_so_after_an_hour(
+def test_a_missing_worker_is_reported_after_an_hour(
     confirmed: Browser, person: Account, by_worker: list[int], later: Callable[[float], None]
 ) -> None:
     ask(confirmed)
@@ -270,7 +275,7 @@ def test_a_missing_or_damaged_file_shows_an_error(confirmed: Browser, tmp_path: 
     assert confirmed.get("/account/export/file")["Location"] == "/account/data"
 
 
-def test_pieces_can_not_be_left_out_moved_or_taken_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_chunks_can_not_be_removed_moved_or_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_encryption, "PIECE", 10)
     encrypted = io.BytesIO()
     file_encryption.encrypt_file(io.BytesIO(b"0123456789" * 3), encrypted, 7)
@@ -297,7 +302,7 @@ def test_inactive_accounts_get_no_export(confirmed: Browser, person: Account, by
 # --- Its end ---
 
 
-def test_it_is_kept_for_days_and_then_gone(
+def test_an_export_is_deleted_after_some_days(
     confirmed: Browser, person: Account, later: Callable[[float], None], tmp_path: Path
 ) -> None:
     ask(confirmed)
@@ -339,7 +344,7 @@ def test_ids_keys_and_apps_are_in_it(app: RelyingParty, person: Account) -> None
 def test_a_thousand_rows_are_read_a_few_at_a_time(
     person: Account, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr(contents, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(archive, "ROWS_PER_QUERY", 3)
     monkeypatch.setattr(archive, "ROWS_AT_ONCE", 2)
     at = clock.now()
     SecurityEvent.objects.bulk_create(
@@ -349,4 +354,46 @@ def test_a_thousand_rows_are_read_a_few_at_a_time(
     page = files_of(person)[archive.PAGE].decode()
     assert page.count(">Signed in\n") == 10
     with django_assert_num_queries(5):
-        assert len(list(contents.rows_of(SecurityEvent.objects.filter(account=person)))) == 10
+        assert len(list(archive.rows_of(SecurityEvent.objects.filter(account=person)))) == 10
+
+
+def text_of(html: str) -> str:
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def section(html: str, name: str) -> str:
+    return text_of(html.split(f'<section id="{name}"')[1].split("</section>")[0])
+
+
+def test_the_page_has_no_empty_sections(person: Account) -> None:
+    html = files_of(person)[archive.PAGE].decode()
+    assert re.findall(r'<section id="(\w+)"', html) == re.findall(r'<li><a href="#(\w+)">', html)
+    assert 'id="profile"' in html
+    for empty in ("keys", "recoveries", "plan", "connected_apps"):
+        assert f'id="{empty}"' not in html
+    assert exported(person)["keys"] == []
+    assert "Time zone" not in section(html, "profile")
+
+
+def test_the_page_says_what_a_removed_app_could_see(app: RelyingParty, person: Account) -> None:
+    app.tokens(scope="openid email")
+    assert "It can" in section(files_of(person)[archive.PAGE].decode(), "connected_apps")
+    consent.remove_consent(Connection.objects.get(account=person))
+    shown = section(files_of(person)[archive.PAGE].decode(), "connected_apps")
+    assert "See your email address" in shown
+    assert "openid" not in shown
+    (row,) = exported(person)["connected_apps"]
+    assert (row["scopes"], row["removed_scopes"], row["can"]) == ([], ["openid", "email"], [])
+
+
+def test_an_allowed_app_has_no_former_access(app: RelyingParty, person: Account) -> None:
+    app.tokens(scope="openid email")
+    consent.remove_consent(Connection.objects.get(account=person))
+    app.tokens(scope="openid")
+    (row,) = exported(person)["connected_apps"]
+    assert (row["scopes"], row["could"]) == (["openid"], [])
+
+
+def test_times_on_the_page_are_in_the_zone_of_the_account(person: Account) -> None:
+    person.time_zone = "Asia/Kathmandu"
+    assert re.search(r"created \d+ \w+ \d{4}, \d\d:\d\d UTC\+05:45", files_of(person)[archive.PAGE].decode())

@@ -7,7 +7,7 @@ from django.test import Client as Browser
 
 from accounts.data_export.tasks import delete_closed_accounts
 from accounts.models import Account, Outbox, SecurityEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_project

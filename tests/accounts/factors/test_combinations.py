@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings as declared
 from django.test import Client as Browser
 
-from accounts.factors import recovery, unreadable
+from accounts.factors import keys, recovery
 from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account
 from tests.accounts.factors.conftest import (
@@ -166,7 +166,7 @@ def test_row_encryption_key(person: Account, settings: Any) -> None:
     settings.KEY_ENCRYPTION_KEY, settings.KEY_ENCRYPTION_KEY_FALLBACKS = "n" * 40, []
     browser, _ = sign_in_as_far_as_possible(person)
     assert two_step_page(browser)
-    assert unreadable.remove_unreadable_factors(person.pk)
+    assert keys.remove_unreadable_factors(person.pk)
     assert not is_in(sign_in_as_far_as_possible(person)[0])
     assert is_in(sign_in_by_mail(person))
 
@@ -176,7 +176,7 @@ def test_row_encryption_key_passkey_left(person: Account, settings: Any) -> None
     give_codes(person)
     give_passkey(person)
     settings.KEY_ENCRYPTION_KEY, settings.KEY_ENCRYPTION_KEY_FALLBACKS = "n" * 40, []
-    assert not unreadable.remove_unreadable_factors(person.pk)
+    assert not keys.remove_unreadable_factors(person.pk)
     browser, _ = sign_in_as_far_as_possible(person)
     page = two_step_page(browser)
     assert KEY_BUTTON in page

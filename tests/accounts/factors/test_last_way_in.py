@@ -76,20 +76,20 @@ def test_the_only_passkey_without_a_password_stays(also: list[Any], browser: Bro
     assert not SecurityEvent.objects.filter(kind="passkey_removed").exists()
 
 
-def test_one_of_two_passkeys_goes_and_the_other_stays(browser: Browser, person: Account) -> None:
+def test_one_of_two_passkeys_can_be_removed(browser: Browser, person: Account) -> None:
     keys = [give_key(person), give_key(person)]
     assert remove(browser, keys[0]).status_code == 302
     assert remove(browser, keys[1]).status_code == 409
     assert left(person) == ["webauthn"]
 
 
-def test_a_security_key_is_no_way_to_sign_in(browser: Browser, person: Account) -> None:
+def test_a_security_key_alone_does_not_sign_in(browser: Browser, person: Account) -> None:
     passkey, key = give_key(person), give_key(person, signs_in_alone=False)
     assert remove(browser, passkey).status_code == 409
     assert remove(browser, key).status_code == 302
 
 
-def test_a_key_of_earlier_that_can_not_sign_in_alone_is_no_way_to_sign_in(browser: Browser, person: Account) -> None:
+def test_an_older_key_without_user_verification_does_not_sign_in_alone(browser: Browser, person: Account) -> None:
     passkey = give_key(person)
     old = give_soft_key(person, SoftKey(verifies=False))
     del old.data["signs_in_alone"]
@@ -99,7 +99,7 @@ def test_a_key_of_earlier_that_can_not_sign_in_alone_is_no_way_to_sign_in(browse
     assert left(person) == ["webauthn", "webauthn"]
 
 
-def test_with_a_password_the_only_passkey_goes(person: Account) -> None:
+def test_with_a_password_the_only_passkey_can_be_removed(person: Account) -> None:
     browser = sign_in(Browser(), person)
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     key = give_key(person)
@@ -111,7 +111,7 @@ def test_with_a_password_the_only_passkey_goes(person: Account) -> None:
 
 
 @pytest.mark.parametrize("what", ["passkey", "app"])
-def test_that_recovery_codes_end_too_is_said_before_and_mailed(what: str, person: Account) -> None:
+def test_the_removal_of_recovery_codes_is_announced_and_mailed(what: str, person: Account) -> None:
     browser = sign_in(Browser(), person)
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     path = "/account/2fa/totp/deactivate/"
@@ -186,7 +186,7 @@ def test_sensitive_actions_ask_for_a_code_from_a_mail(
     assert not mail.outbox
 
 
-def test_the_code_from_the_mail_lets_them_go_on(bare: Browser, person: Account) -> None:
+def test_the_code_from_the_mail_continues_the_action(bare: Browser, person: Account) -> None:
     asked = bare.get("/account/2fa/totp/activate/")["Location"]
     assert "Send me the code" in bare.get(asked).content.decode()
     bare.post(BY_EMAIL, {"action": "send", "next": "/account/2fa/totp/activate/"})
@@ -204,7 +204,7 @@ def test_the_code_from_the_mail_lets_them_go_on(bare: Browser, person: Account) 
     assert person.has_usable_password()
 
 
-def test_the_code_of_somebody_else_or_of_earlier_is_wrong(bare: Browser, person: Account, later: Any) -> None:
+def test_codes_of_others_and_older_codes_are_rejected(bare: Browser, person: Account, later: Any) -> None:
     bare.post(BY_EMAIL, {"action": "send"})
     code = mailed_code()
     later(31 * 60)
@@ -219,7 +219,7 @@ def test_guesses_at_the_code_are_limited_by_account(bare: Browser, settings: Any
     assert is_limited(answers[-1])
 
 
-def test_people_with_a_password_are_asked_for_that(person: Account) -> None:
+def test_people_with_a_password_are_asked_for_it(person: Account) -> None:
     browser = sign_in(Browser(), person)
     assert browser.get(BY_EMAIL)["Location"].startswith("/account/reauthenticate/")
     assert Browser().get(BY_EMAIL)["Location"].startswith("/account/login/")

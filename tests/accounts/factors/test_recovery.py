@@ -16,7 +16,7 @@ from accounts.models import Account, AccountRecovery, AddressChange, Outbox, Sec
 from accounts.roles import set_roles
 from core import clock
 from core.database import encryption
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from tests.accounts.factors.conftest import (
     give_app,
     give_codes,
@@ -104,7 +104,7 @@ def test_an_operator_starts_it_and_every_verified_email_address_gets_a_mail(lost
 
 
 @pytest.mark.parametrize("missing", ["reason", "checked"])
-def test_it_takes_a_reason_and_a_check(missing: str, lost: Account, operator: Account) -> None:
+def test_a_recovery_needs_a_reason_and_an_identity_check(missing: str, lost: Account, operator: Account) -> None:
     browser_of(operator).post(action(lost, "remove-factors"), FORM | {missing: " "})
     assert not AccountRecovery.objects.exists()
 
@@ -117,7 +117,7 @@ def test_the_code_is_kept_encrypted_and_wiped_with_its_mail(started: AccountReco
         assert PAGE in body(mail)
 
 
-def test_there_is_one_at_a_time(started: AccountRecovery, operator: Account) -> None:
+def test_only_one_recovery_runs_at_a_time(started: AccountRecovery, operator: Account) -> None:
     with pytest.raises(recovery.RecoveryRefused, match="already been started"):
         recovery.start(started.account, operator, **FORM)
     browser_of(operator).post(action(started.account, "remove-factors"), FORM)
@@ -132,7 +132,7 @@ def test_nothing_is_started_without_factors_or_for_inactive_people(lost: Account
         recovery.start(lost, operator, **FORM)
 
 
-def test_only_those_who_may_administer_the_person_start_it(lost: Account, operator: Account) -> None:
+def test_only_operators_who_may_administer_the_person_start_it(lost: Account, operator: Account) -> None:
     set_roles(lost, ["reviewer", "operator"])
     Account.objects.filter(pk=lost.pk).update(is_superuser=True)
     reviewer = make_staff("rena@example.com", "reviewer")
@@ -196,7 +196,7 @@ def test_signed_in_people_see_it_and_can_stop_it(started: AccountRecovery) -> No
 
 
 @pytest.mark.parametrize("code", ["1", "1:", "1:x", "\x00", "9" * 50, "é", "99999999999999999999:abc", ":", "x" * 5000])
-def test_nothing_else_stops_it(code: str, started: AccountRecovery) -> None:
+def test_nothing_else_stops_a_recovery(code: str, started: AccountRecovery) -> None:
     guessed = code_of(started)[:-1] + ("A" if code_of(started)[-1] != "A" else "B")
     for wrong in (code, guessed, str(started.pk)):
         assert Browser().post(PAGE, {"code": wrong}).status_code in (200, 400)
@@ -205,13 +205,13 @@ def test_nothing_else_stops_it(code: str, started: AccountRecovery) -> None:
     assert AccountRecovery.objects.open().exists()
 
 
-def test_the_code_opens_nothing(started: AccountRecovery) -> None:
+def test_the_code_of_a_recovery_does_not_sign_in(started: AccountRecovery) -> None:
     browser = Browser()
     browser.post(PAGE, {"code": code_of(started)})
     assert browser.get("/account/").status_code == 302
 
 
-def test_an_operator_calls_it_off(started: AccountRecovery, operator: Account) -> None:
+def test_an_operator_can_cancel_a_recovery(started: AccountRecovery, operator: Account) -> None:
     browser_of(operator).post(action(started.account, "cancel-recovery"), {"reason": "A mistake"})
     started.refresh_from_db()
     assert started.outcome == AccountRecovery.Outcome.CANCELLED
@@ -232,7 +232,7 @@ def test_a_reminder_goes_out_once_before_it_is_done(started: AccountRecovery, la
     assert factors(started.account) == 3
 
 
-def test_when_it_is_due_the_person_starts_again(started: AccountRecovery, later: Callable[[float], None]) -> None:
+def test_when_it_is_due_the_factors_are_removed(started: AccountRecovery, later: Callable[[float], None]) -> None:
     account = started.account
     elsewhere = browser_of(account)
     stamp = account.session_stamp
@@ -310,7 +310,7 @@ def test_it_goes_with_the_account_and_the_operator_may_go_first(started: Account
     assert not AccountRecovery.objects.exists()
 
 
-def test_old_ones_are_deleted_and_open_ones_never(
+def test_old_recoveries_are_deleted_and_open_ones_never(
     started: AccountRecovery, settings: Any, later: Callable[[float], None]
 ) -> None:
     settings.SECURITY_EVENT_DAYS = 1
@@ -326,7 +326,7 @@ def test_old_ones_are_deleted_and_open_ones_never(
 # --- A former email address that can still take the account back ---
 
 
-def test_former_addresses_hear_of_each_step_and_can_stop_it(
+def test_former_email_addresses_are_notified_and_can_stop_a_recovery(
     lost: Account, operator: Account, later: Callable[[float], None]
 ) -> None:
     leave_address(lost, "ada@former.example.com")
@@ -347,7 +347,7 @@ def test_former_addresses_hear_of_each_step_and_can_stop_it(
 
 
 @pytest.mark.parametrize("end", ["done", "done with another address", "called off", "given up"])
-def test_former_addresses_hear_of_its_end(
+def test_former_email_addresses_are_notified_of_the_end(
     end: str, lost: Account, operator: Account, later: Callable[[float], None]
 ) -> None:
     leave_address(lost, "ada@former.example.com")

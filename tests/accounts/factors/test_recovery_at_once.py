@@ -34,7 +34,7 @@ def start(account: Account, operator: Account) -> str:
     return "started"
 
 
-def test_of_many_starts_one_is_one() -> None:
+def test_concurrent_starts_create_one_recovery() -> None:
     account = make_account("ada@example.com")
     give_app(account)
     operators = [make_staff(f"opal-{number}@example.com", "operator") for number in range(6)]
@@ -46,7 +46,7 @@ def browserless(account: Account) -> Any:
     return SimpleNamespace(user=account, META={})
 
 
-def test_it_is_stopped_or_done_and_never_both(started: AccountRecovery, later: Callable[[float], None]) -> None:
+def test_a_recovery_is_stopped_or_done_but_never_both(started: AccountRecovery, later: Callable[[float], None]) -> None:
     account = started.account
     later(73 * 3600)
     acts: list[Callable[[], object]] = [

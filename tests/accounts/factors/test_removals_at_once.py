@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("round_", range(3))
-def test_of_two_passkeys_that_are_removed_at_once_one_stays(round_: int) -> None:
+def test_removing_both_passkeys_at_once_keeps_one(round_: int) -> None:
     account: Account = make_account("ada@example.com")
     browsers = [sign_in(Browser(), account) for _ in range(2)]
     for browser in browsers:

@@ -68,7 +68,7 @@ def test_without_the_mail_server_sign_up_works_and_the_code_comes_later(down: ty
     assert Account.objects.get(email=ADDRESS).email_verified
 
 
-def test_a_reset_goes_on_too(person: Account, down: type[MailServer], later: Mover) -> None:
+def test_a_reset_works_without_the_mail_server(person: Account, down: type[MailServer], later: Mover) -> None:
     browser = Browser()
     assert browser.post("/account/password/reset/", {"email": person.email}).status_code == 302
     down.error = None
@@ -78,7 +78,9 @@ def test_a_reset_goes_on_too(person: Account, down: type[MailServer], later: Mov
     assert 'name="password1"' in typed.content.decode()
 
 
-def test_so_does_changing_the_password(person: Account, down: type[MailServer], later: Mover) -> None:
+def test_changing_the_password_works_without_the_mail_server(
+    person: Account, down: type[MailServer], later: Mover
+) -> None:
     from tests.factories import PASSWORD as CURRENT
 
     browser = sign_in(Browser(), person)
@@ -118,7 +120,7 @@ def test_a_code_that_is_no_longer_valid_is_not_sent(down: type[MailServer], late
     assert row.try_again() is False
 
 
-def test_a_code_that_was_asked_for_again_has_no_more_time_than_the_first(
+def test_a_repeated_code_expires_with_the_first(
     down: type[MailServer], later: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = sign_up()
@@ -132,7 +134,7 @@ def test_a_code_that_was_asked_for_again_has_no_more_time_than_the_first(
     assert abs(second - began) < timedelta(seconds=5)
 
 
-def test_of_two_codes_for_one_browser_the_newer_is_sent(down: type[MailServer], later: Mover) -> None:
+def test_the_newer_of_two_codes_for_one_browser_is_sent(down: type[MailServer], later: Mover) -> None:
     browser = sign_up()
     later(61)  # the attempt at the first one is over, and another code may be asked for
     Outbox.objects.update(not_before=clock.now())
@@ -146,7 +148,7 @@ def test_of_two_codes_for_one_browser_the_newer_is_sent(down: type[MailServer], 
     assert browser.post("/account/confirm-email/", {"code": code_of(mail.outbox[0])}).status_code == 302
 
 
-def test_codes_go_before_other_mail(down: type[MailServer], later: Mover) -> None:
+def test_codes_are_sent_before_other_mails(down: type[MailServer], later: Mover) -> None:
     for number in range(3):
         queue(f"{number}@example.com")
     sign_up()
@@ -180,7 +182,7 @@ def test_a_refused_recipient_sees_no_error_and_the_row_says_why(
     assert (row.given_up_at is not None, row.body_encrypted) == (True, "")
 
 
-def test_a_refusal_for_now_is_tried_again(server: type[MailServer], later: Mover) -> None:
+def test_temporary_rejections_are_retried(server: type[MailServer], later: Mover) -> None:
     server.error = smtplib.SMTPRecipientsRefused({ADDRESS: (450, b"greylisted")})
     sign_up()
     server.error = None
@@ -188,7 +190,7 @@ def test_a_refusal_for_now_is_tried_again(server: type[MailServer], later: Mover
     assert send_waiting_mail() == 1
 
 
-def test_a_server_that_closes_is_down_and_no_mail_is_at_fault(server: type[MailServer]) -> None:
+def test_a_server_that_disconnects_counts_as_down(server: type[MailServer]) -> None:
     server.error = smtplib.SMTPSenderRefused(421, b"too busy", "no-reply@example.com")
     for number in range(3):
         queue(f"{number}@example.com")
@@ -203,7 +205,7 @@ def test_a_process_that_found_it_down_asks_it_for_no_new_mail_for_a_while(down: 
     assert sorted(Outbox.objects.values_list("attempts", flat=True)) == [0, 1]
 
 
-def test_known_and_unknown_addresses_leave_the_same(person: Account, down: type[MailServer]) -> None:
+def test_known_and_unknown_addresses_store_the_same_rows(person: Account, down: type[MailServer]) -> None:
     for address in (person.email, ADDRESS):
         delivery.resume()
         sign_up(address)

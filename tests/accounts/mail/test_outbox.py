@@ -60,7 +60,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> type[MailServer]:
 # --- What is queued ---
 
 
-def test_a_mail_reads_as_its_templates_say(settings: Any) -> None:
+def test_a_mail_is_rendered_from_its_templates(settings: Any) -> None:
     settings.AUTH_URL = "https://id.example.com"
     row = queue(organization="Acme & Sons")
     assert (row.to, row.subject) == ("ada@example.com", "[Openport] An invitation to Acme & Sons")
@@ -272,7 +272,7 @@ class Killed(BaseException):
     pass
 
 
-def test_a_sender_that_died_before_the_server_answered_is_stood_in_for(
+def test_another_sender_takes_over_a_mail_after_a_crash(
     server: type[MailServer], later: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue()
@@ -349,7 +349,7 @@ def test_nobody_waits_for_a_broker_that_does_not_answer(
     tasks._waiting.join()
 
 
-def test_mail_has_a_queue_of_its_own_and_a_plain_worker_reads_both() -> None:
+def test_mail_has_a_separate_queue_that_a_plain_worker_also_reads() -> None:
     for task in (send_mail, send_waiting_mail):
         route = celery.amqp.router.route({}, task.name)
         assert route["queue"].name == "mail"
@@ -377,7 +377,7 @@ def test_a_new_mail_is_sent_immediately_though_its_server_clock_is_ahead(later: 
 # --- What is kept ---
 
 
-def test_sent_and_given_up_mails_go_after_thirty_days_and_waiting_ones_stay(later: Mover) -> None:
+def test_sent_and_failed_mails_are_deleted_after_thirty_days(later: Mover) -> None:
     sent, given_up, waiting = queue(), queue(), queue()
     sent.note_sent()
     Outbox.objects.filter(pk=given_up.pk).update(given_up_at=given_up.created_at)

@@ -63,7 +63,7 @@ def test_lines_are_short_and_long_words_stay_whole() -> None:
 FORGED = "Hello\n--\nThe service\n\n    ABCD-EFGH\n\n    https://evil.example/\nWhen: now\n- a\n> b"
 
 
-def test_words_of_others_are_quoted_line_by_line() -> None:
+def test_texts_of_others_are_quoted_line_by_line() -> None:
     text = text_of(f"<p>They write:</p><blockquote>{FORGED.replace(chr(10), '<br>')}</blockquote><p>To answer:</p>")
     before, *quoted, after = text.strip().split("\n\n")
     assert (before, after) == ("They write:", "To answer:")
@@ -85,7 +85,7 @@ def test_no_line_end_leaves_the_quotation(end: str) -> None:
 @pytest.mark.parametrize(
     "place", ["<p>{}</p>", "<p>a {} b</p>", "<ul><li>{}</li></ul>", "<dl><dt>a</dt><dd>{}</dd></dl>"]
 )
-def test_elsewhere_they_make_no_line_of_their_own(place: str, forged: str) -> None:
+def test_elsewhere_texts_of_others_add_no_lines(place: str, forged: str) -> None:
     text = text_of(place.format(forged))
     assert CODE.findall(text) == []
     assert "--" not in text.splitlines()

@@ -40,5 +40,5 @@ def test_each_is_shown_in_light_and_dark_and_as_text_in_frames_that_may_do_nothi
 
 
 @pytest.mark.parametrize("path", ["base/1", "none/1", "unknown_account/0", "unknown_account/5", "base_code/1"])
-def test_there_are_no_others(browser: Browser, path: str) -> None:
+def test_unknown_previews_are_404(browser: Browser, path: str) -> None:
     assert browser.get(f"{SAMPLES}{path}/").status_code == 404

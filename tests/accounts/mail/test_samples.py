@@ -112,12 +112,12 @@ def test_the_page_of_docs_names_every_template() -> None:
     assert [name for name in NAMES if f"`{name}`" not in text] == []
 
 
-def test_no_mail_is_text_alone() -> None:
+def test_every_mail_has_an_html_part() -> None:
     assert not list(TEMPLATES.glob("*.txt"))
 
 
 @pytest.mark.parametrize(("name", "cases"), NAMED)
-def test_a_mail_is_whole(
+def test_every_mail_is_complete(
     name: str, cases: list[dict[str, Any]], strict: None, helped: None, written: list[str]
 ) -> None:
     source = Engine.get_default().get_template(f"mail/{name}.html").source
@@ -154,7 +154,7 @@ def test_its_links_are_in_both_and_lead_here(name: str, cases: list[dict[str, An
 
 
 @pytest.mark.parametrize(("name", "cases"), NAMED)
-def test_no_words_change_the_shape_of_a_mail(name: str, cases: list[dict[str, Any]], written: list[str]) -> None:
+def test_texts_can_not_change_the_layout_of_a_mail(name: str, cases: list[dict[str, Any]], written: list[str]) -> None:
     for context in cases:
         plain = render_mail(name, spoiled(context, "words"))
         for hostile in HOSTILE:

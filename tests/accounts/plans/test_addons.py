@@ -9,7 +9,7 @@ from accounts.models.plans import MAX_ADDONS, check_addons
 
 
 @pytest.mark.parametrize("addons", [{}, {"fax": {"quantity": 1}, "disk": {"quantity": 2**31 - 1}}])
-def test_good_ones(addons: Any) -> None:
+def test_valid_addons(addons: Any) -> None:
     check_addons(addons)
 
 
@@ -29,7 +29,7 @@ def test_good_ones(addons: Any) -> None:
         ({str(number): {"quantity": 1} for number in range(MAX_ADDONS + 1)}, "add-ons: must have at most 100"),
     ],
 )
-def test_bad_ones_are_named(addons: Any, message: str) -> None:
+def test_invalid_addons_are_named_in_the_error(addons: Any, message: str) -> None:
     with pytest.raises(ValidationError) as error:
         check_addons(addons)
     assert error.value.messages[0].startswith(message)

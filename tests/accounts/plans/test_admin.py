@@ -53,7 +53,7 @@ def test_legal_steps_have_buttons(operator: Browser, person: Account, pro: Plan,
     assert buttons(change_page(operator, row)) == legal
 
 
-def test_a_button_takes_the_step_and_the_history_says_so(operator: Browser, person: Account, pro: Plan) -> None:
+def test_a_button_takes_the_step_and_adds_it_to_the_history(operator: Browser, person: Account, pro: Plan) -> None:
     row = subscribe(person, pro, "Trial", trial_end=ahead(1000))
     text = press(operator, row, "Active", note="paid by letter", period_end="2031-01-01 12:00")
     assert row.state == "Active"
@@ -65,7 +65,7 @@ def test_a_button_takes_the_step_and_the_history_says_so(operator: Browser, pers
     assert (last.by, last.actor) == ("operator", Account.objects.get(email="op@example.com"))
 
 
-def test_an_illegal_step_is_said(operator: Browser, person: Account, pro: Plan) -> None:
+def test_an_illegal_step_shows_an_error(operator: Browser, person: Account, pro: Plan) -> None:
     row = subscribe(person, pro, "Active")
     assert "A subscription can&#x27;t change from Active to Expired" in press(operator, row, "Expired")
     assert "trial_end" in press(operator, row, "PastDue", trial_end="tomorrow")
@@ -82,7 +82,7 @@ def test_ending_the_window_and_dates_alone(operator: Browser, person: Account, p
     assert row.state == "free"
 
 
-def test_only_operators_press(client: Browser, signed_in: Browser, person: Account, pro: Plan) -> None:
+def test_only_operators_can_take_steps(client: Browser, signed_in: Browser, person: Account, pro: Plan) -> None:
     row = subscribe(person, pro, "Trial")
     assert signed_in.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": "Active"}).status_code in (302, 403)
     reviewer = make_account(is_staff=True)
@@ -111,7 +111,7 @@ def test_an_operator_gives_a_plan(operator: Browser, person: Account, pro: Plan)
     assert f"/admin/accounts/subscription/{row.pk}/" not in response.content.decode()
 
 
-def test_pages_are_there(operator: Browser, person: Account, pro: Plan) -> None:
+def test_plan_pages_of_the_admin_work(operator: Browser, person: Account, pro: Plan) -> None:
     family, organization = family_of(person), organization_of(person)
     for model, row in (
         ("plan", pro),

@@ -67,7 +67,7 @@ def test_families_and_organizations(person: Account, pro: Plan) -> None:
     assert Subscription.objects.filter(organization=organization, state="Active").exists()
 
 
-def test_an_event_counts_once(person: Account, pro: Plan) -> None:
+def test_an_event_is_applied_once(person: Account, pro: Plan) -> None:
     first = event(person)
     assert send(first).json() == {"applied": True}
     send(event(person, id="evt_2", state="PastDue"))
@@ -90,7 +90,7 @@ def test_an_illegal_step_changes_nothing_and_may_come_again(person: Account, pro
     assert send(sent).json() == {"applied": True}
 
 
-def test_a_renewal_is_no_step(person: Account, pro: Plan) -> None:
+def test_a_renewal_changes_only_the_period(person: Account, pro: Plan) -> None:
     subscribe(person, pro, "Active", period_end=ahead(5))
     assert send(event(person, period_end="2032-01-01T00:00:00+02:00")).status_code == 200
     assert send({"id": "2", "holder": {"account": person.email}, "addons": {"a": {"quantity": 1}}}).status_code == 200
@@ -180,7 +180,7 @@ def test_dates_near_the_ends_of_the_calendar_are_taken(person: Account, pro: Pla
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])
-def test_a_body_that_is_no_object_is_rejected(body: bytes) -> None:
+def test_a_body_must_be_a_json_object(body: bytes) -> None:
     assert refusal(send(body)) == (400, "malformed")
 
 

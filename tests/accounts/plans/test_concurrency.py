@@ -94,7 +94,7 @@ def test_two_steps_at_once_are_checked_one_after_the_other(person: Account) -> N
     assert row.events.count() == 2
 
 
-def test_of_many_beginnings_one_is_made(person: Account) -> None:
+def test_concurrent_beginnings_create_one_subscription(person: Account) -> None:
     pro = make_plan("pro")
 
     def begin(number: int) -> str:

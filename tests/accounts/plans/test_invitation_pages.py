@@ -9,9 +9,9 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
-from accounts.models import Account, Family, Invitation, Plan
+from accounts.models import Account, Family, Invitation, Outbox, Plan
 from accounts.plans import invitations, members
-from tests.accounts.plans.factories import family_of, make_operator, organization_of, subscribe
+from tests.accounts.plans.factories import family_of, make_operator, make_plan, organization_of, subscribe
 from tests.factories import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def step(browser: Browser, path: str, **values: str) -> str:
 # --- The whole way ---
 
 
-def test_the_way_of_an_invitation(
+def test_an_invitation_is_sent_and_accepted(
     as_owner: Browser,
     family: Family,
     pro: Plan,
@@ -157,7 +157,7 @@ def test_a_member_sees_neither_other_members_nor_invitations(
     assert "fourth@example.com" not in text
 
 
-def test_refusals_stand_beside_the_field(as_owner: Browser, family: Family, person: Account, settings: Any) -> None:
+def test_errors_are_shown_at_the_field(as_owner: Browser, family: Family, person: Account, settings: Any) -> None:
     members.add_member(family, person)
     for address, words in (
         ("", "This field is required"),
@@ -258,7 +258,7 @@ def test_missing_objects_are_404(as_owner: Browser, family: Family) -> None:
                 assert as_owner.post(f"/account/plan/{path.format(**keys)}").status_code == 404, path
 
 
-def test_a_stranger_signs_in_first(client: Browser, paths: list[str]) -> None:
+def test_anonymous_people_are_sent_to_sign_in(client: Browser, paths: list[str]) -> None:
     for path in paths:
         response = client.post(path)
         assert response.status_code == 302
@@ -287,3 +287,38 @@ def test_with_an_external_plan_source_groups_have_no_effect(as_owner: Browser, p
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
     for path in paths:
         assert as_owner.post(path, {"email": "x@example.com"}).status_code == 404
+
+
+# --- The account's home, and the owner's mail ---
+
+
+def test_the_home_page_shows_an_invitation(family: Family, owner: Account, person: Account) -> None:
+    row = invitations.invite(family, person.email, owner)
+    browser = signed_in_as(person)
+    home = browser.get("/account/").content.decode()
+    assert "grace@example.com has invited you to their family" in home
+    assert f'action="/account/plan/invitations/{row.pk}/accept"' in home
+    browser.post(f"/account/plan/invitations/{row.pk}/accept")
+    assert "has invited you" not in browser.get("/account/").content.decode()
+
+
+def test_the_owner_gets_one_mail_when_somebody_accepts(family: Family, owner: Account, person: Account) -> None:
+    row = invitations.invite(family, person.email, owner)
+    for _ in range(2):
+        invitations.accept(row.pk, person)
+    [joined] = Outbox.objects.filter(to=owner.email, subject__contains="Somebody joined your family")
+    assert f"{person.email} has accepted your invitation" in joined.body
+
+
+def test_a_seat_of_an_organization_sends_no_such_mail(person: Account) -> None:
+    acme, operator = organization_of(name="Acme"), make_operator()
+    row = invitations.invite(acme, person.email, operator)
+    invitations.accept(row.pk, person)
+    assert not Outbox.objects.filter(subject__contains="joined").exists()
+
+
+def test_the_plan_page_names_apps_in_words(owner: Account) -> None:
+    subscribe(owner, make_plan("pro", apps=["shared_notes"]), "Active")
+    text = page(signed_in_as(owner))
+    assert "Shared notes" in text
+    assert "shared_notes" not in text

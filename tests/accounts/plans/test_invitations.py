@@ -116,7 +116,9 @@ def test_an_address_that_is_not_proven_may_not_answer(family: Family, owner: Acc
         "a.da@example.com",
     ],
 )
-def test_a_lookalike_is_somebody_else(family: Family, owner: Account, person: Account, lookalike: str) -> None:
+def test_a_similar_email_address_can_not_accept(
+    family: Family, owner: Account, person: Account, lookalike: str
+) -> None:
     row = Invitation.objects.create(
         family=family, email=lookalike, created_at=person.created_at, mailed_at=person.created_at,
         expires_at=person.created_at.replace(year=2100),
@@ -134,9 +136,7 @@ def test_an_invitation_ends_after_seven_days(family: Family, owner: Account, per
     assert invitations.accept(row.pk, person) == family
 
 
-def test_accepting_twice_is_accepting_once(
-    family: Family, owner: Account, person: Account, events: list[Event]
-) -> None:
+def test_accepting_twice_is_harmless(family: Family, owner: Account, person: Account, events: list[Event]) -> None:
     row = invitations.invite(family, person.email, owner)
     assert invitations.accept(row.pk, person) == invitations.accept(row.pk, person)
     assert family.members.count() == 2
@@ -212,7 +212,7 @@ def test_accepted_and_foreign_invitations_cannot_be_withdrawn(family: Family, ow
 # --- Who may be invited, and how often ---
 
 
-def test_a_member_is_told_apart_and_nobody_else_is(family: Family, owner: Account, person: Account) -> None:
+def test_only_existing_members_get_a_different_message(family: Family, owner: Account, person: Account) -> None:
     members.add_member(family, person)
     with pytest.raises(InvitationRefused, match="is already a member"):
         invitations.invite(family, "ADA@example.com", owner)
@@ -259,7 +259,7 @@ def test_invitations_count_as_people(family: Family, owner: Account, settings: A
     invitations.invite(family, "4@example.com", owner)  # the others have expired
 
 
-def test_a_family_that_is_full_takes_nobody(family: Family, owner: Account, person: Account, settings: Any) -> None:
+def test_a_full_family_accepts_nobody(family: Family, owner: Account, person: Account, settings: Any) -> None:
     row = invitations.invite(family, person.email, owner)
     settings.FAMILY_MEMBERS = 2
     other = make_account()
@@ -271,7 +271,9 @@ def test_a_family_that_is_full_takes_nobody(family: Family, owner: Account, pers
     assert invitations.accept(row.pk, person) == family
 
 
-def test_twenty_mails_an_hour(family: Family, owner: Account, settings: Any, later: Mover) -> None:
+def test_invitation_mails_are_limited_to_twenty_per_hour(
+    family: Family, owner: Account, settings: Any, later: Mover
+) -> None:
     for number in range(20):
         row = invitations.invite(family, f"{number}@example.com", owner)
         invitations.withdraw(family, row.pk, owner)
@@ -454,8 +456,9 @@ def test_a_deleted_inviter_is_forgotten_and_the_open_invitation_stays(
     other = family_of(make_account())
     invitations.accept(invitations.invite(family, person.email, owner).pk, person)
     invitations.invite(other, person.email, other.owner)
-    sent, _ = Outbox.objects.order_by("pk")
+    sent, to_owner, _ = Outbox.objects.order_by("pk")
     sent.note_sent()
     deleting.delete_account(person)
     assert Invitation.objects.get().family == other
-    assert not Outbox.objects.exists()
+    assert Outbox.objects.get() == to_owner
+    assert person.email not in Outbox.objects.get().body

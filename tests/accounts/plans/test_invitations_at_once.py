@@ -69,7 +69,7 @@ def test_one_address_invited_many_times_at_once_gets_one_invitation_and_one_mail
     assert Invitation.objects.count() == Outbox.objects.count() == 1
 
 
-def test_of_many_invitations_at_once_as_many_are_sent_as_there_is_room_for(family: Family, owner: Account) -> None:
+def test_concurrent_invitations_do_not_exceed_the_free_places(family: Family, owner: Account) -> None:
     outcomes = at_once(10, lambda number: outcome(lambda: invitations.invite(family, f"{number}@example.com", owner)))
     assert outcomes.count("done") == 5
     assert Invitation.objects.count() == Outbox.objects.count() == 5
@@ -98,7 +98,7 @@ def test_accepted_or_withdrawn_and_never_both() -> None:
         assert family.members.filter(account=person).exists() == (row.accepted_at is not None)
 
 
-def test_a_family_that_goes_while_people_join_is_gone_for_all() -> None:
+def test_a_family_deleted_during_joins_has_no_members() -> None:
     for _ in range(5):
         owner = make_account()
         family = family_of(owner)
@@ -119,7 +119,7 @@ def test_a_family_that_goes_while_people_join_is_gone_for_all() -> None:
         assert not FamilyMember.objects.exists()
 
 
-def test_of_leaving_and_being_removed_at_once_one_happens(family: Family, owner: Account) -> None:
+def test_leaving_and_being_removed_at_once_happens_once(family: Family, owner: Account) -> None:
     person = make_account()
     members.add_member(family, person)
     member = family.members.get(account=person)

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import Account, Plan, Subscription, SubscriptionEvent
-from accounts.models.subscriptions import State
+from accounts.models.plans import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, IllegalTransition
 from accounts.tasks import advance_subscriptions

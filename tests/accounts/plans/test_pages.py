@@ -7,8 +7,8 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Feature, Plan
-from accounts.models.subscriptions import State
-from accounts.plans import catalogue, lifecycle, members, sources
+from accounts.models.plans import State
+from accounts.plans import catalogue, lifecycle, members, resolution
 from accounts.plans.lifecycle import STATE_TEXTS
 from accounts.sources import SourceFailed
 from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
@@ -25,7 +25,7 @@ def page(browser: Browser) -> str:
     return response.content.decode()
 
 
-def test_a_stranger_signs_in_first(client: Browser) -> None:
+def test_anonymous_people_are_sent_to_sign_in(client: Browser) -> None:
     assert client.get("/account/plan").status_code == 302
 
 
@@ -53,7 +53,7 @@ def test_a_trial(signed_in: Browser, person: Account, pro: Plan) -> None:
         "The trial ends",
         "<time",
         "Up to 200 GB",
-        "notes, calendar",
+        "Notes, Calendar",
         "Fax \N{MULTIPLICATION SIGN} 3",
     ):
         assert words in text
@@ -93,13 +93,15 @@ def test_another_persons_plan_is_not_shown(signed_in: Browser, pro: Plan) -> Non
     assert "No paid plan" in page(signed_in)
 
 
-def test_a_source_that_is_down_is_said(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_source_that_is_down_shows_a_message(
+    signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Broken:
         def plan_and_use(self, account: Account) -> Any:
             raise SourceFailed("down")
 
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
-    monkeypatch.setattr(sources, "_source", Broken())
+    monkeypatch.setattr(resolution, "_source", Broken())
     response = signed_in.get("/account/plan")
     assert response.status_code == 502
     assert "show your plan at the moment" in response.content.decode()
@@ -109,7 +111,7 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
     from tests.accounts.plans.test_sources import GOOD, source_saying
 
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
-    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"source": "family"}))
+    monkeypatch.setattr(resolution, "_source", source_saying(GOOD | {"source": "family"}))
     text = page(signed_in)
     assert "A family that you belong to" in text
     assert "Up to 1.5 TB" in text
@@ -123,7 +125,7 @@ def test_usage_is_shown_if_the_source_returns_it(
 
     settings.PLAN_SOURCE_URL, settings.PLANS_URL = "https://billing.example.com/", "https://example.com/plans"
     said = GOOD["entitlements"]["storage"] | {"used": 0.25}
-    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"entitlements": {"storage": said}}))
+    monkeypatch.setattr(resolution, "_source", source_saying(GOOD | {"entitlements": {"storage": said}}))
     text = page(signed_in)
     assert "0.25 of 1.5 TB used" in text
     assert 'max="1.5" value="0.25"' in text
@@ -154,7 +156,7 @@ def test_an_external_plan_that_cannot_be_shown_is_ignored(
     from tests.accounts.plans.test_sources import GOOD, source_saying
 
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
-    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"plan_display_name": "half \ud800"}))
+    monkeypatch.setattr(resolution, "_source", source_saying(GOOD | {"plan_display_name": "half \ud800"}))
     assert signed_in.get("/account/plan").status_code == 502
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Account, Plan, Subscription
-from accounts.models.subscriptions import State
+from accounts.models.plans import State
 from accounts.plans import lifecycle, resolution
 from accounts.plans.catalogue import CatalogueSnapshot, PlanSnapshot
 from accounts.plans.resolution import Candidate, choose_plan
@@ -152,13 +152,13 @@ TIES = [
 
 
 @pytest.mark.parametrize(("given", "source"), TIES)
-def test_ties(given: Any, source: str) -> None:
+def test_equal_plans_are_ordered_by_rule(given: Any, source: str) -> None:
     for order in itertools.permutations(enumerate(given)):
         candidates = [candidate(pk + 1, *what) for pk, what in order]
         assert choose_plan(candidates, KNOWN, NOW).answer["source"] == source
 
 
-def test_of_two_families_the_older_subscription_counts() -> None:
+def test_the_older_subscription_of_two_families_is_used() -> None:
     pair = [candidate(7, "family", 2, "Active"), candidate(3, "family", 3, "Active")]
     assert choose_plan(pair, KNOWN, NOW).subscription == choose_plan(pair[::-1], KNOWN, NOW).subscription == 3
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from accounts.models import Account
-from accounts.plans import sources
-from accounts.plans.sources import HttpPlans
+from accounts.plans import resolution
+from accounts.plans.resolution import HttpPlans
 from accounts.sources import HttpSource, SourceFailed
 from tests.accounts.plans.shape import check_shape
 
@@ -151,7 +151,7 @@ def test_a_slow_source_fails_in_its_budget(person: Account, monkeypatch: pytest.
         failed.set()
 
 
-def test_nothing_is_kept(person: Account) -> None:
+def test_responses_of_a_plan_source_are_not_cached(person: Account) -> None:
     answers = iter([httpx.Response(200, json=GOOD), httpx.Response(500), httpx.Response(200, json=GOOD | FREE)])
     source = source_that(lambda request: next(answers))
     assert source.plan(person)["state"] == "Active"
@@ -160,8 +160,8 @@ def test_nothing_is_kept(person: Account) -> None:
     assert source.plan(person)["state"] == "free"
 
 
-def test_the_setting_chooses(settings: Any) -> None:
-    assert isinstance(sources.plan_source(), sources.DatabasePlans)
-    sources.reset()
+def test_the_setting_selects_the_plan_source(settings: Any) -> None:
+    assert isinstance(resolution.plan_source(), resolution.DatabasePlans)
+    resolution.reset()
     settings.PLAN_SOURCE_URL = "https://billing.example.com/plan"
-    assert isinstance(sources.plan_source(), HttpPlans)
+    assert isinstance(resolution.plan_source(), HttpPlans)

@@ -32,7 +32,7 @@ def store(redis_url: str) -> Any:
 def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
     """The service's counters, on Redis."""
     made = Counters(RedisCounters(redis_url))
-    for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
+    for module in ("api.throttling", "api.usage_counts", "core.limits.counters"):
         monkeypatch.setattr(f"{module}.counters", lambda: made)
     return made
 

@@ -210,7 +210,7 @@ def test_the_task_flushes(key: Key) -> None:
 def test_a_slow_call_shows_in_its_class(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     real = time.perf_counter
     readings = iter((real(), real() + 0.2))
-    monkeypatch.setattr("api.views.time", type("Time", (), {"perf_counter": staticmethod(lambda: next(readings))}))
+    monkeypatch.setattr("api.endpoint.time", type("Time", (), {"perf_counter": staticmethod(lambda: next(readings))}))
     call(ME, key.raw)
     usage_counts.flush_usage()
     assert UsageBucket.objects.get(minute__lte=datetime.now(UTC)).ms_250 == 1

@@ -13,11 +13,10 @@ import pytest
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
-from core.serving.application import BoundedApplication
+from core.serving.application import BoundedApplication, UTF8Handler
 from core.serving.buffers import BodyReceiver, ResponseBuffer
 from core.serving.documents import document_paths
-from core.serving.wsgi import UTF8Handler
-from oidc.signing_keys import keyring, rotation
+from oidc import signing_keys
 from tests.factories import make_account
 
 DISCOVERY, JWKS = "/.well-known/openid-configuration", "/.well-known/jwks"
@@ -68,7 +67,7 @@ class Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     # They would close the connection that the test's transaction is on.
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
@@ -95,8 +94,8 @@ def test_these_are_all_documents() -> None:
 
 def test_a_new_key_is_published_at_once(server: Server) -> None:
     before = json.loads(server.get(JWKS).body)["keys"]
-    rotation.publish_next_key(make_account().pk)
-    keyring.reload_keyring()
+    signing_keys.publish_next_key(make_account().pk)
+    signing_keys.reload_keyring()
     after = json.loads(server.get(JWKS).body)["keys"]
     assert len(after) == len(before) + 1
     assert json.loads(server.get(JWKS).body)["keys"] == after
@@ -163,10 +162,10 @@ def test_without_keys_there_is_no_copy(server: Server, monkeypatch: pytest.Monke
     server.get(JWKS)
 
     def fail() -> Any:
-        raise keyring.NoSigningKey
+        raise signing_keys.NoSigningKey
 
     with monkeypatch.context() as patch:
-        patch.setattr(keyring, "current_keyring", fail)
+        patch.setattr(signing_keys, "current_keyring", fail)
         assert [server.get(JWKS).status for _ in range(2)] == [503, 503]
     assert server.get(JWKS).status == 200
 

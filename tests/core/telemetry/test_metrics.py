@@ -8,9 +8,9 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from accounts.models import Account
-from core.limits.limits import Throttled, check_rate
+from core.limits.counters import Throttled, check_rate
 from core.telemetry import metrics
-from core.telemetry.middleware import MetricsMiddleware
+from core.telemetry.metrics import MetricsMiddleware
 from tests.api.calls import ME, call
 from tests.core.telemetry.conftest import Value
 from tests.factories import PASSWORD

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client import CollectorRegistry
 
-from core.telemetry import state
-from core.telemetry.state import Figure, StateCollector, StateReader
+from core.telemetry import exporter
+from core.telemetry.exporter import Figure, StateCollector, StateReader
 
 FIGURES = [Figure("outbox_waiting", "Mails", 3.0), Figure("queue_length", "Tasks", 7.0, {"queue": "celery"})]
 
@@ -43,7 +43,7 @@ def test_a_failing_reader_is_logged_and_the_others_go_on() -> None:
 
 
 def test_a_reader_that_hangs_is_waited_for_briefly_and_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(exporter, "WAIT_SECONDS", 0.05)
     released, calls = threading.Event(), []
 
     def hang() -> Sequence[Figure]:
@@ -58,5 +58,5 @@ def test_a_reader_that_hangs_is_waited_for_briefly_and_asked_once(monkeypatch: p
     assert time.monotonic() - began < 1
     assert len(calls) == 1
     released.set()
-    monkeypatch.setattr(state, "WAIT_SECONDS", 5.0)
+    monkeypatch.setattr(exporter, "WAIT_SECONDS", 5.0)
     assert registry.get_sample_value("openport_state_read", {"source": "database"}) == 1.0

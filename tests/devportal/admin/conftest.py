@@ -6,6 +6,7 @@ from http.cookies import SimpleCookie
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.test import Client as Browser
 
 from accounts.models import Account, Feature, Organization, Plan, PlanEntitlement, Subscription
@@ -13,8 +14,7 @@ from accounts.plans import invitations, lifecycle, members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
 from core import clock
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from devportal.review import developer_actions
 from devportal.review.models import CannedReply
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
@@ -22,6 +22,8 @@ from tests import remembered
 from tests.devportal.review.reviewing import fill
 from tests.factories import make_access_token, make_account, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
+
+INVITER = "iris@example.com"
 
 
 def make_staff(email: str, *roles: str) -> Account:
@@ -77,9 +79,13 @@ def world(db: None, request: pytest.FixtureRequest, client: Browser) -> World:
 
     def make() -> tuple[World, SimpleCookie]:
         browser = Browser()
-        return make_world(browser, make_account("ada@example.com")), browser.cookies
+        made = make_world(browser, make_account("ada@example.com"))
+        # Another fixture may have made the group of operators: what is remembered must not refer to it.
+        Account.objects.get(email=INVITER).groups.clear()
+        return made, browser.cookies
 
     made, client.cookies = remembered.again((__name__, *request.fixturenames), make)
+    Account.objects.get(email=INVITER).groups.add(Group.objects.get(name="operator"))
     return made
 
 
@@ -96,7 +102,7 @@ def make_world(browser: Browser, person: Account) -> World:
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")
     members.add_member(organization, person)
-    invitations.invite(organization, "new@example.com", make_staff("iris@example.com", "operator"))
+    invitations.invite(organization, "new@example.com", make_staff(INVITER, "operator"))
     for holder in (person, members.get_or_create_family(person), organization):
         lifecycle.start_subscription(holder, "Active", lifecycle.Actor("test"), plan=plan)
     fill(web, person, name="Beacon")

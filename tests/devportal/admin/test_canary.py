@@ -67,7 +67,7 @@ def canaries(world: World, as_superuser: Browser, as_operator: Browser, as_revie
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ["as_superuser", "as_operator", "as_reviewer"])
-def test_no_page_renders_a_secret_and_none_fails(
+def test_no_admin_page_shows_a_secret_or_fails(
     request: pytest.FixtureRequest, canaries: dict[str, str], who: str
 ) -> None:
     pages, unlinked_urls = crawl(request.getfixturevalue(who)), set(unlinked())
@@ -79,7 +79,7 @@ def test_no_page_renders_a_secret_and_none_fails(
         assert page.status < 400 or page.url in unlinked_urls, f"a link leads to {page.url}: {page.status}"
 
 
-def test_the_walk_would_notice(canaries: dict[str, str], as_superuser: Browser, world: World) -> None:
+def test_the_page_check_finds_a_planted_secret(canaries: dict[str, str], as_superuser: Browser, world: World) -> None:
     """The columns of rows that are shown are among the canaries: what is looked for could be found."""
     assert world.key.digest in canaries
     assert world.person.password in canaries
@@ -87,6 +87,6 @@ def test_the_walk_would_notice(canaries: dict[str, str], as_superuser: Browser, 
 
 
 @pytest.mark.parametrize("column", ["digest__startswith", "owner__password__startswith", "digest", "project__name"])
-def test_a_column_cannot_be_guessed_at_by_the_query_string(as_operator: Browser, world: World, column: str) -> None:
+def test_encrypted_columns_can_not_be_filtered_by_query(as_operator: Browser, world: World, column: str) -> None:
     response = as_operator.get(f"/admin/api/apikey/?{column}={world.key.digest[:4]}")
     assert response.status_code == 400

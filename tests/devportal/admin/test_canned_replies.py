@@ -8,14 +8,14 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import cases, reviewer_actions
 from devportal.review.canned_replies import clean_reply, filled_in, put_in_front, values_for
 from devportal.review.models import AppReview, CannedReply, ReviewEntry
 from devportal.review.workflow import IncompleteSubmission
 from oidc.models import Client, Project
-from tests.devportal.admin.test_review_admin import press, text_of, ticked
-from tests.devportal.review.reviewing import SCOPE, Status, approved, sent
+from tests.devportal.admin.test_review_admin import press, text_of
+from tests.devportal.review.reviewing import SCOPE, Status, approved, sent, ticked
 
 REPLIES = "/admin/review/cannedreply/"
 DESK = "/admin/review/appreview/"
@@ -41,7 +41,7 @@ def note_in(text: str) -> str:
 
 
 @pytest.mark.parametrize("who", ["as_reviewer", "as_operator"])
-def test_reviewers_and_operators_write_them(request: pytest.FixtureRequest, who: str) -> None:
+def test_reviewers_and_operators_can_write_replies(request: pytest.FixtureRequest, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     browser.post(f"{REPLIES}add/", {"title": "Logo", "text": " The logo of {app} is small. \x07"})
     row = CannedReply.objects.get()
@@ -68,20 +68,22 @@ def test_reviewers_and_operators_write_them(request: pytest.FixtureRequest, who:
         ("x" * 4001, "at most 4000 characters"),
     ],
 )
-def test_unknown_placeholders_are_refused_when_it_is_saved(as_reviewer: Browser, text: str, said: str) -> None:
+def test_unknown_placeholders_are_rejected_on_save(as_reviewer: Browser, text: str, said: str) -> None:
     response = as_reviewer.post(f"{REPLIES}add/", {"title": "One", "text": text})
     assert said in html.unescape(response.content.decode())
     assert not CannedReply.objects.exists()
 
 
-def test_developers_and_outsiders_write_none(as_owner: Browser, as_outsider: Browser, reply: CannedReply) -> None:
+def test_developers_and_outsiders_can_not_write_replies(
+    as_owner: Browser, as_outsider: Browser, reply: CannedReply
+) -> None:
     for browser in (as_owner, as_outsider):
         for end in ("", "add/", f"{reply.pk}/change/", f"{reply.pk}/delete/"):
             assert browser.post(REPLIES + end, {"title": "x", "text": "y", "post": "yes"}).status_code == 302
     assert list(CannedReply.objects.values_list("title", flat=True)) == ["Thanks"]
 
 
-def test_what_fills_a_placeholder_is_not_looked_into() -> None:
+def test_placeholder_values_are_not_expanded() -> None:
     assert filled_in("{app} of {project}", {"app": "{project}", "project": "{app}"}) == "{project} of {app}"
     assert filled_in("{gone} {", {}) == "{gone} {"
     assert put_in_front("One.", " \n") == "One."
@@ -90,7 +92,7 @@ def test_what_fills_a_placeholder_is_not_looked_into() -> None:
         clean_reply("{ app }")
 
 
-def test_a_reply_on_a_whole_project_speaks_of_its_apps(project: Project) -> None:
+def test_a_reply_about_a_project_names_its_apps(project: Project) -> None:
     assert values_for(project)["app"] == "your apps"
     assert values_for(project)["project"] == project.name
 
@@ -98,9 +100,7 @@ def test_a_reply_on_a_whole_project_speaks_of_its_apps(project: Project) -> None
 # --- Beginning with one ---
 
 
-def test_the_button_puts_it_in_front_and_loses_nothing(
-    as_reviewer: Browser, review: AppReview, reply: CannedReply
-) -> None:
+def test_inserting_a_reply_keeps_the_typed_text(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
     form = {"begin_with": reply.pk, "text": "And more.", "reasons": ["logo_unclear", "other"], "revision": 1}
     response = as_reviewer.post(f"{DESK}{review.pk}/do/reject/", {**form, "edit": "reply"})
     text = response.content.decode()
@@ -112,19 +112,18 @@ def test_the_button_puts_it_in_front_and_loses_nothing(
     assert review.status == Status.IN_REVIEW
 
 
-def test_nothing_else_is_checked_while_a_reply_is_chosen(
-    as_reviewer: Browser, review: AppReview, reply: CannedReply
-) -> None:
-    form = {"begin_with": reply.pk, "edit": "reply", "revision": 1, f"scope_{SCOPE}": "refuse", "check_identity": "on"}
+def test_inserting_a_reply_validates_nothing_else(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
+    form = {"begin_with": reply.pk, "edit": "reply", "revision": 1, f"scope_{SCOPE}": "refuse", **ticked(review)}
+    del form["check_request"]
     text = as_reviewer.post(f"{DESK}{review.pk}/do/approve/", form).content.decode()
     assert "required field" not in text
     assert "This field is required" not in text
     assert re.search(r'value="refuse"[^>]* checked[ >=]', text)
-    assert re.search(r'name="check_identity"[^>]* checked[ >=]', text)
-    assert not re.search(r'name="check_signed_in"[^>]* checked[ >=]', text)
+    assert re.search(r'name="check_app"[^>]* checked[ >=]', text)
+    assert not re.search(r'name="check_request"[^>]* checked[ >=]', text)
 
 
-def test_the_revision_that_was_seen_stays_the_one_that_is_decided_on(
+def test_inserting_a_reply_keeps_the_shown_revision(
     as_reviewer: Browser, review: AppReview, reply: CannedReply
 ) -> None:
     AppReview.objects.update(revision=2)
@@ -156,7 +155,7 @@ def test_a_reply_that_is_chosen_is_sent_whichever_button_is_pressed(
 
 
 @pytest.mark.parametrize("key", ["0", "x", "9" * 40, "-1", "1 OR 1=1", "\u202e"])
-def test_replies_that_are_not_there(as_reviewer: Browser, review: AppReview, reply: CannedReply, key: str) -> None:
+def test_unknown_replies_are_rejected(as_reviewer: Browser, review: AppReview, reply: CannedReply, key: str) -> None:
     form = {"begin_with": key, "text": "Mine", "revision": 1}
     for button in ({"edit": "reply"}, {}, {"confirm": "1"}):
         response = as_reviewer.post(f"{DESK}{review.pk}/do/answer/", {**form, **button})
@@ -165,7 +164,7 @@ def test_replies_that_are_not_there(as_reviewer: Browser, review: AppReview, rep
     assert not ReviewEntry.objects.filter(kind="comment").exists()
 
 
-def test_a_reply_that_makes_the_note_too_long_says_so(
+def test_a_reply_that_makes_the_note_too_long_shows_an_error(
     as_reviewer: Browser, review: AppReview, reply: CannedReply
 ) -> None:
     form = {"begin_with": reply.pk, "text": "x" * 3990, "revision": 1, "confirm": "1"}
@@ -174,13 +173,13 @@ def test_a_reply_that_makes_the_note_too_long_says_so(
     assert "thank you" in note_in(text)
 
 
-def test_without_replies_none_is_offered(as_reviewer: Browser, review: AppReview) -> None:
+def test_without_replies_there_is_no_choice(as_reviewer: Browser, review: AppReview) -> None:
     assert "begin_with" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
     assert "Insert the reply" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
 
 
 @pytest.mark.parametrize("step", ["answer", "request-changes", "reject", "approve", "suspend", "withdraw-approval"])
-def test_each_form_with_a_note_offers_them(
+def test_each_form_with_a_note_offers_replies(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, reply: CannedReply, step: str
 ) -> None:
     if step == "withdraw-approval":
@@ -190,13 +189,13 @@ def test_each_form_with_a_note_offers_them(
     assert "Insert the reply" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
 
 
-def test_operators_have_them_for_projects_too(as_operator: Browser, project: Project, reply: CannedReply) -> None:
+def test_operators_can_use_replies_for_projects(as_operator: Browser, project: Project, reply: CannedReply) -> None:
     form = {"begin_with": reply.pk, "edit": "reply", "reasons": ["unsafe"]}
     text = as_operator.post(f"/admin/oidc/project/{project.pk}/do/suspend/", form).content.decode()
     assert note_in(text) == f"Hello people of {project.name}, thank you for your apps."
 
 
-def test_titles_are_text(as_reviewer: Browser, review: AppReview) -> None:
+def test_titles_are_escaped(as_reviewer: Browser, review: AppReview) -> None:
     CannedReply.objects.create(title="<img src=x>", text="</textarea><script>alert(1)</script>")
     for url in (REPLIES, f"{DESK}{review.pk}/do/answer/"):
         text = as_reviewer.get(url).content.decode()
@@ -235,7 +234,7 @@ def test_an_approval_with_a_reply_goes_through(as_reviewer: Browser, review: App
 
 @pytest.mark.parametrize("whole_project", [False, True])
 @pytest.mark.parametrize("action", ["ask", "close", "suspend"])
-def test_what_is_written_because_of_a_case_can_begin_with_one(
+def test_texts_about_a_case_can_use_a_reply(
     reply: CannedReply, app: Client, as_reviewer: Browser, action: str, whole_project: bool
 ) -> None:
     case = cases.open_case("report", app.project, None if whole_project else app)
@@ -246,8 +245,6 @@ def test_what_is_written_because_of_a_case_can_begin_with_one(
     assert note_in(response.content.decode()) == expected
 
 
-def test_a_note_that_only_reviewers_read_begins_with_none(
-    reply: CannedReply, app: Client, as_reviewer: Browser
-) -> None:
+def test_internal_notes_offer_no_replies(reply: CannedReply, app: Client, as_reviewer: Browser) -> None:
     case = cases.open_case("report", app.project, app)
     assert "begin_with" not in text_of(as_reviewer, f"/admin/review/reviewcase/{case.pk}/do/note/")

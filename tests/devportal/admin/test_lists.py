@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account, Outbox, PairwiseSubject
 from core import clock
 from core.admin.model_admin import ServiceModelAdmin
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from oidc.models import Connection, Project
 from tests.devportal.admin.conftest import World
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
@@ -41,7 +40,7 @@ def crowd(as_operator: Browser) -> list[str]:
     return [row.email for row in rows][::-1]
 
 
-def test_pages_follow_each_other_and_lead_back(as_operator: Browser, crowd: list[str]) -> None:
+def test_pages_link_to_the_next_and_previous_page(as_operator: Browser, crowd: list[str]) -> None:
     pages, url = [], PEOPLE
     while True:
         text = as_operator.get(url).content.decode()
@@ -58,14 +57,14 @@ def test_pages_follow_each_other_and_lead_back(as_operator: Browser, crowd: list
     assert emails(as_operator.get(PEOPLE + before).content.decode()) == crowd[50:100]
 
 
-def test_too_few_newer_rows_are_the_first_page(as_operator: Browser, crowd: list[str]) -> None:
+def test_too_few_newer_rows_show_the_first_page(as_operator: Browser, crowd: list[str]) -> None:
     tenth = Account.objects.get(email=crowd[9])
     text = as_operator.get(f"{PEOPLE}?newer_than={tenth.pk}").content.decode()
     assert emails(text) == crowd[:50]
     assert link(text, "prev") is None
 
 
-def test_a_page_stays_what_it_is_when_rows_are_added(as_operator: Browser, crowd: list[str]) -> None:
+def test_a_page_keeps_its_rows_when_others_are_added(as_operator: Browser, crowd: list[str]) -> None:
     following = link(as_operator.get(PEOPLE).content.decode(), "next")
     assert following is not None
     make_account("late@example.com")
@@ -74,7 +73,7 @@ def test_a_page_stays_what_it_is_when_rows_are_added(as_operator: Browser, crowd
 
 @pytest.mark.parametrize("key", ["abc", "", "-1", "1.5", "٣", "9" * 19, "9" * 400, "1%20or%201"])
 @pytest.mark.parametrize("name", ["older_than", "newer_than"])
-def test_a_key_that_is_none_breaks_nothing(as_operator: Browser, name: str, key: str) -> None:
+def test_invalid_page_keys_are_handled(as_operator: Browser, name: str, key: str) -> None:
     assert as_operator.get(f"{PEOPLE}?{name}={key}").status_code == 200
 
 
@@ -83,7 +82,7 @@ def test_no_other_order_and_no_other_page_can_be_asked_for(as_operator: Browser,
     assert emails(as_operator.get(f"{PEOPLE}?{query}").content.decode()) == crowd[:50]
 
 
-def test_a_search_goes_on_from_page_to_page(as_operator: Browser, crowd: list[str]) -> None:
+def test_a_search_is_kept_across_pages(as_operator: Browser, crowd: list[str]) -> None:
     text = as_operator.get(f"{PEOPLE}?q=P1").content.decode()
     found = [email for email in crowd if email.startswith("p1")]
     assert emails(text) == found
@@ -94,7 +93,7 @@ def test_a_search_goes_on_from_page_to_page(as_operator: Browser, crowd: list[st
 
 
 @pytest.mark.parametrize("term", ["%", "_", "p%", "\\", "'", "p_@example.com"])
-def test_wildcards_are_letters(as_operator: Browser, crowd: list[str], term: str) -> None:
+def test_wildcards_are_matched_literally(as_operator: Browser, crowd: list[str], term: str) -> None:
     assert emails(as_operator.get(PEOPLE, {"q": term}).content.decode()) == []
 
 
@@ -122,9 +121,9 @@ def test_a_person_is_found_by_a_sub(as_operator: Browser, world: World) -> None:
         ("api/requestlog", lambda world: world.project.public_id),
         ("console/signinevent", lambda world: world.client.client_id),
         ("console/signinevent", lambda world: "s" * 20),
-        ("operations/auditevent", lambda world: world.client.client_id),
-        ("operations/auditevent", lambda world: world.project.public_id),
-        ("operations/auditevent", lambda world: "ada@example.com"),
+        ("console/auditevent", lambda world: world.client.client_id),
+        ("console/auditevent", lambda world: world.project.public_id),
+        ("console/auditevent", lambda world: "ada@example.com"),
         ("accounts/family", lambda world: "ada@example.com"),
         ("accounts/organization", lambda world: "Lant"),
         ("accounts/organizationmember", lambda world: "ada@example.com"),
@@ -136,7 +135,7 @@ def test_a_person_is_found_by_a_sub(as_operator: Browser, world: World) -> None:
         ("accounts/feature", lambda world: "ran"),
     ],
 )
-def test_what_is_searched_for_is_found(
+def test_search_finds_matching_rows(
     as_operator: Browser, world: World, path: str, term: Callable[[World], str]
 ) -> None:
     found = as_operator.get(f"/admin/{path}/", {"q": term(world)})
@@ -190,7 +189,7 @@ def test_the_list_of_rows_is_bounded(as_operator: Browser, crowd: list[str]) -> 
     assert all("LIMIT 51" in sql for sql in listed)
 
 
-def test_a_field_that_offers_people_offers_some(as_operator: Browser, crowd: list[str]) -> None:
+def test_fields_for_people_offer_a_limited_list(as_operator: Browser, crowd: list[str]) -> None:
     url = "/admin/autocomplete/?app_label=accounts&model_name=family&field_name=owner"
     asked = statements(as_operator, f"{url}&term=p1")
     assert not [sql for sql in asked if "COUNT(" in sql]
@@ -200,9 +199,9 @@ def test_a_field_that_offers_people_offers_some(as_operator: Browser, crowd: lis
     assert as_operator.get(f"{url}&term=&page=x").status_code == 404
 
 
-def test_deleted_people_leave_lists_whole(as_operator: Browser, world: World) -> None:
+def test_lists_work_after_people_are_deleted(as_operator: Browser, world: World) -> None:
     Connection.objects.update(account=None, subject=None)
     AuditEvent.objects.update(actor=None, actor_email="")
     Project.objects.update(deleted_at=clock.now())
-    for path in ("oidc/connection", "operations/auditevent", "oidc/project", "oidc/client"):
+    for path in ("oidc/connection", "console/auditevent", "oidc/project", "oidc/client"):
         assert as_operator.get(f"/admin/{path}/").status_code == 200

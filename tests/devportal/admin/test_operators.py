@@ -10,10 +10,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Family, Feature, Organization, Outbox, Plan
 from core import clock
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
+from oidc import signing_keys
 from oidc.models import Client, SigningKey
-from oidc.signing_keys import keyring, rotation
 from tests.accounts.plans.test_admin import formset
 from tests.api.calls import ME, call
 from tests.devportal.admin.conftest import World
@@ -34,7 +33,7 @@ def last_event() -> AuditEvent:
     return event
 
 
-def test_a_suspended_project_stops_until_it_is_lifted(as_operator: Browser, operator: Account, world: World) -> None:
+def test_a_suspension_applies_until_it_is_lifted(as_operator: Browser, operator: Account, world: World) -> None:
     app = RelyingParty(world.client, sign_in(Browser(), world.person))
     path = f"oidc/project/{world.project.pk}/do"
     assert "30 seconds" in as_operator.get(f"/admin/{path}/suspend/").content.decode()
@@ -83,7 +82,7 @@ def test_an_operator_does_not_suspend_a_project_of_their_own(
         "a\tb",
     ],
 )
-def test_no_project_is_renamed_to_pass_for_the_service(as_operator: Browser, world: World, name: str) -> None:
+def test_a_project_can_not_be_renamed_like_the_service(as_operator: Browser, world: World, name: str) -> None:
     text = press(as_operator, f"oidc/project/{world.project.pk}/do/rename", name=name)
     assert "A name" in text or "required" in text or "at most" in text
     world.project.refresh_from_db()
@@ -97,7 +96,7 @@ def test_a_rename_is_in_the_projects_activity(as_operator: Browser, world: World
     assert event.project == world.project.public_id
 
 
-def test_what_is_not_for_hands_is_not_taken_from_a_form(as_operator: Browser, world: World) -> None:
+def test_read_only_fields_are_ignored_in_forms(as_operator: Browser, world: World) -> None:
     for path in (f"oidc/project/{world.project.pk}", f"oidc/client/{world.client.pk}", f"api/apikey/{world.key.pk}"):
         form = {"name": "Openport", "public_id": "x", "verified_at_0": "2026-01-01", "first_party": "on", "owner": "1"}
         assert as_operator.post(f"/admin/{path}/change/", form).status_code == 403
@@ -114,7 +113,7 @@ def test_a_client_is_turned_off_and_on(as_operator: Browser, world: World) -> No
     assert last_event().action == "client.turned_on"
 
 
-def test_a_client_page_tells_of_its_secrets_by_four_letters(as_operator: Browser, world: World) -> None:
+def test_a_client_page_shows_the_last_four_characters_of_secrets(as_operator: Browser, world: World) -> None:
     secret = world.client.secrets.get()
     text = as_operator.get(f"/admin/oidc/client/{world.client.pk}/change/").content.decode()
     assert f"…{secret.last_four}, created {clock.now():%Y-%m-%d}, last used {clock.now():%Y-%m-%d}" in text
@@ -134,11 +133,11 @@ def test_an_api_key_is_revoked(as_operator: Browser, operator: Account, world: W
     )
 
 
-def test_keys_are_rotated_in_two_presses_that_can_be_doubled(as_operator: Browser, operator: Account) -> None:
-    first = keyring.signing_key().kid
+def test_rotating_signing_keys_twice_is_harmless(as_operator: Browser, operator: Account) -> None:
+    first = signing_keys.signing_key().kid
     for _ in range(2):
         press(as_operator, "oidc/signingkey/do/publish")
-    assert keyring.current_keyring().active is not None
+    assert signing_keys.current_keyring().active is not None
     assert SigningKey.objects.get(state="active").kid == first
     following = SigningKey.objects.get(state="next").kid
     assert (last_event().action, last_event().actor, last_event().target) == (
@@ -156,16 +155,16 @@ def test_keys_are_rotated_in_two_presses_that_can_be_doubled(as_operator: Browse
 
 def test_a_key_that_is_published_twice_does_not_sign(operator: Account) -> None:
     """Two operators at once: the second finds the first one's key, and takes no further step."""
-    first = keyring.signing_key().kid
-    assert rotation.publish_next_key(operator.pk)
-    assert not rotation.publish_next_key(operator.pk)
+    first = signing_keys.signing_key().kid
+    assert signing_keys.publish_next_key(operator.pk)
+    assert not signing_keys.publish_next_key(operator.pk)
     assert SigningKey.objects.get(state="active").kid == first
-    assert rotation.activate_next_key(operator.pk)
-    assert not rotation.activate_next_key(operator.pk)
+    assert signing_keys.activate_next_key(operator.pk)
+    assert not signing_keys.activate_next_key(operator.pk)
     assert SigningKey.objects.count() == 2
 
 
-def test_a_mail_that_was_given_up_is_tried_again(as_operator: Browser) -> None:
+def test_an_operator_can_retry_a_failed_mail(as_operator: Browser) -> None:
     now = clock.now()
     mail = Outbox.objects.create(
         to="a@example.com", subject="Hello", body="b", message_id="<1@x>", created_at=now, not_before=now,
@@ -180,9 +179,9 @@ def test_a_mail_that_was_given_up_is_tried_again(as_operator: Browser) -> None:
     assert "not possible now" in press(as_operator, f"accounts/outbox/{mail.pk}/do/retry")
 
 
-@pytest.mark.parametrize("model", ["operations/auditevent", "console/signinevent", "api/requestlog"])
+@pytest.mark.parametrize("model", ["console/auditevent", "console/signinevent", "api/requestlog"])
 @pytest.mark.parametrize("who", ["as_operator", "as_superuser"])
-def test_trails_are_read_and_nothing_else(request: pytest.FixtureRequest, world: World, who: str, model: str) -> None:
+def test_audit_pages_are_read_only(request: pytest.FixtureRequest, world: World, who: str, model: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     rows = AuditEvent.objects.count(), SignInEvent.objects.count()
     pk = browser.get(f"/admin/{model}/").context["cl"].result_list[0].pk
@@ -194,7 +193,7 @@ def test_trails_are_read_and_nothing_else(request: pytest.FixtureRequest, world:
     assert (AuditEvent.objects.count(), SignInEvent.objects.count()) == rows
 
 
-def test_a_change_is_kept_before_and_after(as_operator: Browser, operator: Account) -> None:
+def test_changes_are_stored_with_old_and_new_values(as_operator: Browser, operator: Account) -> None:
     feature = Feature.objects.create(name="storage", unit="GB")
     plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=1, apps=["notes"])
     form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "is_listed": "on", "apps": '["notes"]'}
@@ -219,7 +218,7 @@ def test_a_change_is_kept_before_and_after(as_operator: Browser, operator: Accou
     assert not Plan.objects.exists()
 
 
-def test_additions_are_in_the_audit(as_operator: Browser, person: Account) -> None:
+def test_additions_are_in_the_audit_trail(as_operator: Browser, person: Account) -> None:
     as_operator.post("/admin/accounts/feature/add/", {"name": "storage", "unit": ""})
     feature = Feature.objects.get()
     assert (last_event().action, last_event().target) == ("admin.added", f"feature:{feature.pk}")
@@ -263,7 +262,7 @@ def test_people_are_invited_to_an_organization(as_operator: Browser, operator: A
     assert last_event().action == "invitation.withdrawn"
 
 
-def test_the_audit_names_nobody_whom_a_deletion_would_have_to_find(as_operator: Browser, person: Account) -> None:
+def test_the_audit_trail_contains_no_email_addresses_of_members(as_operator: Browser, person: Account) -> None:
     member = make_account("member@example.com")
     as_operator.post(
         "/admin/accounts/family/add/", {"owner": str(person.pk)} | formset("members", account=str(member.pk))
@@ -292,7 +291,7 @@ def test_the_audit_names_nobody_whom_a_deletion_would_have_to_find(as_operator: 
 
 
 @pytest.mark.parametrize("who", ["as_reviewer", "client"])
-def test_nobody_else_does_any_of_it(request: pytest.FixtureRequest, world: World, who: str) -> None:
+def test_other_roles_can_not_use_operator_actions(request: pytest.FixtureRequest, world: World, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     events = AuditEvent.objects.count()
     for path in (

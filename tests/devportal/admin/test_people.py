@@ -16,7 +16,7 @@ from accounts.admin.people import _give_roles, _set_active
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer, set_roles
 from core.admin.actions import ActionRefused
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import TokenFamily
 from tests.devportal.admin.conftest import World, make_staff
 from tests.exports import unzipped
@@ -57,7 +57,7 @@ def test_deactivating_ends_everything_and_says_why(
 
 
 @pytest.mark.parametrize("reason", [None, "", "  ", "x" * 2001])
-def test_a_reason_is_asked_for(as_operator: Browser, person: Account, reason: str | None) -> None:
+def test_a_reason_is_required(as_operator: Browser, person: Account, reason: str | None) -> None:
     response = act(as_operator, person, "deactivate", **({} if reason is None else {"reason": reason}))
     assert response.status_code == 200
     person.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_reason_is_asked_for(as_operator: Browser, person: Account, reason: st
 
 
 @pytest.mark.parametrize("name", ["deactivate", "delete", "export"])
-def test_opening_the_page_of_an_act_does_nothing(as_operator: Browser, person: Account, name: str) -> None:
+def test_opening_an_action_page_changes_nothing(as_operator: Browser, person: Account, name: str) -> None:
     text = as_operator.get(f"/admin/accounts/account/{person.pk}/do/{name}/?reason=x").content.decode()
     assert 'name="csrfmiddlewaretoken"' in text
     assert person.email in text
@@ -74,7 +74,7 @@ def test_opening_the_page_of_an_act_does_nothing(as_operator: Browser, person: A
     assert not AuditEvent.objects.filter(action__startswith="account.").exists()
 
 
-def test_an_act_that_is_done_already_is_said(as_operator: Browser, person: Account) -> None:
+def test_repeating_an_action_shows_a_message(as_operator: Browser, person: Account) -> None:
     act(as_operator, person, "deactivate", reason="Asked us to")
     response = act(as_operator, person, "deactivate", reason="Asked us to")
     assert "not possible now" in response.content.decode()
@@ -99,7 +99,7 @@ def test_the_last_owner_of_a_project_is_not_deleted(as_operator: Browser, world:
     assert not AuditEvent.objects.filter(action="account.deleted").exists()
 
 
-def test_a_deletion_leaves_no_name_behind(as_operator: Browser, operator: Account) -> None:
+def test_a_deletion_leaves_no_name_in_the_admin(as_operator: Browser, operator: Account) -> None:
     person = make_account("gone@example.com", given_name="Gwendolyn")
     form = {"given_name": "Gwen", "family_name": "Away"}
     as_operator.post(f"/admin/accounts/account/{person.pk}/change/", form)
@@ -116,7 +116,7 @@ def test_a_deletion_leaves_no_name_behind(as_operator: Browser, operator: Accoun
     assert not LogEntry.objects.exists()
 
 
-def test_nobody_acts_on_themselves(as_operator: Browser, operator: Account) -> None:
+def test_operators_can_not_act_on_themselves(as_operator: Browser, operator: Account) -> None:
     for name in ("deactivate", "delete"):
         act(as_operator, operator, name, reason="Mistake")
     operator.refresh_from_db()
@@ -131,7 +131,7 @@ def test_an_operator_does_not_act_on_a_superuser(as_operator: Browser, superuser
     assert superuser.is_superuser
 
 
-def test_superusers_alone_give_roles(
+def test_only_superusers_can_give_roles(
     as_operator: Browser, as_superuser: Browser, superuser: Account, person: Account
 ) -> None:
     act(as_operator, person, "roles", roles=["operator"])
@@ -150,7 +150,7 @@ def test_superusers_alone_give_roles(
     assert not Account.objects.get(pk=person.pk).is_staff
 
 
-def test_a_role_that_is_taken_away_closes_the_admin_at_once(
+def test_removing_a_role_closes_the_admin_immediately(
     operator: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
     browser = browser_of(operator)
@@ -159,7 +159,7 @@ def test_a_role_that_is_taken_away_closes_the_admin_at_once(
     assert browser.get("/admin/accounts/account/").status_code == 302
 
 
-def test_roles_of_who_is_deactivated_are_none(db: None) -> None:
+def test_deactivated_accounts_have_no_roles(db: None) -> None:
     account = make_staff("off@example.com", "operator", "reviewer")
     account.is_active = False
     account.save()
@@ -169,14 +169,14 @@ def test_roles_of_who_is_deactivated_are_none(db: None) -> None:
     assert fresh.get_all_permissions() == set()
 
 
-def test_a_person_without_roles_may_nothing(person: Account) -> None:
+def test_people_without_roles_have_no_permissions(person: Account) -> None:
     person.is_staff = True
     person.save()
     assert not person.has_perm("accounts.view_account")
     assert not person.has_module_perms("accounts")
 
 
-def test_what_is_not_for_hands_is_not_taken_from_a_form(as_operator: Browser, person: Account) -> None:
+def test_read_only_fields_are_ignored_in_forms(as_operator: Browser, person: Account) -> None:
     before: dict[str, Any] = dict(Account.objects.values().get(pk=person.pk))
     form = {
         "given_name": "Augusta", "family_name": "King", "email": "x@example.com", "password": "x", "is_active": "",
@@ -191,14 +191,14 @@ def test_what_is_not_for_hands_is_not_taken_from_a_form(as_operator: Browser, pe
     assert as_operator.get("/admin/accounts/account/add/").status_code == 403
 
 
-def test_the_history_of_a_person_is_the_audits(as_operator: Browser, person: Account) -> None:
+def test_the_history_page_shows_the_audit_trail(as_operator: Browser, person: Account) -> None:
     act(as_operator, person, "deactivate", reason="Asked us to")
     response = as_operator.get(f"/admin/accounts/account/{person.pk}/history/", follow=True)
-    assert response.redirect_chain[0][0].startswith("/admin/operations/auditevent/?q=account%3A")
+    assert response.redirect_chain[0][0].startswith("/admin/console/auditevent/?q=account%3A")
     assert "account.deactivated" in response.content.decode()
 
 
-def test_pages_of_people_who_are_not_there(as_operator: Browser) -> None:
+def test_unknown_people_are_not_found(as_operator: Browser) -> None:
     for key in ("0", "999999", "x", "9" * 60, "1'--", "%F0%9F%90%99"):
         for end in ("do/deactivate/", "do/no-such/", "history/"):
             assert as_operator.post(f"/admin/accounts/account/{key}/{end}").status_code == 404
@@ -234,7 +234,7 @@ ABOVE: list[Callable[[], Account]] = [
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed"])
 @pytest.mark.parametrize("make", ABOVE, ids=["superuser", "permitted", "both roles", "reviewer"])
-def test_nobody_touches_who_may_do_what_they_may_not(
+def test_operators_can_not_change_accounts_with_more_permissions(
     make: Callable[[], Account], is_open: bool, as_operator: Browser
 ) -> None:
     account = make()
@@ -253,7 +253,7 @@ def test_nobody_touches_who_may_do_what_they_may_not(
     assert not AuditEvent.objects.filter(action__startswith="account.", target=f"account:{account.pk}").exists()
 
 
-def test_operators_touch_each_other_and_who_has_no_rights(as_operator: Browser) -> None:
+def test_operators_can_change_equals_and_ordinary_accounts(as_operator: Browser) -> None:
     for account in (make_account(), make_staff("ola@example.com", "operator")):
         assert as_operator.get(f"/admin/accounts/account/{account.pk}/do/deactivate/").status_code == 200
         names = {"given_name": "Grace", "family_name": "Hopper"}
@@ -262,7 +262,7 @@ def test_operators_touch_each_other_and_who_has_no_rights(as_operator: Browser) 
         assert account.given_name == "Grace"
 
 
-def test_who_was_demoted_while_the_page_was_open_does_nothing(operator: Account, person: Account) -> None:
+def test_an_operator_who_was_demoted_meanwhile_changes_nothing(operator: Account, person: Account) -> None:
     request = RequestFactory().post("/")
     request.user = operator
     set_roles(Account.objects.get(pk=operator.pk), [])
@@ -273,7 +273,7 @@ def test_who_was_demoted_while_the_page_was_open_does_nothing(operator: Account,
     assert person.is_active
 
 
-def test_no_page_gives_rights_or_takes_second_factors(as_superuser: Browser) -> None:
+def test_no_page_grants_permissions_or_removes_factors(as_superuser: Browser) -> None:
     """Groups, permissions and factors have no page; roles are an act of superusers, and not on themselves."""
     shown = {model._meta.label for model in admin.site._registry}
     assert not {name for name in shown if name.startswith(("auth.", "mfa.", "sessions.", "usersessions."))}

@@ -88,7 +88,7 @@ def test_the_target_is_the_operators_setting(as_reviewer: Browser, wait: Any) ->
     assert "late by 23 h" in text_of(as_reviewer) or "late by 1 d" in text_of(as_reviewer)
 
 
-def test_what_does_not_wait_is_never_late(as_reviewer: Browser, wait: Any) -> None:
+def test_reviews_that_are_not_waiting_are_never_late(as_reviewer: Browser, wait: Any) -> None:
     for number, status in enumerate(("approved", "changes_requested", "withdrawn")):
         wait(f"App {number}", 90 * DAY, status=status)
     assert names(text_of(as_reviewer, "?which=all&late=1")) == []
@@ -139,7 +139,7 @@ def test_reviews_of_one_assignee(as_reviewer: Browser, mixed: None, reviewer: Ac
     assert "Somebody else" in text_of(as_reviewer, f"?assignee={gone.pk}")
 
 
-def test_a_chip_adds_to_the_others_and_is_taken_back_alone(as_reviewer: Browser, mixed: None) -> None:
+def test_filter_chips_combine_and_can_be_removed_one_by_one(as_reviewer: Browser, mixed: None) -> None:
     text = text_of(as_reviewer, chip(text_of(as_reviewer, "?late=1"), "New"))
     assert names(text) == ["New"]
     back = text_of(as_reviewer, chip(text, "New"))
@@ -204,7 +204,7 @@ def test_filters_survive_paging(as_reviewer: Browser, crowd: list[str]) -> None:
     assert [name for page in pages for name in page] == crowd[1::2]
 
 
-def test_what_is_decided_in_between_moves_no_page(as_reviewer: Browser, crowd: list[str]) -> None:
+def test_decisions_meanwhile_do_not_shift_pages(as_reviewer: Browser, crowd: list[str]) -> None:
     following = link(text_of(as_reviewer), "next")
     assert following is not None
     AppReview.objects.filter(snapshot__name__in=crowd[:50]).update(status="approved")
@@ -215,12 +215,12 @@ def test_what_is_decided_in_between_moves_no_page(as_reviewer: Browser, crowd: l
     "place", ["", "x", "1", "1.", ".1", "-1.1", "1.1.1", f"{'9' * 19}.1", f"1.{'9' * 40}", "\u0661.\u0661"]
 )
 @pytest.mark.parametrize("name", ["after", "before"])
-def test_a_place_that_is_none_breaks_nothing(as_reviewer: Browser, wait: Any, name: str, place: str) -> None:
+def test_invalid_page_positions_are_handled(as_reviewer: Browser, wait: Any, name: str, place: str) -> None:
     wait("One")
     assert as_reviewer.get(f"{QUEUE}?{name}={place}").status_code == 200
 
 
-def test_a_place_far_off_is_within_what_can_be_stored() -> None:
+def test_extreme_page_positions_are_handled() -> None:
     place = parse_place(f"{2**63 - 1}.1")
     assert place is not None
     assert place[0].year < 9999
@@ -229,7 +229,7 @@ def test_a_place_far_off_is_within_what_can_be_stored() -> None:
 # --- The head, and what the page costs ---
 
 
-def test_the_head_counts_what_waits_up_to_a_bound(
+def test_the_heading_counts_waiting_reviews_up_to_a_limit(
     as_reviewer: Browser, mixed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = text_of(as_reviewer, "?kind=new")
@@ -246,7 +246,7 @@ def queries(browser: Browser, query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("query", ["", "?late=1&kind=resubmitted", "?which=mine", "?which=all"])
-def test_the_statements_are_as_many_for_one_review_as_for_hundreds(
+def test_the_queue_takes_a_fixed_number_of_statements(
     as_reviewer: Browser, one_project: Project, wait: Any, query: str
 ) -> None:
     wait("First")
@@ -256,7 +256,7 @@ def test_the_statements_are_as_many_for_one_review_as_for_hundreds(
     assert len(queries(as_reviewer, query)) <= max(few, 13)
 
 
-def test_no_statement_reads_reviews_without_a_bound(as_reviewer: Browser, crowd: list[str]) -> None:
+def test_every_statement_of_the_queue_has_a_limit(as_reviewer: Browser, crowd: list[str]) -> None:
     """Each is limited, or names the rows of one page by their keys."""
     reading = [sql for sql in queries(as_reviewer, "") if 'FROM "review_appreview"' in sql]
     assert len(reading) == 7  # two states, the page's rows, four numbers

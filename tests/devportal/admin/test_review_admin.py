@@ -13,13 +13,24 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import Client, Project
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
-from tests.devportal.review.reviewing import SCOPE, Status, approved, fill, fresh, resent, review_in, sent, ticks
+from tests.devportal.review.reviewing import (
+    SCOPE,
+    Status,
+    approved,
+    fill,
+    fresh,
+    resent,
+    review_in,
+    sent,
+    ticked,
+    ticks,
+)
 from tests.factories import make_account, make_client, make_project
 
 QUEUE = "/admin/review/appreview/"
@@ -35,10 +46,6 @@ def text_of(browser: Browser, url: str) -> str:
     return html.unescape(response.content.decode())
 
 
-def ticked(review: AppReview) -> dict[str, str]:
-    return {f"check_{code}": "on" for code in ticks(review)}
-
-
 def press(browser: Browser, review: AppReview, step: str, **form: Any) -> str:
     """Fill in a step's form and confirm it; for an approval everything on the checklist is ticked."""
     form = {"revision": review.revision, "confirm": "1"} | (ticked(review) if step == "approve" else {}) | form
@@ -49,7 +56,7 @@ def press(browser: Browser, review: AppReview, step: str, **form: Any) -> str:
 
 
 def steps_on(text: str) -> set[str]:
-    return set(re.findall(rf'href="{QUEUE}\d+/do/([\w-]+)/"', text))
+    return set(re.findall(rf'(?:href|action)="{QUEUE}\d+/do/([\w-]+)/"', text)) - {"note"}
 
 
 def names(text: str) -> list[str]:
@@ -87,7 +94,7 @@ def test_the_queue_is_by_age_with_kind_and_assignee(as_reviewer: Browser, review
     assert names(text_of(as_reviewer, f"{QUEUE}?which=nonsense")) == ["Oldest", "Older", "Younger"]
 
 
-def test_a_draft_is_its_developers_own(as_reviewer: Browser, app: Client, developer: Account) -> None:
+def test_drafts_are_not_shown_to_reviewers(as_reviewer: Browser, app: Client, developer: Account) -> None:
     draft = fill(app, developer)
     for which in ("waiting", "mine", "nobodys", "developers", "all"):
         assert names(text_of(as_reviewer, f"{QUEUE}?which={which}")) == []
@@ -111,7 +118,7 @@ def test_each_review_is_in_the_list_of_its_state(
     assert names(text_of(as_reviewer, f"{QUEUE}?q=elsewhere")) == []
 
 
-def test_deleted_projects_ask_for_nothing(as_reviewer: Browser, review: AppReview, project: Project) -> None:
+def test_deleted_projects_are_not_in_the_queue(as_reviewer: Browser, review: AppReview, project: Project) -> None:
     Project.objects.filter(pk=project.pk).update(deleted_at=clock.now())
     assert names(text_of(as_reviewer, QUEUE)) == []
 
@@ -119,7 +126,7 @@ def test_deleted_projects_ask_for_nothing(as_reviewer: Browser, review: AppRevie
 # --- The page ---
 
 
-def test_the_page_holds_what_a_decision_needs(as_reviewer: Browser, review: AppReview, developer: Account) -> None:
+def test_the_page_shows_everything_for_a_decision(as_reviewer: Browser, review: AppReview, developer: Account) -> None:
     text = text_of(as_reviewer, page(review))
     for shown in (
         "nothing was approved before", "https://example.com/privacy", "help@example.com", SCOPE,
@@ -147,7 +154,7 @@ def test_a_change_is_shown_against_what_was_approved(
     assert f'href="{QUEUE}{client.reviews.get(number=1).pk}/change/"' in text
 
 
-def test_what_developers_write_is_text(as_reviewer: Browser, app: Client, developer: Account) -> None:
+def test_texts_of_developers_are_escaped(as_reviewer: Browser, app: Client, developer: Account) -> None:
     fill(app, developer, name="<b>Tom</b> & Jerry")
     developer_actions.save_submission(app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x'})
     row = developer_actions.submit(app, developer, "<img src=x onerror=alert(1)> {{ settings.SECRET_KEY }}")
@@ -157,7 +164,7 @@ def test_what_developers_write_is_text(as_reviewer: Browser, app: Client, develo
     assert "{{ settings.SECRET_KEY }}" in html.unescape(text)
 
 
-def test_a_logo_is_shown_to_reviewers_alone(
+def test_a_submitted_logo_is_shown_only_to_reviewers(
     as_reviewer: Browser, as_operator: Browser, as_owner: Browser, app: Client, developer: Account
 ) -> None:
     name = default_storage.save("logos/one.webp", ContentFile(b"pixels"))
@@ -197,6 +204,36 @@ def test_a_reviewer_takes_starts_and_approves(
     event = AuditEvent.objects.order_by("-pk")[0]
     assert (event.action, event.actor) == ("review.approved", reviewer)
     assert steps_on(text_of(as_reviewer, page(review))) == {"withdraw-approval", "suspend"}
+
+
+def test_starting_takes_one_click_and_its_mail_can_be_previewed(as_reviewer: Browser, review: AppReview) -> None:
+    text = text_of(as_reviewer, page(review))
+    form = re.search(r'<form[^>]*action="([^"]*/do/start/)"(.*?)</form>', text, re.S)
+    assert form is not None
+    assert re.search(r'<button[^>]*name="confirm" value="1"[^>]*>Start the review<', form[2])
+    shown = html.unescape(as_reviewer.post(form[1], {}).content.decode())
+    assert "Subject: " in shown
+    review.refresh_from_db()
+    assert review.status == Status.SUBMITTED, "a preview starts nothing"
+    as_reviewer.post(form[1], {"confirm": "1"})
+    review.refresh_from_db()
+    assert review.status == Status.IN_REVIEW
+
+
+def test_decisions_are_made_on_the_page_of_the_review(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client
+) -> None:
+    assert "do/approve" not in text_of(as_reviewer, page(review)), "a review has to be started first"
+    reviewer_actions.start(review, reviewer)
+    text = text_of(as_reviewer, page(review))
+    for step in ("approve", "request-changes", "reject"):
+        form = re.search(rf'<form[^>]*action="[^"]*/do/{step}/"(.*?)</form>', text, re.S)
+        assert form is not None
+        assert re.search(r'name="revision" value="1"', form[1])
+        assert not re.search(r" checked(?=[>=]|\s+\w+=)", form[1]), "nothing is preselected"
+        first = re.search(r'<button\s[^>]*type="submit"[^>]*>\s*([\w ]+)', form[1])
+        assert first is not None
+        assert first[1] == "Preview the mail", "the Enter key decides nothing"
 
 
 def test_scopes_are_decided_one_by_one(as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client) -> None:
@@ -252,9 +289,7 @@ def test_the_mail_that_is_shown_is_the_mail_that_is_queued(
     assert shown == f"Subject: {mail.subject}\n\n{mail.body}"
 
 
-def test_what_was_seen_can_be_changed_before_it_is_sent(
-    as_reviewer: Browser, reviewer: Account, review: AppReview
-) -> None:
+def test_the_mail_can_be_changed_after_the_preview(as_reviewer: Browser, reviewer: Account, review: AppReview) -> None:
     reviewer_actions.start(review, reviewer)
     form = {"reasons": ["logo_unclear"], "text": "Make it bigger", "revision": "1", "edit": "1"}
     text = html.unescape(as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode())
@@ -277,7 +312,7 @@ def test_what_was_seen_can_be_changed_before_it_is_sent(
         ({"reasons": ["logo_unclear"], "revision": "x"}, "Enter a whole number"),
     ],
 )
-def test_a_form_that_lacks_something_says_what(
+def test_an_incomplete_form_names_the_missing_field(
     as_reviewer: Browser, reviewer: Account, review: AppReview, form: dict[str, Any], said: str
 ) -> None:
     reviewer_actions.start(review, reviewer)
@@ -285,7 +320,7 @@ def test_a_form_that_lacks_something_says_what(
     assert review.status == Status.IN_REVIEW
 
 
-def test_what_was_sent_meanwhile_is_not_decided_unseen(
+def test_a_newer_submission_is_not_decided_unseen(
     as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
 ) -> None:
     reviewer_actions.request_changes(
@@ -297,7 +332,7 @@ def test_what_was_sent_meanwhile_is_not_decided_unseen(
     assert not fresh(app).is_verified
 
 
-def test_of_two_reviewers_the_second_is_told(
+def test_the_second_of_two_reviewers_gets_a_message(
     as_reviewer: Browser, reviewer: Account, review: AppReview, browser_of: Callable[[Account], Browser]
 ) -> None:
     reviewer_actions.start(review, reviewer)
@@ -310,7 +345,7 @@ def test_of_two_reviewers_the_second_is_told(
     assert ReviewEntry.objects.filter(kind="approved").count() == 0
 
 
-def test_a_review_is_given_to_reviewers_alone(
+def test_reviews_can_only_be_assigned_to_reviewers(
     as_reviewer: Browser, review: AppReview, operator: Account, outsider: Account, owner: Account
 ) -> None:
     rob = make_staff("rob@example.com", "reviewer")
@@ -349,8 +384,8 @@ def test_nobody_decides_on_a_project_of_their_own(
     assert "You are a member of this project, so other reviewers decide on it." in text
     assert steps_on(text) == set()
     assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
-        "Suspend the project", "Approve", "Request changes", "Reject", "Assign to me", "Assign to …",
-        "Write to the developers",
+        "Approve", "Request changes", "Reject", "Assign to me", "Assign to …", "Write to the developers",
+        "Suspend the project",
     ]  # fmt: skip
     review.refresh_from_db()
     before = AppReview.objects.values().get()
@@ -365,7 +400,7 @@ def test_nobody_decides_on_a_project_of_their_own(
     assert not fresh(app).is_verified
 
 
-def test_an_approval_is_withdrawn_in_part_or_whole(
+def test_an_approval_is_withdrawn_partly_or_completely(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     client = approved(app, developer, reviewer)
@@ -399,7 +434,7 @@ def test_review_pages_are_for_reviewers(request: pytest.FixtureRequest, review: 
     assert review.assignee is None
 
 
-def test_nothing_is_written_to_a_review_by_hand(as_reviewer: Browser, as_superuser: Browser, review: AppReview) -> None:
+def test_reviews_can_not_be_edited_directly(as_reviewer: Browser, as_superuser: Browser, review: AppReview) -> None:
     before = AppReview.objects.values().get()
     for browser in (as_reviewer, as_superuser):
         for path in (f"{review.pk}/change/", f"{review.pk}/delete/", "add/"):
@@ -408,7 +443,7 @@ def test_nothing_is_written_to_a_review_by_hand(as_reviewer: Browser, as_superus
 
 
 @pytest.mark.parametrize("key", ["0", "x", "9" * 40, "-1"])
-def test_reviews_that_are_not_there(as_reviewer: Browser, key: str) -> None:
+def test_unknown_reviews_are_not_found(as_reviewer: Browser, key: str) -> None:
     for end in ("change/", "do/take/", "history/"):
         assert as_reviewer.get(f"{QUEUE}{key}/{end}").status_code == 404
 

@@ -14,15 +14,27 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, notes, reviewer_actions, workflow
 from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview, InternalNote, ReviewEntry, ReviewRevision
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
-from tests.devportal.admin.test_review_admin import page, press, steps_on, text_of, ticked
-from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE, Status, approved, decide, fill, fresh, resent, sent
+from tests.devportal.admin.test_review_admin import page, press, steps_on, text_of
+from tests.devportal.review.reviewing import (
+    JUSTIFICATION,
+    SCOPE,
+    Status,
+    approved,
+    decide,
+    fill,
+    fresh,
+    resent,
+    sent,
+    ticked,
+    ticks,
+)
 from tests.exports import exported
 from tests.factories import make_account, make_client, make_project
 
@@ -109,7 +121,7 @@ def test_a_first_review_that_was_sent_again_is_compared_with_its_last_revision(
     assert '<th scope="row">Name</th>' not in text
 
 
-def test_without_the_revision_before_there_is_no_such_link(as_reviewer: Browser, resubmitted: AppReview) -> None:
+def test_without_an_earlier_revision_there_is_no_comparison_link(as_reviewer: Browser, resubmitted: AppReview) -> None:
     ReviewRevision.objects.all().delete()
     text = text_of(as_reviewer, page(resubmitted) + "?against=revision")
     assert "What changed since the last approval" in text
@@ -164,7 +176,7 @@ def without_live_values(text: str) -> str:
     return re.sub(r'<section class="sheet" aria-labelledby="(consent|live)">.*?</section>', "", text, flags=re.S)
 
 
-def test_what_developers_draft_after_a_request_for_changes_is_theirs(
+def test_drafts_after_requested_changes_are_not_shown(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
 ) -> None:
     keep(review, 1, review.snapshot)
@@ -205,14 +217,17 @@ def test_logos_of_both_sides_are_shown_to_reviewers(as_reviewer: Browser, resubm
 # --- The whole page ---
 
 
-def test_evidence_comes_first_and_the_bar_last(as_reviewer: Browser, resubmitted: AppReview) -> None:
+def test_the_decision_stands_beside_evidence_and_difference(as_reviewer: Browser, resubmitted: AppReview) -> None:
     text = text_of(as_reviewer, page(resubmitted))
-    marks = ['id="asks"', 'id="evidence"', 'id="changed"', 'id="scopes"', 'id="consent"', 'id="asked"', 'id="history"',
-             'id="notes"', 'id="timeline"', 'class="review-bar"']  # fmt: skip
+    marks = ['id="asks"', 'id="evidence"', 'id="changed"', 'id="scopes"', 'id="decide"', 'id="live"', 'id="consent"',
+             'id="asked"', 'id="history"', 'id="notes"', 'id="timeline"', 'class="review-bar"']  # fmt: skip
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
-    bar = text[places[-1] :]
-    assert re.findall(r"/do/([\w-]+)/", bar) == ["approve", "request-changes", "reject", "assign", "answer"]
+    decide = text[text.index('id="decide"') : text.index('id="live"')]
+    assert re.findall(r"/do/([\w-]+)/", decide) == ["approve", "request-changes", "reject", "assign", "answer"]
+    assert re.findall(r'href="#do-([\w-]+)"', text[places[-1] :]) == ["approve", "request-changes", "reject"]
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids)), "each form has its own ids"
 
 
 def test_the_consent_page_stands_inline_before_and_after(
@@ -233,7 +248,7 @@ def test_the_consent_page_stands_inline_before_and_after(
 HOSTILE = '<script>alert(1)</script>"onmouseover="x \u202egnp.exe\u202c {{ settings.SECRET_KEY }} \u200bend of it'
 
 
-def test_hostile_texts_are_texts_and_hide_nothing(
+def test_hostile_texts_are_escaped_and_stay_visible(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     approved(app, developer, reviewer)
@@ -301,7 +316,7 @@ def test_the_page_costs_the_same_however_long_the_history_is(
         earlier.save()
         notes.write_note(resubmitted, reviewer, f"Note {number}")
     assert statements(as_reviewer, resubmitted) == before
-    assert before <= 45
+    assert before <= 47
     text = text_of(as_reviewer, page(resubmitted))
     assert "There are more. These are the newest 20." in text
 
@@ -318,12 +333,12 @@ def test_reviewers_write_notes_for_each_other(
     shown = colleague.get(page(review)).content.decode()
     assert "Their &lt;b&gt;support&lt;/b&gt; answers.<br>Slowly." in shown
     assert reviewer.email in shown
-    event = AuditEvent.objects.get(action="desk.note_written")
+    event = AuditEvent.objects.get(action="review.note_written")
     assert (event.actor, event.project, event.details) == (reviewer, "", {"review": review.number})
 
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED])
-def test_notes_are_written_on_what_is_decided_too(
+def test_notes_can_be_written_on_decided_reviews(
     as_reviewer: Browser, reviewer: Account, review: AppReview, status: str
 ) -> None:
     decide(review, reviewer, status)
@@ -332,9 +347,7 @@ def test_notes_are_written_on_what_is_decided_too(
 
 
 @pytest.mark.parametrize("note", ["", "  \r\n ", "x" * 4001, "a\x00b"])
-def test_a_note_that_is_none_is_refused_and_what_was_typed_is_still_there(
-    as_reviewer: Browser, review: AppReview, note: str
-) -> None:
+def test_an_invalid_note_is_rejected_and_keeps_the_text(as_reviewer: Browser, review: AppReview, note: str) -> None:
     response = as_reviewer.post(at_note(review), {"note": note})
     assert response.status_code == 200
     assert "error" in response.content.decode()
@@ -407,7 +420,7 @@ def test_notes_need_the_form_s_token(reviewer: Account, review: AppReview) -> No
     assert not InternalNote.objects.exists()
 
 
-def test_notes_are_their_authors_to_take_along(review: AppReview, reviewer: Account, developer: Account) -> None:
+def test_notes_are_in_the_data_export_of_their_author(review: AppReview, reviewer: Account, developer: Account) -> None:
     notes.write_note(review, reviewer, "Zanzibar")
     (mine,) = exported(reviewer)["written_at_the_desk"]
     assert (mine["about"], mine["text"]) == ("Review 1 of Orbit Notes", "Zanzibar")
@@ -439,12 +452,16 @@ def test_an_approval_keeps_what_was_ticked(as_reviewer: Browser, reviewer: Accou
 @pytest.mark.parametrize("code", ["signed_in", "home_page", "privacy_policy", "identity", "scopes"])
 def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, review: AppReview, code: str) -> None:
     review = reviewer_actions.start(review, reviewer)
-    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
-    del form[f"check_{code}"]
-    text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
-    assert "This field is required" in text
-    assert "Well done" in text
-    all_but = [other.removeprefix("check_") for other in ticked(review) if other != f"check_{code}"]
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done"}
+    for ticks_sent, said in (
+        (ticked(review, without=code), "This list has changed since you opened it."),
+        ({"check_app": ticked(review)["check_app"]}, "This field is required"),
+        ({"check_request": ticked(review)["check_request"]}, "This field is required"),
+    ):
+        text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", {**form, **ticks_sent}).content.decode()
+        assert said in text
+        assert "Well done" in text
+    all_but = [other for other in ticks(review) if other != code]
     for checked in (all_but, [], [*all_but, "nonsense"], [*all_but, code, "nonsense"]):
         with pytest.raises(workflow.IncompleteSubmission):
             reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=checked)
@@ -458,32 +475,31 @@ def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
     facts: list[SimpleNamespace] = [SimpleNamespace(result=Result.PASS)]
     evidence = SimpleNamespace(facts=facts)
-    monkeypatch.setattr("devportal.review.checklist.collect_evidence", lambda review: evidence)
+    for module in ("checklist", "evidence.collecting"):
+        monkeypatch.setattr(f"devportal.review.{module}.collect_evidence", lambda review: evidence)
     return facts
 
 
 def test_items_apply_where_they_make_sense(
     app: Client, developer: Account, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
 ) -> None:
-    first = set(ticked(review))
-    assert not first & {"check_asked_before", "check_warnings"}
+    first = set(ticks(review))
+    assert not first & {"asked_before", "warnings"}
     decide(review, reviewer, Status.CHANGES_REQUESTED)
     again = resent(app, developer)
-    assert set(ticked(again)) - first == {"check_asked_before"}
+    assert set(ticks(again)) - first == {"asked_before"}
     decide(again, reviewer, Status.REJECTED)
     developer_actions.save_submission(app, developer, {}, scopes={})
     after = developer_actions.submit(app, developer)
-    assert set(ticked(after)) == first - {"check_scopes"} | {"check_asked_before"}
+    assert set(ticks(after)) == first - {"scopes"} | {"asked_before"}
     warned.append(SimpleNamespace(result=Result.WARN))
-    assert "check_warnings" in ticked(after)
+    assert "warnings" in ticks(after)
     developer_actions.withdraw(after, developer)
     developer_actions.save_submission(app, developer, {}, scopes={})
-    assert "check_asked_before" not in ticked(developer_actions.submit(app, developer)), (
-        "the last one was their own step back"
-    )
+    assert "asked_before" not in ticks(developer_actions.submit(app, developer)), "the last one was their own step back"
 
 
-def test_a_warning_that_came_meanwhile_is_looked_at_first(
+def test_a_new_warning_has_to_be_read_before_the_decision(
     as_reviewer: Browser, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
 ) -> None:
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
@@ -491,13 +507,14 @@ def test_a_warning_that_came_meanwhile_is_looked_at_first(
     warned.append(SimpleNamespace(result=Result.FAIL))
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
     assert "I checked each warning of the evidence." in text
-    assert "This field is required" in text
+    assert "This list has changed since you opened it." in text
+    assert not re.search(r'name="check_request"[^>]* checked[ >=]', text)
     assert "Well done" in text
     review.refresh_from_db()
     assert review.status == Status.IN_REVIEW
 
 
-def test_what_was_typed_stays_when_a_new_version_came_in(
+def test_a_form_keeps_its_input_when_a_new_revision_arrives(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
 ) -> None:
     decide(review, reviewer, Status.CHANGES_REQUESTED)
@@ -508,7 +525,7 @@ def test_what_was_typed_stays_when_a_new_version_came_in(
     assert "A long explanation" in text
 
 
-def test_who_sees_the_page_without_rights_sees_no_step(as_reviewer: Browser, reviewer: Account, project: Project,
+def test_people_without_permission_see_no_actions(as_reviewer: Browser, reviewer: Account, project: Project,
                                                        review: AppReview) -> None:  # fmt: skip
     project.members.create(account=reviewer, role="viewer")
     text = text_of(as_reviewer, page(review))

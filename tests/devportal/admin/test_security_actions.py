@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.mail.recipient_limit import count_mail
 from accounts.models import Account, Outbox, SecurityEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from tests.factories import make_account
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import sign_in
@@ -25,7 +25,7 @@ def is_signed_in(browser: Browser) -> bool:
     return bool(browser.get("/account/sessions/").status_code == 200)
 
 
-def test_signing_out_ends_every_session_and_is_seen(as_operator: Browser, operator: Account, person: Account) -> None:
+def test_signing_out_a_person_ends_every_session(as_operator: Browser, operator: Account, person: Account) -> None:
     browsers = [sign_in(Browser(), person) for _ in range(2)]
     other = sign_in(Browser(), make_account())
     response = act(as_operator, person, "sign-out", reason=REASON)
@@ -36,12 +36,14 @@ def test_signing_out_ends_every_session_and_is_seen(as_operator: Browser, operat
     assert event.details == {"reason": REASON}
     text = sign_in(browsers[0], person).get("/account/activity/").content.decode()
     assert "Signed out everywhere" in text
-    assert "By the Openport team" in text
+    assert "The Openport team" in text
     assert REASON not in text
     assert operator.email not in text
 
 
-def test_a_reset_asks_the_person_and_opens_nothing(as_operator: Browser, operator: Account, person: Account) -> None:
+def test_a_reset_mails_the_person_and_grants_no_access(
+    as_operator: Browser, operator: Account, person: Account
+) -> None:
     before = person.password
     browser = sign_in(Browser(), person)
     response = act(as_operator, person, "send-reset", reason=REASON)
@@ -69,14 +71,14 @@ def test_a_mailbox_gets_no_more_resets_than_other_mails(as_operator: Browser, pe
     assert not AuditEvent.objects.filter(action="account.reset_sent").exists()
 
 
-def test_an_address_that_nobody_proved_gets_none(as_operator: Browser) -> None:
+def test_unverified_email_addresses_get_no_reset(as_operator: Browser) -> None:
     unproven = make_account("unproven@example.com", verified=False)
     assert "has not confirmed this email" in act(as_operator, unproven, "send-reset", reason=REASON).content.decode()
     assert not Outbox.objects.filter(to=unproven.email).exists()
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_a_reason_is_asked_for_and_looking_does_nothing(as_operator: Browser, person: Account, name: str) -> None:
+def test_a_reason_is_required_and_opening_changes_nothing(as_operator: Browser, person: Account, name: str) -> None:
     browser = sign_in(Browser(), person)
     before = SecurityEvent.objects.count()
     act(as_operator, person, name, reason=" ")
@@ -88,7 +90,7 @@ def test_a_reason_is_asked_for_and_looking_does_nothing(as_operator: Browser, pe
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_nobody_does_it_to_somebody_with_more_rights(as_operator: Browser, superuser: Account, name: str) -> None:
+def test_accounts_with_more_permissions_are_protected(as_operator: Browser, superuser: Account, name: str) -> None:
     browser = sign_in(Browser(), superuser)
     assert act(as_operator, superuser, name, reason=REASON).status_code == 403
     assert is_signed_in(browser)
@@ -96,7 +98,7 @@ def test_nobody_does_it_to_somebody_with_more_rights(as_operator: Browser, super
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_reviewers_may_not(as_reviewer: Browser, person: Account, name: str) -> None:
+def test_reviewers_can_not_use_security_actions(as_reviewer: Browser, person: Account, name: str) -> None:
     assert act(as_reviewer, person, name, reason=REASON).status_code == 403
 
 

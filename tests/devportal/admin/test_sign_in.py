@@ -49,20 +49,20 @@ def test_a_signed_in_person_stays_who_they_are(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_who_may_enter_is_sent_to_the_index(method: str, as_reviewer: Browser, operator: Account, world: World) -> None:
+def test_staff_are_sent_to_the_index(method: str, as_reviewer: Browser, operator: Account, world: World) -> None:
     before = who(as_reviewer)
     response = getattr(as_reviewer, method)("/admin/login/", credentials(operator))
     assert (response.status_code, response["Location"]) == (302, "/admin/")
     assert who(as_reviewer) == before
 
 
-def test_who_may_not_enter_is_told_so_and_sent_in_no_circle(signed_in: Browser) -> None:
+def test_other_people_see_an_error_and_no_redirect_loop(signed_in: Browser) -> None:
     answer = signed_in.get("/admin/", follow=True)
     assert [status for _, status in answer.redirect_chain] == [302]
     assert answer.status_code == 403
 
 
-def test_a_deactivated_operator_is_a_stranger(operator: Account) -> None:
+def test_a_deactivated_operator_has_to_sign_in(operator: Account) -> None:
     browser = Browser()
     browser.force_login(operator, backend="allauth.account.auth_backends.AuthenticationBackend")
     assert browser.get("/admin/login/")["Location"] == "/admin/"
@@ -82,6 +82,6 @@ def test_a_deactivated_operator_is_a_stranger(operator: Account) -> None:
         ("javascript:alert(1)", "/admin/"),
     ],
 )
-def test_the_way_back_stays_on_this_service(wanted: str, kept: str, client: Browser, db: None) -> None:
+def test_redirects_after_sign_in_stay_on_this_service(wanted: str, kept: str, client: Browser, db: None) -> None:
     location = client.get("/admin/login/", {"next": wanted})["Location"]
     assert parse_qs(urlsplit(location).query)["next"] == [kept]

@@ -52,7 +52,7 @@ def enrol(browser: Browser) -> Any:
 
 
 @pytest.mark.parametrize("who", ["reviewer", "operator", "superuser"])
-def test_who_has_none_enrols_and_comes_to_the_page_that_was_asked_for(who: str, request: Any) -> None:
+def test_staff_without_a_factor_set_one_up_and_reach_the_page(who: str, request: Any) -> None:
     account: Account = request.getfixturevalue(who)
     browser = sign_in(Browser(), account)
     wanted = "/admin/" if who == "reviewer" else WANTED
@@ -76,7 +76,7 @@ def test_every_page_is_closed_for_every_method(method: str, superuser: Account) 
         assert answer["Location"].startswith(("/admin/", "/account/")), url.example
 
 
-def test_the_way_leads_on_to_the_page_that_asks(superuser: Account) -> None:
+def test_the_redirect_leads_to_the_confirmation_page(superuser: Account) -> None:
     browser = sign_in(Browser(), superuser)
     location = browser.get("/admin/login/", {"next": WANTED})["Location"]
     assert urlsplit(location).path == PAGE
@@ -88,7 +88,7 @@ def test_the_way_leads_on_to_the_page_that_asks(superuser: Account) -> None:
         assert "staff_wanted" not in browser.session
 
 
-def test_who_signed_in_with_two_steps_enters_at_once(superuser: Account) -> None:
+def test_staff_who_used_two_factors_enter_immediately(superuser: Account) -> None:
     secret = give_app(superuser)
     browser, _ = sign_in_as_far_as_possible(superuser)
     assert leads_to(browser) == "/account/2fa/authenticate/"
@@ -149,7 +149,7 @@ def test_people_with_only_a_passkey_are_asked_for_it(superuser: Account) -> None
     assert leads_to(browser) == "/account/2fa/webauthn/reauthenticate/"
 
 
-def test_a_key_that_verifies_nobody_signs_in_and_does_not_open_the_admin(superuser: Account) -> None:
+def test_a_key_without_user_verification_does_not_open_the_admin(superuser: Account) -> None:
     key = SoftKey(verifies=False)
     give_key(superuser, key, signs_in_alone=False)
     browser, step = sign_in_as_far_as_possible(superuser)
@@ -174,7 +174,7 @@ def test_a_session_that_knew_the_password_alone_gains_nothing_by_adding_a_factor
     assert leads_to(browser) == AGAIN
 
 
-def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> None:
+def test_a_removed_factor_no_longer_opens_the_admin(superuser: Account) -> None:
     secret = give_app(superuser)
     browser, _ = sign_in_as_far_as_possible(superuser)
     browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
@@ -183,7 +183,7 @@ def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> Non
     assert leads_to(browser) == PAGE
 
 
-def test_others_learn_nothing_new(signed_in: Browser) -> None:
+def test_other_people_see_no_difference(signed_in: Browser) -> None:
     assert signed_in.get("/admin/", follow=True).status_code == 403
     assert signed_in.get(PAGE)["Location"] == "/account/2fa/"
     assert Browser().get(PAGE)["Location"].startswith("/account/login/")
@@ -202,11 +202,13 @@ def test_a_superuser_of_the_command_enrols_too(db: None, later: Callable[[float]
 
 
 @pytest.mark.parametrize(("environment", "on", "warned"), [("production", False, True), ("production", True, False)])
-def test_off_in_production_is_a_warning(environment: str, on: bool, warned: bool, settings: Any) -> None:
+def test_turning_the_requirement_off_in_production_is_a_warning(
+    environment: str, on: bool, warned: bool, settings: Any
+) -> None:
     settings.EMBEDDED, settings.ADMIN_SECOND_FACTOR = environment == "embedded", on
     assert [found.id for found in settings_checks.check_admin_second_factor(None)] == ["devportal.W004"] * warned
 
 
-def test_the_demo_stays_easy(settings: Any) -> None:
+def test_the_demo_does_not_require_a_factor(settings: Any) -> None:
     settings.EMBEDDED, settings.ADMIN_SECOND_FACTOR = True, False
     assert settings_checks.check_admin_second_factor(None) == []

@@ -5,7 +5,7 @@ from typing import Any
 from django.test import Client as Browser
 from django.urls import reverse
 
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Client, Project
 
 URI = "https://app.example.com/callback"

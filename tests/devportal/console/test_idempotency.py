@@ -34,7 +34,7 @@ def spend(account: Account, token: str, made: str = "") -> str:
     return made
 
 
-def test_the_first_time_counts_and_a_repeat_is_told_what_it_made(person: Account) -> None:
+def test_a_repeated_token_returns_the_first_result(person: Account) -> None:
     token = idempotency.new_token()
     assert spend(person, token, "op_one") == "op_one"
     assert spend(person, token, "op_two") == "again: op_one"
@@ -49,14 +49,14 @@ def test_work_that_fails_leaves_the_token_unspent(person: Account) -> None:
     assert spend(person, token, "op_one") == "op_one"
 
 
-def test_another_person_is_not_told_what_it_made(person: Account) -> None:
+def test_a_token_reveals_nothing_to_another_person(person: Account) -> None:
     token = idempotency.new_token()
     spend(person, token, "op_one")
     assert spend(make_account(), token) == "again: "
 
 
 @pytest.mark.parametrize("token", ["", "short", "x" * 21, "x" * 23, "x" * 21 + "\x00", "é" * 22, "x" * 100_000])
-def test_what_is_no_token_of_ours_is_refused_and_not_stored(person: Account, token: str) -> None:
+def test_invalid_tokens_are_rejected_and_not_stored(person: Account, token: str) -> None:
     with pytest.raises(idempotency.MissingToken), transaction.atomic():
         idempotency.consume_token(request_with(person, once=token))
     assert not IdempotencyToken.objects.exists()
@@ -73,7 +73,7 @@ def test_tokens_are_forgotten_after_a_day(person: Account, later: Callable[[floa
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_ten_at_once_one_does_the_work_and_the_others_hear_of_it() -> None:
+def test_of_ten_concurrent_uses_one_does_the_work() -> None:
     account, token = make_account(), idempotency.new_token()
     answers = at_once(10, lambda number: spend(account, token, f"op_{number}"))
     made = [answer for answer in answers if not answer.startswith("again")]

@@ -14,7 +14,7 @@ from core import clock
 from devportal.console.models import SignInEvent
 from devportal.docs.pages import PAGES
 from oidc.models import Client, Project
-from tests.devportal.console.test_who_may_what import ROUTES, things_of
+from tests.devportal.console.test_console_access import ROUTES, things_of
 from tests.security.crawling import CONSOLE
 from tests.test_stylesheets import STYLESHEETS, classes
 
@@ -39,7 +39,9 @@ def opens(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in ROUTES if name in CONSOLE and opens(name)))
-def test_pages_of_the_console(name: str, as_owner: Browser, owner: Account, project: Project) -> None:
+def test_console_pages_load_the_needed_stylesheets(
+    name: str, as_owner: Browser, owner: Account, project: Project
+) -> None:
     things: dict[str, Any] = things_of(project, owner)
     if name == "request_detail":
         call = RequestLog.objects.create(project=project, at=clock.now(), path="/v1/me", status=401, milliseconds=3)
@@ -56,6 +58,6 @@ def test_pages_of_the_console(name: str, as_owner: Browser, owner: Account, proj
 
 
 @pytest.mark.parametrize("path", [*(page.address for page in PAGES.values()), "/docs/api/", "/docs/search?q=token"])
-def test_pages_of_the_docs(path: str, as_owner: Browser, owner: Account, project: Project) -> None:
+def test_docs_pages_load_the_needed_stylesheets(path: str, as_owner: Browser, owner: Account, project: Project) -> None:
     things_of(project, owner)  # a client and a key to choose
     assert not without_rules(as_owner.get(path).content.decode())

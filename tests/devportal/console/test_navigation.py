@@ -3,8 +3,9 @@
 from bs4 import BeautifulSoup
 from django.test import Client as Browser
 
-from devportal.console import urls
 from devportal.console.navigation import CLIENT_PAGES, PROJECT_PAGES
+from devportal.console.urls import client_pages, project_pages
+from devportal.review import urls as review_urls
 from oidc.models import Project
 from tests.devportal.console.forms import at
 from tests.factories import make_client, make_web_client
@@ -17,8 +18,8 @@ def links(browser: Browser, url: str, menu: str) -> dict[str, str]:
 
 
 def test_every_url_name_of_the_pages_exists() -> None:
-    of_clients = {pattern.name for pattern in urls.client_pages}
-    of_projects = {getattr(pattern, "name", None) for pattern in urls.project_pages}
+    of_clients = {pattern.name for pattern in (*client_pages, *review_urls.client_pages)}
+    of_projects = {pattern.name for pattern in (*project_pages, *review_urls.project_pages)}
     for pages, known in ((PROJECT_PAGES, of_projects), (CLIENT_PAGES, of_clients)):
         assert {name for page in pages for name in (page.url_name, *page.below.split())} <= known
 
@@ -42,3 +43,35 @@ def test_menus_list_what_the_role_may_open(as_owner: Browser, as_viewer: Browser
     assert "Playground" in links(as_owner, url, ".tabs")
     assert "Playground" not in links(as_viewer, url, ".tabs")
     assert "Secrets" in links(as_viewer, url, ".tabs")
+
+
+def test_a_member_with_too_low_a_role_reads_which_one_it_takes_and_who_can_change_it(
+    as_viewer: Browser, as_developer: Browser, project: Project
+) -> None:
+    refused = as_viewer.get(at("key_new", project))
+    assert refused.status_code == 403
+    page = refused.content.decode()
+    assert "You are a viewer of this project. This needs the role developer or owner." in page
+    assert "olga@example.com" in page
+    assert "dan@example.com" not in page
+    demoted = as_developer.post(at("members", project), {"email": "x@example.com", "role": "viewer"})
+    assert demoted.status_code == 403
+    assert "You are a developer of this project. This needs the role owner." in demoted.content.decode()
+
+
+def test_a_page_that_does_not_exist_offers_the_search(as_viewer: Browser) -> None:
+    for url, search in (("/console/nowhere", "/console/jump"), ("/docs/nowhere", "/docs/search")):
+        missing = as_viewer.get(url)
+        assert missing.status_code == 404
+        assert f'action="{search}"' in missing.content.decode()
+    stranger = Browser()
+    assert 'role="search"' not in stranger.get("/console/nowhere").content.decode()
+    assert 'role="search"' not in as_viewer.get("/account/nowhere").content.decode()
+
+
+def test_programs_that_call_a_wrong_endpoint_get_json() -> None:
+    browser = Browser()
+    missing = browser.get("/connect/tokens", headers={"Accept": "*/*"})
+    assert (missing.status_code, missing.json()["error"]) == (404, "not_found")
+    page = browser.get("/connect/tokens", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (page.status_code, page["Content-Type"]) == (404, "text/html; charset=utf-8")

@@ -65,7 +65,7 @@ class Links(HTMLParser):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_there_for_everybody_and_asks_no_database(
+def test_pages_are_public_and_use_no_database(
     name: str, client: Browser, django_assert_num_queries: Any, db: None
 ) -> None:
     with django_assert_num_queries(0):
@@ -100,7 +100,7 @@ def test_every_link_leads_somewhere(name: str, signed_in: Browser, known_ids: di
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_navigation_marks_where_one_is(name: str, client: Browser) -> None:
+def test_the_navigation_marks_the_current_page(name: str, client: Browser) -> None:
     page = client.get(path_of(name)).content.decode()
     marked = re.findall(r'<a href="([^"?]*)" aria-current="page">', page)
     assert marked == [path_of(name)]
@@ -109,7 +109,7 @@ def test_the_navigation_marks_where_one_is(name: str, client: Browser) -> None:
 @pytest.mark.parametrize(
     "query", ["?language=", "?language=cobol", "?language=%00", "?language=%ff", "?language=a&x[]="]
 )
-def test_an_odd_query_harms_nothing(query: str, client: Browser) -> None:
+def test_unusual_queries_are_handled(query: str, client: Browser) -> None:
     assert client.get(path_of("web_app") + query).status_code in (200, 400)
 
 
@@ -117,7 +117,7 @@ def test_other_methods_are_refused(client: Browser) -> None:
     assert client.post(path_of("overview")).status_code == 405
 
 
-def test_home_and_every_footer_lead_here(client: Browser, db: None) -> None:
+def test_home_and_every_footer_link_to_the_docs(client: Browser, db: None) -> None:
     for path in ("/", "/account/login/", path_of("errors")):
         assert f'href="{path_of("overview")}"' in client.get(path).content.decode()
 
@@ -167,7 +167,7 @@ def test_names_addresses_and_numbers_are_those_of_the_settings(client: Browser) 
         (0, "0 seconds"),
     ],
 )
-def test_times_are_said_in_words(seconds: int, words: str) -> None:
+def test_durations_are_shown_in_words(seconds: int, words: str) -> None:
     assert context.format_duration(seconds) == words
 
 

@@ -33,7 +33,7 @@ def test_the_only_client_of_the_type_is_picked(as_viewer: Browser, web: Client) 
     assert CLIENT_ID in page(as_viewer, "?client=")
 
 
-def test_of_several_none_is_picked_but_by_hand(as_viewer: Browser, web: Client) -> None:
+def test_with_several_clients_none_is_selected_by_default(as_viewer: Browser, web: Client) -> None:
     other, _ = make_web_client(web.project, name="Office")
     shown = page(as_viewer)
     assert " selected>" not in shown
@@ -43,12 +43,12 @@ def test_of_several_none_is_picked_but_by_hand(as_viewer: Browser, web: Client) 
     assert CLIENT_ID not in shown
 
 
-def test_what_is_not_registered_is_one_step_away(as_viewer: Browser, web: Client) -> None:
+def test_an_unregistered_url_has_a_link_to_add_it(as_viewer: Browser, web: Client) -> None:
     assert "It is not registered yet: add it" in page(as_viewer)
     assert "?add=http%3A%2F%2Flocalhost%3A3000%2Fcallback" in page(as_viewer)
 
 
-def test_strangers_clients_are_neither_listed_nor_picked(as_outsider: Browser, web: Client) -> None:
+def test_clients_of_others_are_neither_listed_nor_selected(as_outsider: Browser, web: Client) -> None:
     for query in ("", f"?client={web.client_id}"):
         shown = page(as_outsider, query)
         assert web.client_id not in shown
@@ -59,6 +59,6 @@ def test_strangers_clients_are_neither_listed_nor_picked(as_outsider: Browser, w
     assert "Garden" not in shown
 
 
-def test_a_deleted_projects_clients_are_gone(as_owner: Browser, owner: Account, web: Client) -> None:
+def test_clients_of_deleted_projects_are_not_listed(as_owner: Browser, owner: Account, web: Client) -> None:
     Project.objects.update(deleted_at=clock.now())
     assert web.client_id not in page(as_owner, f"?client={web.client_id}")

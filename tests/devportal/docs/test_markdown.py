@@ -8,9 +8,8 @@ import pytest
 from django.test import Client as Browser
 
 from devportal.docs import errors, rendering
-from devportal.docs.markdown import page_as_markdown
 from devportal.docs.pages import PAGES
-from devportal.docs.rendering import kept
+from devportal.docs.rendering import kept, page_as_markdown
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -22,7 +21,9 @@ def text_of(path: str, browser: Browser) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_there_as_markdown(name: str, client: Browser, django_assert_num_queries: Any, db: None) -> None:
+def test_every_page_is_available_as_markdown(
+    name: str, client: Browser, django_assert_num_queries: Any, db: None
+) -> None:
     page = PAGES[name]
     with django_assert_num_queries(0):
         answer = client.get(page.markdown_address)
@@ -39,7 +40,7 @@ def test_a_page_is_there_as_markdown(name: str, client: Browser, django_assert_n
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_link_of_the_markdown_is_whole_and_leads_somewhere(name: str, signed_in: Browser, settings: Any) -> None:
+def test_every_link_in_the_markdown_is_absolute_and_works(name: str, signed_in: Browser, settings: Any) -> None:
     outside = re.sub(r"```.*?```|`[^`]*`", "", page_as_markdown(name), flags=re.DOTALL)
     for address in LINK.findall(outside):
         parts = urlsplit(address)
@@ -60,13 +61,13 @@ def test_code_names_its_language_and_tables_are_tables() -> None:
     assert "Bearer &lt;credential>" in listed
 
 
-def test_nobodys_ids_are_in_it(signed_in: Browser) -> None:
+def test_the_markdown_contains_no_clients_ids(signed_in: Browser) -> None:
     path = f"{PAGES['guide_flask'].markdown_address}?client=x&language=curl"
     assert text_of(path, signed_in) == page_as_markdown("guide_flask")
     assert signed_in.get(path)["Cache-Control"].startswith("public")
 
 
-def test_no_lexer_works_for_it(client: Browser) -> None:
+def test_the_markdown_needs_no_highlighting(client: Browser) -> None:
     kept.cache_clear()
     rendering.main_html.cache_clear()
     assert 'class="hl-' not in rendering.main_html("guide_flask")
@@ -96,6 +97,6 @@ def test_llms_txt_lists_every_page_with_a_line(client: Browser, settings: Any) -
 @pytest.mark.parametrize(
     "path", ["/docs/.md", "/docs/none.md", "/docs/index", "/docs/errors.md/", "/docs/errors.md.md"]
 )
-def test_what_is_no_page_is_not_there(path: str, client: Browser, db: None) -> None:
+def test_unknown_pages_are_404(path: str, client: Browser, db: None) -> None:
     assert client.get(path).status_code == 404
     assert client.post("/docs/errors.md").status_code == 405

@@ -16,7 +16,7 @@ from api.models import ApiKey, RequestLog
 from api.schema_views import openapi_document
 from core import clock
 from devportal.docs.rendering import kept
-from devportal.docs.try_it.calls import code_blocks, operations
+from devportal.docs.try_it import code_blocks, operations
 from oidc.models import Project
 from tests.factories import make_account, make_key, make_project
 from tests.services.service import running
@@ -45,7 +45,7 @@ def test_it_lists_every_endpoint_with_its_answers(client: Browser) -> None:
     assert "insufficient_scope" in page
 
 
-def test_nothing_is_inline_and_nothing_from_elsewhere(client: Browser) -> None:
+def test_the_page_has_no_inline_or_external_scripts(client: Browser) -> None:
     page = client.get(PATH)
     html = page.content.decode()
     assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html, re.IGNORECASE)
@@ -54,7 +54,7 @@ def test_nothing_is_inline_and_nothing_from_elsewhere(client: Browser) -> None:
     assert "no-store" in page["Cache-Control"]
 
 
-def test_a_key_of_ones_own_is_used_without_its_secret(as_developer: Browser, own: ApiKey, developer: Account) -> None:
+def test_an_own_key_is_used_without_its_secret(as_developer: Browser, own: ApiKey, developer: Account) -> None:
     page = send(as_developer, source="own", key=own.public_id)
     html = page.content.decode()
     assert page.context["outcome"].exchange.answer["email"] == developer.email
@@ -66,7 +66,7 @@ def test_a_key_of_ones_own_is_used_without_its_secret(as_developer: Browser, own
     assert page.context["outcome"].log_url.endswith(f"request_id={entry.request_id}")
 
 
-def test_nothing_of_a_call_stays_in_the_process(as_developer: Browser, own: ApiKey, developer: Account) -> None:
+def test_calls_are_not_cached_in_the_process(as_developer: Browser, own: ApiKey, developer: Account) -> None:
     as_developer.get(f"{PATH}?endpoint=read_my_plan")  # with the examples of the document, which are always the same
     before = kept.cache_info().currsize
     html = send(as_developer, "read_my_plan", source="own", key=own.public_id, header_0='"mine"').content.decode()
@@ -74,35 +74,35 @@ def test_nothing_of_a_call_stays_in_the_process(as_developer: Browser, own: ApiK
     assert kept.cache_info().currsize == before
 
 
-def test_the_key_of_somebody_else_is_no_choice(as_owner: Browser, own: ApiKey) -> None:
+def test_keys_of_others_can_not_be_selected(as_owner: Browser, own: ApiKey) -> None:
     page = send(as_owner, source="own", key=own.public_id)
     assert page.context["outcome"] is None
     assert own.name not in as_owner.get(PATH).content.decode()
 
 
 @pytest.mark.parametrize("source", ["own", "pasted", "other", ""])
-def test_a_stranger_calls_with_no_key(client: Browser, own: ApiKey, source: str) -> None:
+def test_anonymous_people_can_not_use_a_key(client: Browser, own: ApiKey, source: str) -> None:
     page = send(client, source=source, key=own.public_id)
     assert page.status_code == 200
     assert page.context["outcome"] is None
 
 
-def test_a_key_that_ended_is_not_offered(as_developer: Browser, own: ApiKey) -> None:
+def test_revoked_and_expired_keys_are_not_offered(as_developer: Browser, own: ApiKey) -> None:
     ApiKey.objects.update(expires_at=clock.now())
     assert send(as_developer, source="own", key=own.public_id).context["outcome"] is None
 
 
-def test_the_name_in_the_header_opens_nothing_from_outside(client: Browser, own: ApiKey) -> None:
+def test_internal_credentials_are_rejected_from_outside(client: Browser, own: ApiKey) -> None:
     for credential in ("in-process", own.public_id, f"op_key_{own.public_id}"):
         assert client.get("/v1/me", headers={"Authorization": f"Bearer {credential}"}).status_code == 401
 
 
-def test_a_call_as_a_key_ends_with_the_call(as_developer: Browser, own: ApiKey) -> None:
+def test_the_internal_credential_ends_with_the_call(as_developer: Browser, own: ApiKey) -> None:
     assert send(as_developer, source="own", key=own.public_id).context["outcome"].exchange.status == 200
     assert as_developer.get("/v1/me", headers={"Authorization": "Bearer in-process"}).status_code == 401
 
 
-def test_what_a_key_may_not_do_it_may_not_do_here(as_developer: Browser, project: Project, developer: Account) -> None:
+def test_the_permissions_of_a_key_apply(as_developer: Browser, project: Project, developer: Account) -> None:
     key, _ = make_key(project, developer, permissions=[])
     outcome = send(as_developer, source="own", key=key.public_id).context["outcome"]
     assert (outcome.exchange.status, outcome.exchange.error) == (403, "insufficient_scope")
@@ -122,7 +122,7 @@ def test_a_pasted_key_works_for_everybody_and_is_never_shown(client: Browser) ->
 
 
 @pytest.mark.parametrize("credential", ["", " ", "a b", "ä", "\x00", "x" * 5000, "a\r\nX-Other: b"])
-def test_a_credential_that_is_none_is_told_and_not_sent(client: Browser, credential: str) -> None:
+def test_an_invalid_credential_is_reported_and_not_sent(client: Browser, credential: str) -> None:
     page = send(client, source="pasted", credential=credential)
     assert page.status_code == 200
     assert page.context["outcome"] is None
@@ -143,7 +143,7 @@ def test_an_etag_is_answered_with_304(as_developer: Browser, own: ApiKey) -> Non
 
 
 @pytest.mark.parametrize("value", ["ä", "a\nb", "x" * 300])
-def test_an_odd_header_is_refused(as_developer: Browser, own: ApiKey, value: str) -> None:
+def test_an_invalid_header_is_rejected(as_developer: Browser, own: ApiKey, value: str) -> None:
     page = send(as_developer, "read_my_plan", source="own", key=own.public_id, header_0=value)
     assert page.context["outcome"] is None
     assert "header_0" in page.context["form"].errors
@@ -154,7 +154,7 @@ def test_it_is_protected_against_forged_posts() -> None:
 
 
 @pytest.mark.parametrize("query", ["endpoint=%00", "endpoint=%22%3E%3Cscript%3E", "endpoint=%ff", "endpoint="])
-def test_an_odd_query_harms_nothing(query: str, client: Browser) -> None:
+def test_unusual_queries_are_handled(query: str, client: Browser) -> None:
     response = client.get(f"{PATH}?{query}")
     assert response.status_code in (200, 400)
     assert '"><script>' not in response.content.decode()

@@ -13,11 +13,11 @@ from accounts.models import Account
 from api.models import ApiKey
 from core import clock
 from devportal.console import idempotency
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import reviewer_actions
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members, roles
-from tests.devportal.console.test_who_may_what import ROUTES, things_of
+from tests.devportal.console.test_console_access import ROUTES, things_of
 from tests.devportal.review.reviewing import decide, make_reviewer, sent
 from tests.factories import REDIRECT_URI, make_account
 from tests.security.consoles import SENT
@@ -136,14 +136,14 @@ CHANGES_NOTHING = {
 }
 
 
-def test_every_form_is_known_here() -> None:
+def test_every_form_is_in_the_table() -> None:
     forms = set(SENT)
     assert forms - CHANGES_NOTHING - set(CHANGES) == set(), "add the forms that changed, with what the trail tells"
     assert set(CHANGES) - forms == set()
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_form_that_changes_something_adds_to_the_trail(
+def test_forms_that_change_something_are_in_the_audit_trail(
     name: str, as_owner: Browser, project: Project, owner: Account
 ) -> None:
     change, things = CHANGES[name], things_of(project, owner)
@@ -170,7 +170,7 @@ def _no_secret(event: AuditEvent) -> bool:
     return not any(digest in text for digest in stored) and settings.API_KEY_PREFIX not in text
 
 
-def test_a_form_that_is_refused_adds_nothing(as_developer: Browser, project: Project, owner: Account) -> None:
+def test_rejected_forms_are_not_in_the_audit_trail(as_developer: Browser, project: Project, owner: Account) -> None:
     things = things_of(project, owner)
     before = AuditEvent.objects.count()
     for name in ("project_settings", "project_transfer", "project_delete", "members", "member", "member_remove"):
@@ -179,7 +179,7 @@ def test_a_form_that_is_refused_adds_nothing(as_developer: Browser, project: Pro
     assert AuditEvent.objects.count() == before
 
 
-def test_what_can_not_be_written_into_the_trail_does_not_happen(
+def test_changes_fail_if_the_audit_trail_can_not_be_written(
     as_owner: Browser, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**values: Any) -> None:
@@ -213,9 +213,7 @@ def test_an_account_that_is_deleted_by_an_operator_leaves_no_name_either(project
     assert (event.actor, event.actor_email, event.after) == (None, "", {"name": "Lunar Notes"})
 
 
-def test_an_invitation_to_who_registered_later_names_nobody_after_the_account_is_gone(
-    project: Project, owner: Account
-) -> None:
+def test_the_audit_trail_forgets_invited_people_who_registered_later(project: Project, owner: Account) -> None:
     invitations.invite(project, "ines@example.com", "viewer", owner)
     assert AuditEvent.objects.get().target == "ines@example.com"
     make_account("ines@example.com").delete()

@@ -64,7 +64,7 @@ def test_its_statements_have_time_and_wait_briefly_for_locks(monkeypatch: pytest
     assert [shown(name) for name in TIMEOUTS] == ["0", "0", "0"]  # what the session began with
 
 
-def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
+def test_a_locked_table_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
     tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
@@ -75,7 +75,7 @@ def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatc
     assert time.monotonic() - begun < 15
 
 
-def test_it_goes_on_when_the_table_is_free(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
+def test_the_migration_continues_when_the_lock_is_released(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
     tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
@@ -85,14 +85,14 @@ def test_it_goes_on_when_the_table_is_free(monkeypatch: pytest.MonkeyPatch, othe
     assert "oidc_project is held by process" in said
 
 
-def test_another_error_is_no_reason_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_are_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = do_instead(monkeypatch, "SELECT nothing")
     with pytest.raises(Exception, match="nothing"):
         run()
     assert len(tried) == 1
 
 
-def test_it_does_not_wait_for_another_for_ever(other: Any) -> None:
+def test_waiting_for_another_migrate_ends(other: Any) -> None:
     assert migrate._take(other) == ""
     with pytest.raises(CommandError, match=r"Another migrate has been running for 0 s: process \d+"):
         run(wait=0)
@@ -100,7 +100,7 @@ def test_it_does_not_wait_for_another_for_ever(other: Any) -> None:
     assert "No migrations to apply" in run()[0]
 
 
-def test_who_holds_the_lock_keeps_no_index_waiting(other: Any) -> None:
+def test_the_migrate_lock_does_not_block_concurrent_indexes(other: Any) -> None:
     assert migrate._take(other) == ""
     with connection.cursor() as cursor:
         # Of this database alone: another process of the tests has one beside it.

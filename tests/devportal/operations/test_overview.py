@@ -76,7 +76,7 @@ def test_it_takes_a_bounded_number_of_statements(superuser: Account, world: Worl
     assert len(asked) <= MOST_STATEMENTS, asked
 
 
-def test_what_is_well_is_said(superuser: Account) -> None:
+def test_the_overview_shows_what_works(superuser: Account) -> None:
     TaskRun.objects.update(watched_since=clock.now())
     found = cards_of(superuser)
     assert {title: found[title].state for title in ("Outbox", "Signing key", "Periodic tasks")} == {
@@ -85,7 +85,7 @@ def test_what_is_well_is_said(superuser: Account) -> None:
     assert "The next key is published on" in found["Signing key"].notes[0]
 
 
-def test_what_asks_for_attention_is_said(superuser: Account, world: World) -> None:
+def test_the_overview_shows_problems(superuser: Account, world: World) -> None:
     long_ago = clock.now() - timedelta(days=120)
     Outbox.objects.all().delete()
     mail(created_at=clock.now() - timedelta(hours=1))
@@ -155,7 +155,7 @@ def test_a_statement_that_takes_too_long_ends(superuser: Account, monkeypatch: p
     assert found["Signing key"].state == "good"
 
 
-def test_a_lost_redis_is_said(superuser: Account, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_redis_is_shown(superuser: Account, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cards_of(superuser)["Redis"].value == "Not used"
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 

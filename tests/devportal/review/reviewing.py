@@ -63,6 +63,14 @@ def ticks(review: AppReview) -> list[str]:
     return [item.code for item in checklist_for(review)]
 
 
+def ticked(review: AppReview, without: str = "") -> dict[str, str]:
+    """Return the ticks of the checklist, as a page sends them: for each part the codes of the points that it showed."""
+    parts: dict[str, list[str]] = {}
+    for item in checklist_for(review):
+        parts.setdefault(f"check_{item.group}", []).extend([item.code] if item.code != without else [])
+    return {name: " ".join(codes) for name, codes in parts.items()}
+
+
 def resent(client: Client, actor: Account, text: str = "") -> AppReview:
     """Send a review again after changes were requested, with an answer to every point."""
     answers = {point.code: "It is better now." for point in timeline.points_of(snapshots.open_review(client))}

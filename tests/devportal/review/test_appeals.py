@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from accounts.plans.members import add_member, get_or_create_family
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import appeals, cases, developer_actions, reviewer_actions
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
@@ -36,7 +36,7 @@ def suspended(app: Client, by: Account) -> Project:
 # --- Against a rejection ---
 
 
-def test_an_appeal_brings_the_same_submission_back_to_somebody_else(
+def test_an_appeal_sends_the_submission_to_another_reviewer(
     rejected: AppReview, app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
 ) -> None:
     later(3600)
@@ -71,7 +71,7 @@ def test_a_rejection_is_appealed_against_once(rejected: AppReview, developer: Ac
     assert appeals.offer_for_client(again.client) is None
 
 
-def test_an_appeal_says_why(rejected: AppReview, developer: Account) -> None:
+def test_an_appeal_needs_a_text(rejected: AppReview, developer: Account) -> None:
     for text in ("", "  \n", "\x00"):
         with pytest.raises(IncompleteSubmission, match="Write what"):
             appeals.appeal_rejection(rejected, developer, text)
@@ -80,7 +80,7 @@ def test_an_appeal_says_why(rejected: AppReview, developer: Account) -> None:
     assert AppReview.objects.get().status == Status.REJECTED
 
 
-def test_an_appeal_comes_in_time(
+def test_an_appeal_has_a_deadline(
     rejected: AppReview, app: Client, developer: Account, settings: Any, later: Callable[[float], None]
 ) -> None:
     settings.APPEAL_DAYS = 2
@@ -92,7 +92,7 @@ def test_an_appeal_comes_in_time(
         appeals.appeal_rejection(rejected, developer, WHY)
 
 
-def test_no_appeal_beside_something_newer(rejected: AppReview, app: Client, developer: Account) -> None:
+def test_an_appeal_is_rejected_if_there_is_a_newer_review(rejected: AppReview, app: Client, developer: Account) -> None:
     developer_actions.save_submission(app, developer, {"name": "Orbit Two"})
     assert appeals.offer_for_client(app) is None
     with pytest.raises(IllegalReviewStep, match="new version since"):
@@ -101,7 +101,7 @@ def test_no_appeal_beside_something_newer(rejected: AppReview, app: Client, deve
     assert appeals.appeal_rejection(rejected, developer, WHY).status == Status.SUBMITTED
 
 
-def test_who_rejected_goes_with_their_account_and_the_appeal_stays(
+def test_an_appeal_stays_when_the_rejecting_reviewer_is_deleted(
     rejected: AppReview, app: Client, developer: Account, reviewer: Account
 ) -> None:
     again = appeals.appeal_rejection(rejected, developer, WHY)
@@ -112,7 +112,7 @@ def test_who_rejected_goes_with_their_account_and_the_appeal_stays(
     assert fresh(app).is_verified
 
 
-def test_an_appeal_is_mailed_to_nobody_who_may_not_answer_it(
+def test_an_appeal_is_mailed_only_to_reviewers_who_can_decide(
     rejected: AppReview, app: Client, developer: Account
 ) -> None:
     relative, stranger = make_reviewer(), make_reviewer()
@@ -189,7 +189,7 @@ def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
 # --- The pages ---
 
 
-def test_the_form_stands_where_the_rejection_is_read(
+def test_the_appeal_form_is_on_the_page_of_the_rejection(
     rejected: AppReview, app: Client, as_developer: Browser, as_viewer: Browser
 ) -> None:
     text = as_developer.get(page_of(app)).content.decode()
@@ -203,7 +203,7 @@ def test_the_form_stands_where_the_rejection_is_read(
     )
 
 
-def test_a_refused_appeal_loses_nothing(rejected: AppReview, app: Client, as_developer: Browser) -> None:
+def test_a_rejected_appeal_keeps_the_input(rejected: AppReview, app: Client, as_developer: Browser) -> None:
     for text, says in ((" ", "Write what the reviewers"), ("x" * 4001, "at most 4000")):
         page = as_developer.post(f"{page_of(app)}/appeal", {"text": text})
         assert page.status_code == 200
@@ -234,13 +234,13 @@ def test_members_read_why_and_developers_appeal_on_the_projects_page(
     assert ReviewCase.objects.count() == 1
 
 
-def test_a_suspension_that_nobody_explained_says_whom_to_ask(app: Client, as_developer: Browser) -> None:
+def test_a_suspension_without_a_reason_shows_a_contact(app: Client, as_developer: Browser) -> None:
     Project.objects.filter(pk=app.project_id).update(suspended_at=app.project.created_at)
     text = as_developer.get(f"/console/p/{app.project.public_id}/").content.decode()
     assert "No reason was given" in text
 
 
-def test_a_suspended_project_is_left_alone_by_strangers(app: Client, reviewer: Account) -> None:
+def test_outsiders_can_not_appeal_a_suspension(app: Client, reviewer: Account) -> None:
     suspended(app, reviewer)
     stranger = Browser()
     stranger.force_login(make_account())

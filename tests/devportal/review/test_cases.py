@@ -15,8 +15,8 @@ from accounts.plans.members import add_member, get_or_create_family
 from core import clock
 from core.messages import placeholders
 from devportal.console import activity
-from devportal.operations.models import AuditEvent
-from devportal.review import appeals, case_triggers, cases, developer_actions, reviewer_actions
+from devportal.console.models import AuditEvent
+from devportal.review import appeals, cases, developer_actions, reviewer_actions
 from devportal.review.models import AppReport, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.tasks import open_re_reviews
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
@@ -45,7 +45,7 @@ def case(app: Client) -> ReviewCase:
 
 @pytest.mark.django_db
 class TestOpening:
-    def test_what_comes_while_it_is_open_is_added(self, case: ReviewCase, app: Client, project: Project) -> None:
+    def test_new_events_are_added_to_an_open_case(self, case: ReviewCase, app: Client, project: Project) -> None:
         again = cases.open_case("domain_lost", project, app, text="example.net neither.")
         assert again == case
         assert again.text == "example.com is not proven any more.\n\nexample.net neither."
@@ -53,7 +53,7 @@ class TestOpening:
         others = [cases.open_case("report", project, app), cases.open_case("domain_lost", project)]
         assert len({case.pk, *(other.pk for other in others)}) == 3
 
-    def test_after_closing_a_new_one_is_opened(self, case: ReviewCase, app: Client, reviewer: Account) -> None:
+    def test_a_closed_case_is_followed_by_a_new_one(self, case: ReviewCase, app: Client, reviewer: Account) -> None:
         cases.close_case(case, reviewer, "in_order")
         again = cases.open_case("domain_lost", app.project, app, text="Once more.")
         assert again.pk != case.pk
@@ -71,19 +71,19 @@ class TestOpening:
 
     def test_each_event_gets_the_parameters_of_its_text(self) -> None:
         found = [(event, names) for event, names, _ in created(ReviewCase.Event, "devportal/review")]
-        found += [(event, {"domain"}) for event in case_triggers._EVENTS.values()]
+        found += [(event, {"domain"}) for event in cases._EVENTS.values()]
         for event, names in found:
             assert names - {"noted"} == placeholders(event.label), event
         assert {event for event, _ in found} == set(ReviewCase.Event)
 
-    def test_a_case_does_not_grow_without_end(self, app: Client) -> None:
+    def test_the_size_of_a_case_is_limited(self, app: Client) -> None:
         for _ in range(8):
             case = cases.open_case("report", app.project, app, text="x" * 4000)
         assert len(case.text) == cases.MAX_CASE_TEXT
         with pytest.raises(IncompleteSubmission, match="4000"):
             cases.open_case("report", app.project, app, text="x" * 4001)
 
-    def test_the_developers_do_not_read_of_it(
+    def test_developers_do_not_see_cases(
         self, case: ReviewCase, reviewer: Account, app: Client, as_developer: Browser
     ) -> None:
         cases.add_note(case, reviewer, "Odd.")
@@ -111,7 +111,7 @@ class TestWorking:
     }
 
     @pytest.mark.parametrize("who", WHO)
-    def test_nobody_else_works_on_it(
+    def test_only_reviewers_work_on_cases(
         self, who: str, case: ReviewCase, project: Project, developer: Account, reviewer: Account
     ) -> None:
         actor = self.WHO[who](project, developer)
@@ -172,7 +172,7 @@ class TestReReview:
         later(YEAR + 60)
         return fresh(app)
 
-    def test_an_app_is_looked_at_again_after_a_year(
+    def test_a_re_review_is_due_after_a_year(
         self, old: Client, reviewer: Account, developer: Account, later: Callable[[float], None]
     ) -> None:
         before = len(mails())
@@ -196,13 +196,13 @@ class TestReReview:
         later(YEAR + 60)
         assert open_re_reviews() == 1
 
-    def test_acting_renews_nothing(self, old: Client, reviewer: Account) -> None:
+    def test_other_actions_do_not_postpone_a_re_review(self, old: Client, reviewer: Account) -> None:
         open_re_reviews()
         cases.close_case(ReviewCase.objects.get(), reviewer, "acted", "Asked them to send it again.")
         assert fresh(old).last_reviewed_at == old.last_reviewed_at
         assert not ReviewEntry.objects.filter(kind="renewed").exists()
 
-    def test_an_approval_settles_it(self, old: Client, developer: Account, reviewer: Account) -> None:
+    def test_an_approval_closes_a_re_review(self, old: Client, developer: Account, reviewer: Account) -> None:
         open_re_reviews()
         fill(old, developer, name="Orbit Two")
         decide(developer_actions.submit(old, developer), reviewer, Status.APPROVED)
@@ -210,7 +210,7 @@ class TestReReview:
         assert (case.outcome, case.closed_by, case.event_texts) == ("in_order", reviewer, ["Review 2 was approved."])
         assert open_re_reviews() == 0
 
-    def test_withdrawing_the_approval_settles_it(self, old: Client, reviewer: Account) -> None:
+    def test_withdrawing_the_approval_closes_a_re_review(self, old: Client, reviewer: Account) -> None:
         open_re_reviews()
         reviewer_actions.withdraw_approval(old, reviewer, reasons=["harmful"])
         assert ReviewCase.objects.get().outcome == "acted"
@@ -225,17 +225,17 @@ class TestReReview:
     }
 
     @pytest.mark.parametrize("which", LEFT_OUT)
-    def test_which_apps_are_left_out(self, which: str, old: Client) -> None:
+    def test_apps_without_re_review(self, which: str, old: Client) -> None:
         self.LEFT_OUT[which](old)
         assert open_re_reviews() == 0
         assert not ReviewCase.objects.exists()
 
-    def test_it_can_be_turned_off(self, old: Client, settings: Any) -> None:
+    def test_re_reviews_can_be_turned_off(self, old: Client, settings: Any) -> None:
         settings.RE_REVIEW_DAYS = 0
         assert open_re_reviews() == 0
 
-    def test_one_run_opens_no_more_than_it_may(self, old: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("devportal.review.case_triggers.MOST_A_RUN", 2)
+    def test_one_run_opens_a_limited_number_of_cases(self, old: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("devportal.review.cases.MOST_A_RUN", 2)
         past = clock.now() - timedelta(days=400)
         for _ in range(2):
             make_client(old.project, verified_at=past, last_reviewed_at=past)
@@ -356,7 +356,7 @@ class TestPages:
         assert not Project.objects.get(pk=app.project_id).is_suspended
         assert "The case is closed." in press(as_reviewer, case, "close", outcome="acted", text="Lifted.")
 
-    def test_a_reviewer_with_a_conflict_reads_why_not(
+    def test_reviewers_with_a_conflict_see_the_reason(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
         mine = browser_of(_relative(developer))
@@ -393,7 +393,7 @@ class TestPages:
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
-    def test_many_at_once_open_one_case(self, app: Client) -> None:
+    def test_concurrent_events_open_one_case(self, app: Client) -> None:
         found = at_once(8, lambda number: cases.open_case("report", app.project, app, text=f"Report {number}.").pk)
         assert len(set(found)) == 1
         text = ReviewCase.objects.get().text
@@ -413,7 +413,7 @@ class TestAtOnce:
             assert Counter(at_once(2, act)) == {"said": 1, "closed": 1}
             assert ReviewCase.objects.filter(text__contains=f"Second {number}.").count() == 1
 
-    def test_a_second_run_beside_the_first_opens_each_case_once(self, app: Client, developer: Account) -> None:
+    def test_concurrent_runs_open_each_case_once(self, app: Client, developer: Account) -> None:
         past = clock.now() - timedelta(days=400)
         for _ in range(5):
             make_client(app.project, verified_at=past, last_reviewed_at=past)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots
 from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.workflow import IllegalReviewStep
@@ -28,7 +28,7 @@ def attempt(step: Callable[[], Any]) -> str:
     return "done"
 
 
-def test_two_reviewers_decide_at_once(app: Client, developer: Account) -> None:
+def test_two_concurrent_decisions(app: Client, developer: Account) -> None:
     people = [make_reviewer() for _ in range(6)]
     review = reviewer_actions.start(sent(app, developer), people[0])
 
@@ -64,7 +64,7 @@ def test_a_withdrawal_and_an_approval_at_once(app: Client, developer: Account, r
         assert fresh(app).is_verified == (review.status == Status.APPROVED)
 
 
-def test_a_look_at_the_test_account_and_its_end_at_once(app: Client, developer: Account, reviewer: Account) -> None:
+def test_opening_a_test_account_while_it_is_deleted(app: Client, developer: Account, reviewer: Account) -> None:
     account = for_reviewers.ForReviewers(test_account=for_reviewers.Credentials("tester", "let me in"))
     fill(app, developer)
     developer_actions.save_submission(app, developer, {}, for_reviewers=account)

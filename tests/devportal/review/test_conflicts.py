@@ -143,7 +143,7 @@ def test_each_conflict_has_a_message() -> None:
     assert set(MESSAGES) == set(Conflict)
 
 
-def test_who_rejected_has_a_conflict_in_the_appeal_alone(
+def test_the_rejecting_reviewer_has_a_conflict_only_in_the_appeal(
     app: Client, developer: Account, reviewer: Account, project: Project
 ) -> None:
     review = decide(sent(app, developer), reviewer, Status.REJECTED)
@@ -154,7 +154,7 @@ def test_who_rejected_has_a_conflict_in_the_appeal_alone(
     assert conflict_of(make_reviewer(), project, review) == ""
 
 
-def test_people_related_in_several_ways_read_the_nearest(app: Client, later: Callable[[float], None]) -> None:
+def test_the_closest_of_several_conflicts_is_shown(app: Client, later: Callable[[float], None]) -> None:
     scene, me = Scene(app, later), make_reviewer()
     for relate in (_organization, _family):
         relate(scene.developer, me)
@@ -179,7 +179,7 @@ def test_it_takes_three_statements_whatever_there_is(app: Client, later: Callabl
     assert len(statements) == 3
 
 
-def test_a_review_that_is_gone_is_nobodys_to_decide(app: Client, developer: Account, reviewer: Account) -> None:
+def test_a_deleted_review_can_not_be_decided(app: Client, developer: Account, reviewer: Account) -> None:
     review = sent(app, developer)
     AppReview.objects.filter(pk=review.pk).delete()
     assert conflict_of(reviewer, app.project, review) != ""

@@ -27,7 +27,7 @@ def test_both_texts_can_be_read_from_the_parts(was: str, now: str) -> None:
     assert joined(parts, "same", "new").split() == now.split()
 
 
-def test_what_stayed_is_marked_as_such() -> None:
+def test_unchanged_parts_are_marked() -> None:
     assert word_parts("we read the plan of you", "we read the name of you") == [
         Part("same", "we read the"),
         Part("gone", " plan"),
@@ -53,7 +53,7 @@ def test_scopes_are_compared_one_by_one() -> None:
     assert changes["Scopes"].after == [Part("same", "account.read"), Part("new", "offline")]
 
 
-def test_snapshots_of_before_may_lack_fields() -> None:
+def test_older_snapshots_can_lack_fields() -> None:
     assert field_changes({}, {}) == []
     assert field_changes({"name": "Orbit"}, {})[0].after == []
     assert field_changes({"terms_url": ""}, {"terms_url": None}) == []
@@ -71,13 +71,13 @@ def test_snapshots_of_before_may_lack_fields() -> None:
         ("." * 4000, "x" * 4000),
     ],
 )
-def test_no_text_takes_long(was: str, now: str) -> None:
+def test_comparing_any_text_is_fast(was: str, now: str) -> None:
     began = time.perf_counter()
     assert field_changes({"scopes": {"a": was}}, {"scopes": {"a": now}})
     assert time.perf_counter() - began < 2
 
 
-def test_what_can_not_be_seen_is_named() -> None:
+def test_invisible_characters_are_named() -> None:
     assert reveal("a\u202eb\u200dc\u00add") == "a[U+202E]b[U+200D]c[U+00AD]d"
     assert reveal("Søren 李 مرحبا\n\t✨") == "Søren 李 مرحبا\n\t✨"
     assert "[U+202E]" in joined(word_parts("a b c d \u202ee", "a b c d e"), "gone")

@@ -14,7 +14,7 @@ from devportal.review import domain_lookups, reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, ProjectMember
-from tests.devportal.review.reviewing import SCOPE, Status, fresh, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import SCOPE, Status, fresh, make_reviewer, sent, ticked
 from tests.factories import make_domain
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +69,7 @@ def press(browser: Browser, review: AppReview, step: str, **form: Any) -> str:
 
 def approve(browser: Browser, review: AppReview) -> str:
     row = AppReview.objects.get(pk=review.pk)
-    form = {f"check_{code}": "on" for code in ticks(row)}
+    form = ticked(row)
     return press(browser, row, "approve", revision=row.revision, text="", **{f"scope_{SCOPE}": "approve"}, **form)
 
 
@@ -102,7 +102,7 @@ def test_the_domains_are_looked_up_and_the_page_shows_the_time(
     assert ("Looked up for the approval: example.com, proof found" in page) == (step == "approve")
 
 
-def test_a_proof_that_is_gone_stops_the_approval_until_the_evidence_was_read(
+def test_a_missing_proof_blocks_the_approval_until_it_was_seen(
     review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet
 ) -> None:
     reviewer_actions.start(review, reviewer)
@@ -131,7 +131,7 @@ def test_a_lookup_that_fails_is_shown_and_stops_nothing(
     assert ("the last check found no proof" in page) == (seen is NO_ANSWER)
 
 
-def test_an_approval_does_not_hang_on_name_servers(
+def test_an_approval_does_not_wait_for_name_servers(
     review: AppReview, app: Client, reviewer: Account, as_reviewer: Browser, internet: Internet, monkeypatch: Any
 ) -> None:
     reviewer_actions.start(review, reviewer)

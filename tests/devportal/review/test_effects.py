@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, requirements, reviewer_actions, snapshots, timeline
 from devportal.review.models import AppReview
 from devportal.review.workflow import IllegalReviewStep
@@ -52,7 +52,7 @@ def consent_page(party: RelyingParty, **changes: str) -> str:
 # --- Approval ---
 
 
-def test_approval_ends_label_and_cap_at_once(
+def test_approval_removes_the_label_and_limit_immediately(
     party: RelyingParty, app: Client, developer: Account, reviewer: Account, settings: Any
 ) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 1
@@ -93,7 +93,7 @@ def test_an_app_can_be_approved_without_its_scope(
     assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
 
 
-def test_a_scope_that_is_not_asked_for_any_more_goes(app: Client, developer: Account, reviewer: Account) -> None:
+def test_a_scope_no_longer_requested_is_removed(app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
     developer_actions.save_submission(app, developer, {}, scopes={})
     assert fresh(app).approved_scopes == SCOPE, "until the change is approved"
@@ -130,7 +130,7 @@ def test_a_name_that_became_reserved_is_not_approved(
 # --- Edits before and after ---
 
 
-def test_before_approval_edits_hold_at_once(app: Client, developer: Account) -> None:
+def test_before_approval_edits_apply_immediately(app: Client, developer: Account) -> None:
     fill(app, developer)
     row = fresh(app)
     assert {field: getattr(row, field) for field in BRANDING} == BRANDING
@@ -187,7 +187,7 @@ def test_no_rename_during_a_review(app: Client, developer: Account, reviewer: Ac
     assert (fresh(app).name, fresh(app).home_page_url) == ("Orbit Notes", BRANDING["home_page_url"])
 
 
-def test_a_rename_on_the_settings_page_is_no_way_around(
+def test_a_reviewed_app_can_not_be_renamed_on_the_settings_page(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     page = f"/console/p/{app.project.public_id}/clients/{app.client_id}/"
@@ -234,7 +234,7 @@ def test_starting_over_brings_back_what_was_approved(app: Client, developer: Acc
         {"support_address": "a@example.com\nBcc: b@example.com"},
     ],
 )
-def test_what_is_wrong_is_refused_by_field(app: Client, developer: Account, values: dict[str, str]) -> None:
+def test_errors_are_reported_by_field(app: Client, developer: Account, values: dict[str, str]) -> None:
     with pytest.raises(ValidationError) as refused:
         developer_actions.save_submission(app, developer, values)
     assert set(refused.value.message_dict) == set(values)
@@ -243,7 +243,7 @@ def test_what_is_wrong_is_refused_by_field(app: Client, developer: Account, valu
 
 
 @pytest.mark.parametrize("field", ["verified_at", "approved_scopes", "first_party", "logo", "project", "enabled"])
-def test_fields_of_others_are_not_for_developers(app: Client, developer: Account, field: str) -> None:
+def test_developers_can_not_set_reviewers_fields(app: Client, developer: Account, field: str) -> None:
     with pytest.raises(KeyError):
         developer_actions.save_submission(app, developer, {field: "1"})
 
@@ -317,7 +317,7 @@ def test_suspension_reaches_pages_tokens_and_calls(
 # --- What is kept of it ---
 
 
-def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: Account) -> None:
+def test_every_step_is_in_the_audit_trail(app: Client, developer: Account, reviewer: Account) -> None:
     review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
     developer_actions.answer(review, developer, "Every one of them.")
     decide(resent(app, developer), reviewer, Status.APPROVED)
@@ -341,7 +341,7 @@ def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: 
     assert rows.get(action="review.changes_requested").details["reasons"] == REASON
 
 
-def test_the_timeline_tells_the_same(app: Client, developer: Account, reviewer: Account) -> None:
+def test_every_step_is_in_the_timeline(app: Client, developer: Account, reviewer: Account) -> None:
     review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
     developer_actions.answer(review, reviewer, "Take your time.")
     reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
@@ -357,7 +357,7 @@ def test_the_timeline_tells_the_same(app: Client, developer: Account, reviewer: 
     assert timeline.timeline(Client(pk=0, project_id=0)) == []
 
 
-def test_what_people_wrote_is_theirs_to_take_along(app: Client, developer: Account, reviewer: Account) -> None:
+def test_texts_are_in_the_data_export_of_their_authors(app: Client, developer: Account, reviewer: Account) -> None:
     review = sent(app, developer)
     developer_actions.answer(review, developer, "Press Plan.")
     developer_actions.answer(review, reviewer, "Thank you.")
@@ -365,7 +365,7 @@ def test_what_people_wrote_is_theirs_to_take_along(app: Client, developer: Accou
     assert (mine["app"], mine["kind"], mine["text"]) == ("Orbit Notes", "comment", "Press Plan.")
 
 
-def test_a_step_and_what_tells_of_it_stand_or_fall_together(
+def test_a_step_and_its_records_are_stored_together(
     app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from accounts.models import Account, Family, FamilyMember
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import cases
 from devportal.review.models import AppReview, ReviewCase
 from oidc.clients import secrets
@@ -137,9 +137,7 @@ def test_an_app_that_was_never_approved_is_shown_as_well(app: Client, developer:
     assert "Changed since the approval" not in page
 
 
-def test_a_home_page_that_was_given_up_is_said(
-    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
-) -> None:
+def test_a_lost_home_page_is_shown(app: Client, developer: Account, reviewer: Account, as_reviewer: Browser) -> None:
     client = approved(app, developer, reviewer)
     claims.remove_domain(client.project.domains.get(), developer)
     page = case_page(as_reviewer, client, client.project)
@@ -160,7 +158,7 @@ def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, 
 # --- Links ---
 
 
-LINKED = ["oidc_client", "oidc_project", "oidc_projectdomain", "operations_auditevent"]
+LINKED = ["oidc_client", "oidc_project", "oidc_projectdomain", "console_auditevent"]
 
 
 def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, as_reviewer: Browser) -> None:
@@ -169,7 +167,7 @@ def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, as_reviewe
         reverse("admin:oidc_client_change", args=[changed.pk]),
         reverse("admin:oidc_project_change", args=[changed.project_id]),
         f"{reverse('admin:oidc_projectdomain_changelist')}?project__id__exact={changed.project_id}",
-        f"{reverse('admin:operations_auditevent_changelist')}?q={changed.project.public_id}",
+        f"{reverse('admin:console_auditevent_changelist')}?q={changed.project.public_id}",
     ]
     for address in addresses:
         assert f'href="{address}"' in page
@@ -184,7 +182,7 @@ def test_reviewers_change_nothing_there(changed: Client, as_reviewer: Browser, m
         "oidc_client": changed.pk,
         "oidc_project": changed.project_id,
         "oidc_projectdomain": ProjectDomain.objects.earliest("pk").pk,
-        "operations_auditevent": AuditEvent.objects.filter(action="client.changed").earliest("pk").pk,
+        "console_auditevent": AuditEvent.objects.filter(action="client.changed").earliest("pk").pk,
     }
     url = reverse(f"admin:{model}_change", args=[rows[model]])
     page = words(as_reviewer.get(url))
@@ -204,17 +202,17 @@ def test_reviewers_read_no_trail_of_people_and_of_their_own_projects(
         at=clock.now(), action="account.closed", actor=owner, target="account:1", ip="203.0.113.9"
     )
     AuditEvent.objects.update(ip="203.0.113.9", request_id="req-secret")
-    trail = reverse("admin:operations_auditevent_changelist")
+    trail = reverse("admin:console_auditevent_changelist")
     cases.open_case("report", changed.project, changed, text="Odd.")
     page = words(as_reviewer.get(trail))
     assert "client.type_changed" in page
     for hidden in ("account.closed", "203.0.113.9", "req-secret", "review_case."):
         assert hidden not in page
     event = AuditEvent.objects.filter(action="client.changed").earliest("pk")
-    page = words(as_reviewer.get(reverse("admin:operations_auditevent_change", args=[event.pk])))
+    page = words(as_reviewer.get(reverse("admin:console_auditevent_change", args=[event.pk])))
     assert "203.0.113.9" not in page
     closed = AuditEvent.objects.get(action="account.closed")
-    assert as_reviewer.get(reverse("admin:operations_auditevent_change", args=[closed.pk])).status_code in (302, 404)
+    assert as_reviewer.get(reverse("admin:console_auditevent_change", args=[closed.pk])).status_code in (302, 404)
     page = words(browser_of(make_operator()).get(trail))
     for shown in ("account.closed", "203.0.113.9", "req-secret", "review_case."):
         assert shown in page
@@ -255,7 +253,7 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     changed: Client, as_reviewer: Browser, reviewer: Account, developer: Account, conflict: str
 ) -> None:
     event = AuditEvent.objects.filter(action="client.changed").earliest("pk")
-    trail = reverse("admin:operations_auditevent_changelist")
+    trail = reverse("admin:console_auditevent_changelist")
     pages = [trail, f"{trail}?q={changed.project.public_id}", f"{trail}?q={changed.client_id}"]
     project = reverse("admin:oidc_project_change", args=[changed.project_id])
     assert all("client.changed" in words(as_reviewer.get(page)) for page in pages)
@@ -270,7 +268,7 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     else:
         FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
     assert not any("client.changed" in words(as_reviewer.get(page)) for page in pages)
-    assert as_reviewer.get(reverse("admin:operations_auditevent_change", args=[event.pk])).status_code in (302, 404)
+    assert as_reviewer.get(reverse("admin:console_auditevent_change", args=[event.pk])).status_code in (302, 404)
     page = words(as_reviewer.get(project))
     assert changed.project.public_id in page
     assert developer.email not in page

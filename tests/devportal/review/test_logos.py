@@ -42,9 +42,7 @@ def files(media: Path) -> set[str]:
     return {str(path.relative_to(media)) for path in media.rglob("*") if path.is_file()}
 
 
-def test_a_logo_that_is_replaced_or_removed_is_gone(
-    app: Client, developer: Account, media: Path, committed: Any
-) -> None:
+def test_replaced_and_removed_logos_are_deleted(app: Client, developer: Account, media: Path, committed: Any) -> None:
     with committed():
         first = developer_actions.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
     assert files(media) == {first} == {fresh(app).logo.name}
@@ -60,7 +58,7 @@ def test_a_logo_that_is_replaced_or_removed_is_gone(
     assert fresh(app).logo.name == ""
 
 
-def test_what_is_approved_keeps_its_logo_while_another_is_reviewed(
+def test_the_approved_logo_stays_while_another_is_reviewed(
     app: Client, developer: Account, reviewer: Account, media: Path, committed: Any
 ) -> None:
     with committed():
@@ -80,7 +78,7 @@ def test_what_is_approved_keeps_its_logo_while_another_is_reviewed(
     assert files(media) == {old, new}, "the review that approved the old one still shows it"
 
 
-def test_what_was_sent_before_keeps_its_logo_for_the_comparison(
+def test_earlier_revisions_keep_their_logo_for_the_comparison(
     app: Client,
     developer: Account,
     reviewer: Account,
@@ -121,7 +119,7 @@ def test_a_refused_edit_leaves_no_file(app: Client, developer: Account, media: P
     assert files(media) == set()
 
 
-def test_an_app_takes_its_logos_along(
+def test_deleting_an_app_deletes_its_logos(
     app: Client, developer: Account, reviewer: Account, media: Path, committed: Any
 ) -> None:
     with committed():

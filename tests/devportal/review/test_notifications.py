@@ -31,7 +31,7 @@ def new_mails() -> dict[str, tuple[str, str]]:
     return found
 
 
-def test_owners_and_developers_hear_of_every_step(
+def test_owners_and_developers_get_a_mail_for_every_step(
     app: Client, developer: Account, reviewer: Account, link: str
 ) -> None:
     review = sent(app, developer)
@@ -98,7 +98,7 @@ def test_suspension_reaches_the_whole_team(app: Client, developer: Account, revi
     assert SUSPENSION_REASONS["unsafe"].text in " ".join(body.split())
 
 
-def test_a_developers_answer_goes_to_who_has_the_review(app: Client, developer: Account, reviewer: Account) -> None:
+def test_a_developers_reply_is_mailed_to_the_assignee(app: Client, developer: Account, reviewer: Account) -> None:
     review = sent(app, developer)
     new_mails()
     developer_actions.answer(review, developer, "Anybody there?")
@@ -116,7 +116,7 @@ def test_a_developers_answer_goes_to_who_has_the_review(app: Client, developer: 
     assert new_mails() == {}, "nobody is told what they did themselves"
 
 
-def test_who_can_not_read_them_gets_none(app: Client, owner: Account, developer: Account) -> None:
+def test_people_without_access_get_no_mails(app: Client, owner: Account, developer: Account) -> None:
     Account.objects.filter(pk=owner.pk).update(is_active=False)
     unproven = make_account("una@example.com", verified=False)
     app.project.members.create(account=unproven, role="developer")
@@ -124,7 +124,7 @@ def test_who_can_not_read_them_gets_none(app: Client, owner: Account, developer:
     assert list(new_mails()) == ["dan@example.com"]
 
 
-def test_what_people_write_can_not_forge_a_mail(app: Client, developer: Account, reviewer: Account) -> None:
+def test_texts_can_not_forge_mail_headers(app: Client, developer: Account, reviewer: Account) -> None:
     fill(app, developer, name="Tom & Jerry <notes>")
     review = reviewer_actions.start(developer_actions.submit(app, developer, "Hi\r\nBcc: x@example.com\x07"), reviewer)
     new_mails()

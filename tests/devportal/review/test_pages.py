@@ -16,7 +16,7 @@ from PIL import Image
 
 from accounts.models import Account
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, reviewer_actions
 from devportal.review.consent_preview import consent_previews
 from devportal.review.models import AppReview
@@ -77,7 +77,7 @@ def png(size: tuple[int, int] = (128, 128)) -> SimpleUploadedFile:
 # --- A whole review, by its forms alone ---
 
 
-def test_from_the_first_draft_to_approval(
+def test_a_review_from_draft_to_approval(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     assert post(as_developer, app, "save", **BRANDING, **ASKED, logo=png()).status_code == 302
@@ -125,7 +125,7 @@ def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer
     assert "Nova Notes" not in page
 
 
-def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
+def test_the_last_reply_is_shown_on_top_until_resubmission(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     def on_top() -> str:
@@ -148,7 +148,7 @@ def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
     assert "A secret is on the web." in on_top()
 
 
-def test_sending_what_is_not_ready_saves_it_and_says_what_is_missing(as_developer: Browser, app: Client) -> None:
+def test_submitting_an_incomplete_draft_saves_it_and_lists_what_is_missing(as_developer: Browser, app: Client) -> None:
     page = post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
     assert fresh(app).name == "Orbit Two"
     said = page.content.decode()
@@ -178,7 +178,7 @@ def test_every_role_sees_every_state(
 
 
 @pytest.mark.parametrize("step", ["save", "preview", "send", "start_over", "withdraw", "answer", "nonsense"])
-def test_a_viewer_may_read_and_nothing_else(
+def test_viewers_can_only_read_reviews(
     step: str, as_viewer: Browser, as_outsider: Browser, app: Client, developer: Account
 ) -> None:
     sent(app, developer)
@@ -192,14 +192,14 @@ def test_a_viewer_may_read_and_nothing_else(
 @pytest.mark.parametrize(
     "step", ["approve", "reject", "request_changes", "start", "assign", "suspend", "", "__class__"]
 )
-def test_no_form_takes_a_reviewers_step(step: str, as_owner: Browser, app: Client, owner: Account) -> None:
+def test_developers_can_not_take_reviewers_steps(step: str, as_owner: Browser, app: Client, owner: Account) -> None:
     sent(app, owner)
     assert post(as_owner, app, step, status="approved", revision="1", scopes=SCOPE).status_code == 302
     assert AppReview.objects.get().status == Status.SUBMITTED
     assert not fresh(app).is_verified
 
 
-def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Client, owner: Account) -> None:
+def test_unknown_form_fields_are_ignored(as_owner: Browser, app: Client, owner: Account) -> None:
     other = make_project()
     taken = {
         "verified_at": "2026-01-01T00:00:00Z", "verified": "on", "approved_scopes": SCOPE, "first_party": "on",
@@ -251,7 +251,7 @@ WRONG: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("field", "value", "said"), WRONG, ids=[f"{row[0]}-{place}" for place, row in enumerate(WRONG)]
 )
-def test_what_is_wrong_is_said_beside_the_field_and_nothing_is_stored(
+def test_errors_are_shown_at_their_fields_and_nothing_is_stored(
     field: str, value: Any, said: str, as_developer: Browser, app: Client, media: Path
 ) -> None:
     if hasattr(value, "seek"):
@@ -266,7 +266,7 @@ def test_what_is_wrong_is_said_beside_the_field_and_nothing_is_stored(
     assert not [path for path in media.rglob("*") if path.is_file()]
 
 
-def test_what_was_typed_is_still_there_after_a_mistake(as_developer: Browser, app: Client) -> None:
+def test_a_form_with_errors_keeps_the_input(as_developer: Browser, app: Client) -> None:
     form = BRANDING | ASKED | {"home_page_url": "http://example.com/", "note": "Press Plan."}
     page = post(as_developer, app, "save", **form).content.decode()
     for value in form.values():
@@ -284,7 +284,7 @@ def test_an_answer_that_can_not_be_stored_is_refused(
     assert review.entries.count() == 1
 
 
-def test_what_people_write_is_text(as_developer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
+def test_texts_are_escaped(as_developer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
     nasty = "<script>alert(1)</script>{{ 7|add:7 }}"
     form = BRANDING | ASKED | {"name": f"Orbit {nasty}"[:90], "why_account_read": nasty, "place_account_read": nasty}
     post(as_developer, app, "send", **form, note=nasty)
@@ -296,7 +296,7 @@ def test_what_people_write_is_text(as_developer: Browser, app: Client, developer
     assert "{{ 7|add:7 }}" in page
 
 
-def test_odd_uploads_and_fields_make_no_fault(as_developer: Browser, app: Client) -> None:
+def test_unusual_uploads_and_fields_are_handled(as_developer: Browser, app: Client) -> None:
     browser = as_developer
     assert post(browser, app, "save", **BRANDING, logo="not a file").status_code == 302
     assert post(browser, app, "save", **(BRANDING | {"name": ["a", "b"]})).status_code == 302
@@ -344,7 +344,7 @@ def test_the_preview_is_the_real_page(
     assert pictures[0] == pictures[1]
 
 
-def test_a_preview_does_nothing(as_owner: Browser, owner: Account, app: Client) -> None:
+def test_a_preview_changes_nothing(as_owner: Browser, owner: Account, app: Client) -> None:
     fill(app, owner)
     response = as_owner.get(path_of(app))
     page = response.content.decode()
@@ -355,7 +355,7 @@ def test_a_preview_does_nothing(as_owner: Browser, owner: Account, app: Client) 
     assert response["X-Frame-Options"] == "DENY"
 
 
-def test_what_is_typed_is_previewed_and_not_saved(as_developer: Browser, app: Client, developer: Account) -> None:
+def test_unsaved_input_can_be_previewed(as_developer: Browser, app: Client, developer: Account) -> None:
     fill(app, developer)
     before = AppReview.objects.values().get()
     typed = BRANDING | ASKED | {"name": "Nova Notes", "home_page_url": "http://wrong"}
@@ -378,7 +378,7 @@ def test_an_app_whose_home_page_was_given_up_is_previewed_as_people_see_it(
     assert (after["client"]["verified"], bool(after["client"]["logo_url"])) == (True, True)
 
 
-def test_what_was_approved_is_previewed_beside_the_change(
+def test_the_preview_shows_the_approved_values_next_to_the_change(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     approved(app, developer, reviewer)
@@ -394,7 +394,7 @@ def test_what_was_approved_is_previewed_beside_the_change(
 # --- What reviewers may open ---
 
 
-def test_reviewers_see_what_was_sent_and_nobody_else(
+def test_only_reviewers_see_the_submission(
     app: Client, developer: Account, reviewer: Account, as_viewer: Browser, as_outsider: Browser,
     browser_of: Callable[[Account], Browser],
 ) -> None:  # fmt: skip

@@ -13,8 +13,8 @@ from accounts.models import Account, Outbox
 from accounts.roles import set_roles
 from core import clock
 from devportal.console import activity
-from devportal.operations.models import AuditEvent
-from devportal.review import cases, developer_actions, recipients, reviewer_actions, tasks
+from devportal.console.models import AuditEvent
+from devportal.review import cases, developer_actions, notifications, reviewer_actions, tasks
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.second_approval import first_approval, has_many_people
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
@@ -33,6 +33,7 @@ from tests.devportal.review.reviewing import (
     make_reviewer,
     resent,
     sent,
+    ticked,
     ticks,
 )
 from tests.factories import make_account, make_client
@@ -58,8 +59,8 @@ def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text
 
 
 def approval_form(review: AppReview) -> dict[str, Any]:
-    ticked = {f"check_{code}": "on" for code in ticks(review)}
-    return {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"} | ticked
+    form = {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"}
+    return form | ticked(review)
 
 
 def held(review: AppReview) -> Account | None:
@@ -145,7 +146,7 @@ class TestTwoApprovals:
         assert fresh(app).is_verified
         assert fresh(app).approved_scopes == ""
 
-    def test_both_approvals_are_of_people_without_a_conflict(
+    def test_both_approvals_need_reviewers_without_a_conflict(
         self, review: AppReview, app: Client, reviewer: Account, project: Any
     ) -> None:
         approve(review, reviewer)
@@ -176,7 +177,7 @@ class TestTwoApprovals:
     }
 
     @pytest.mark.parametrize("what", ENDS)
-    def test_what_ends_the_first_approval(
+    def test_actions_that_end_a_first_approval(
         self, what: str, review: AppReview, app: Client, reviewer: Account, developer: Account
     ) -> None:
         second = make_reviewer()
@@ -251,7 +252,7 @@ class TestTwoApprovals:
             assert "first_approval" not in text
         assert not activity.events_of(app.project).filter(action="review.first_approval").exists()
 
-    def test_nobody_reads_what_the_first_one_decided_before_they_decide(
+    def test_the_first_decision_is_hidden_until_the_second(
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
         second = make_reviewer()
@@ -288,7 +289,7 @@ class TestTwoApprovals:
     ) -> None:
         second, member, silent = make_reviewer(), make_reviewer(), make_reviewer()
         ProjectMember.objects.create(project=app.project, account=member, role="viewer")
-        recipients.save_settings(silent, mails_new=False, mails_late=True, mails_cases=True)
+        notifications.save_settings(silent, mails_new=False, mails_late=True, mails_cases=True)
         queue = "/admin/review/appreview/?which=waiting&approval=second"
         assert "Orbit Notes" not in browser_of(second).get(queue).content.decode()
         Outbox.objects.all().delete()
@@ -305,7 +306,7 @@ class TestTwoApprovals:
         assert to == reviewer.email
         assert "decided differently" in body
 
-    def test_the_first_approval_is_called_so(
+    def test_the_pages_name_the_first_approval(
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
         as_reviewer = browser_of(reviewer)

@@ -13,7 +13,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core.database import encryption
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, for_reviewers, reviewer_actions, workflow
 from devportal.review.for_reviewers import Credentials, ForReviewers
 from devportal.review.models import AppReview
@@ -90,14 +90,14 @@ def looks() -> list[tuple[Any, Any]]:
 # --- Who sees it ---
 
 
-def test_the_assignee_sees_it_and_each_look_is_in_the_trail(in_review: AppReview, reviewer: Account) -> None:
+def test_the_assignee_sees_the_test_account_and_each_view_is_recorded(in_review: AppReview, reviewer: Account) -> None:
     told = {"side": "reviewer", "review": 1, "revision": 1}
     for times in (1, 2):
         assert look(in_review, reviewer) == STORED
         assert looks() == [(reviewer, told)] * times
 
 
-def test_nobody_else_sees_it(
+def test_only_the_assignee_sees_the_test_account(
     in_review: AppReview, developer: Account, owner: Account, viewer: Account, outsider: Account
 ) -> None:
     for actor in (make_reviewer(), developer, owner, viewer, outsider, make_operator()):
@@ -105,7 +105,7 @@ def test_nobody_else_sees_it(
     assert looks() == []
 
 
-def test_it_moves_with_the_assignment(in_review: AppReview, reviewer: Account) -> None:
+def test_the_test_account_follows_the_assignment(in_review: AppReview, reviewer: Account) -> None:
     other = make_reviewer()
     reviewer_actions.assign(in_review, reviewer, other)
     assert look(in_review, reviewer) is None
@@ -190,7 +190,7 @@ def _cells() -> str:
     return "\n".join(texts)
 
 
-def test_it_is_nowhere_but_encrypted(
+def test_the_test_account_is_only_stored_encrypted(
     as_developer: Browser, browser_of: Callable[[Account], Browser], app: Client, developer: Account,
     reviewer: Account, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -226,7 +226,9 @@ def test_the_trail_says_that_it_was_stored_and_removed(as_developer: Browser, ap
 # --- The form ---
 
 
-def test_the_page_says_that_one_is_stored_and_no_more(as_developer: Browser, as_viewer: Browser, app: Client) -> None:
+def test_the_page_only_shows_that_a_test_account_is_stored(
+    as_developer: Browser, as_viewer: Browser, app: Client
+) -> None:
     post(as_developer, app, **FORM)
     page = as_developer.get(path_of(app)).content.decode()
     assert "A test account is stored" in page
@@ -234,7 +236,7 @@ def test_the_page_says_that_one_is_stored_and_no_more(as_developer: Browser, as_
     assert "Stored, visible only to the reviewer" in as_viewer.get(path_of(app)).content.decode()
 
 
-def test_it_stays_until_it_is_replaced_or_removed(as_developer: Browser, app: Client) -> None:
+def test_the_test_account_stays_until_it_is_replaced_or_removed(as_developer: Browser, app: Client) -> None:
     post(as_developer, app, **FORM)
     before = stored()
     post(as_developer, app, **BRANDING | {"name": "Orbit Two"})
@@ -260,7 +262,7 @@ def test_it_stays_until_it_is_replaced_or_removed(as_developer: Browser, app: Cl
         ({"test_note": "x" * 2001}, "test_note", "at most 2000"),
     ],
 )
-def test_what_is_no_test_account_is_refused(
+def test_invalid_test_accounts_are_rejected(
     form: dict[str, str], field: str, said: str, as_developer: Browser, app: Client
 ) -> None:
     page = post(as_developer, app, **FORM | form)
@@ -340,7 +342,7 @@ def test_the_page_refuses_everybody_else(
     assert looks() == []
 
 
-def test_a_lost_key_is_said_plainly(
+def test_an_unreadable_test_account_shows_a_message(
     in_review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser], settings: Any
 ) -> None:
     settings.KEY_ENCRYPTION_KEY = "another key, with which nothing was ever encrypted"

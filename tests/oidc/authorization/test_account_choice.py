@@ -7,8 +7,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from core import clock
 from oidc.models import Client, Connection
-from tests.factories import PASSWORD, make_account
+from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
 from tests.several_accounts import (
@@ -60,7 +61,7 @@ def test_select_account_shows_the_accounts_of_this_browser(both: RelyingParty) -
     assert "Orbit Notes" in text
 
 
-def test_with_one_account_it_is_shown_all_the_same(app: RelyingParty, person: Account) -> None:
+def test_account_choice_is_shown_even_with_one_account(app: RelyingParty, person: Account) -> None:
     app.tokens()
     response = app.authorize(prompt="select_account")
     assert leads_to_chooser(response)
@@ -68,21 +69,21 @@ def test_with_one_account_it_is_shown_all_the_same(app: RelyingParty, person: Ac
     assert email_of(app, app.browser.get(back["Location"])) == person.email
 
 
-def test_the_present_account_goes_on_without_a_new_sign_in(both: RelyingParty, person: Account) -> None:
+def test_choosing_the_current_account_needs_no_sign_in(both: RelyingParty, person: Account) -> None:
     age_sign_in(both.browser, 5000)
     both.tokens()
     back = choose(both.browser, person, both.authorize(prompt="select_account")["Location"])
     assert "code" in answer_of(both.browser.get(back["Location"]))
 
 
-def test_another_account_goes_on_without_a_new_sign_in(both: RelyingParty, bob: Account) -> None:
+def test_choosing_another_signed_in_account_needs_no_sign_in(both: RelyingParty, bob: Account) -> None:
     both.tokens()
     back = choose(both.browser, bob, both.authorize(prompt="select_account")["Location"])
     assert email_of(both, both.browser.get(back["Location"])) == bob.email
     assert present(both.browser) == bob.email
 
 
-def test_a_choice_counts_for_one_request_once(both: RelyingParty, person: Account) -> None:
+def test_a_choice_is_used_for_one_request_only(both: RelyingParty, person: Account) -> None:
     both.tokens()
     for _ in range(2):
         back = choose(both.browser, person, both.authorize(prompt="select_account")["Location"])
@@ -91,14 +92,14 @@ def test_a_choice_counts_for_one_request_once(both: RelyingParty, person: Accoun
     assert leads_to_chooser(other_request.authorize(prompt="select_account"))
 
 
-def test_a_choice_does_not_pass_to_the_next_account(both: RelyingParty, person: Account, bob: Account) -> None:
+def test_a_choice_is_not_used_for_another_account(both: RelyingParty, person: Account, bob: Account) -> None:
     url = both.authorize(prompt="select_account")["Location"]
     choose(both.browser, person, url)
     choose(both.browser, bob)  # from the header: for no request
     assert leads_to_chooser(both.authorize(prompt="select_account"))
 
 
-def test_login_beside_it_asks_for_the_chosen_person_s_password(both: RelyingParty, bob: Account) -> None:
+def test_select_account_with_login_asks_for_the_chosen_persons_password(both: RelyingParty, bob: Account) -> None:
     both.tokens()
     response = both.authorize(prompt="login select_account")
     assert leads_to_chooser(response)
@@ -109,7 +110,7 @@ def test_login_beside_it_asks_for_the_chosen_person_s_password(both: RelyingPart
     assert email_of(both, both.browser.get(resumed["Location"])) == bob.email
 
 
-def test_max_age_is_that_of_the_chosen_account(both: RelyingParty, person: Account, bob: Account) -> None:
+def test_max_age_applies_to_the_chosen_account(both: RelyingParty, person: Account, bob: Account) -> None:
     choose(both.browser, bob)
     age_sign_in(both.browser, 5000)
     choose(both.browser, person)
@@ -134,7 +135,7 @@ def test_using_another_account_adds_one_and_keeps_the_request(both: RelyingParty
 # --- Consent ---
 
 
-def test_switching_at_consent_goes_on_as_the_other(both: RelyingParty, bob: Account) -> None:
+def test_switching_accounts_at_consent_continues_as_the_other_account(both: RelyingParty, bob: Account) -> None:
     page = both.authorize()
     assert b"ada@example.com" in page.content
     back = choose(both.browser, bob, page.context["choose_url"])
@@ -145,10 +146,10 @@ def test_switching_at_consent_goes_on_as_the_other(both: RelyingParty, bob: Acco
     assert [*Connection.objects.values_list("account__email", flat=True)] == [bob.email]
 
 
-def test_a_form_opened_before_the_switch_is_refused(both: RelyingParty, bob: Account) -> None:
+def test_a_form_opened_before_the_switch_is_rejected(both: RelyingParty, bob: Account) -> None:
     page = both.authorize()
     choose(both.browser, bob, page.context["choose_url"])
-    assert both.answer_consent(page)["Location"] == "/connect/resume"
+    assert both.answer_consent(page)["Location"].startswith("/connect/resume?request=")
     assert not Connection.objects.exists()
 
 
@@ -168,7 +169,7 @@ def test_an_account_chosen_from_the_header_goes_to_its_own_pages(both: RelyingPa
 # --- Nobody present ---
 
 
-def test_after_a_sign_out_the_others_are_offered(both: RelyingParty, bob: Account) -> None:
+def test_after_sign_out_the_other_accounts_are_offered(both: RelyingParty, bob: Account) -> None:
     both.browser.post("/account/logout/")
     assert answer_of(both.authorize(prompt="none"))["error"] == "login_required"
     response = both.authorize()
@@ -178,7 +179,7 @@ def test_after_a_sign_out_the_others_are_offered(both: RelyingParty, bob: Accoun
     assert email_of(both, both.browser.get(back["Location"])) == bob.email
 
 
-def test_accounts_that_have_all_ended_lead_to_the_sign_in_page(both: RelyingParty, bob: Account) -> None:
+def test_without_signed_in_accounts_the_sign_in_page_is_shown(both: RelyingParty, bob: Account) -> None:
     both.browser.post("/account/logout/")
     bob.is_active = False
     bob.save()
@@ -188,7 +189,7 @@ def test_accounts_that_have_all_ended_lead_to_the_sign_in_page(both: RelyingPart
     assert urlsplit(both.authorize()["Location"]).path == "/account/login/"  # the cookie is gone
 
 
-def test_create_leads_to_sign_up_all_the_same(both: RelyingParty) -> None:
+def test_prompt_create_shows_sign_up_although_accounts_are_signed_in(both: RelyingParty) -> None:
     both.browser.post("/account/logout/")
     assert urlsplit(both.authorize(prompt="create")["Location"]).path == "/account/signup/"
 
@@ -196,7 +197,7 @@ def test_create_leads_to_sign_up_all_the_same(both: RelyingParty) -> None:
 # --- login_hint ---
 
 
-def test_a_hint_at_another_account_offers_it_first(both: RelyingParty, bob: Account) -> None:
+def test_login_hint_lists_the_hinted_account_first(both: RelyingParty, bob: Account) -> None:
     both.tokens()
     response = both.authorize(login_hint=" BOB@example.com")
     assert leads_to_chooser(response)
@@ -206,20 +207,20 @@ def test_a_hint_at_another_account_offers_it_first(both: RelyingParty, bob: Acco
     assert email_of(both, both.browser.get(choose(both.browser, bob, response["Location"])["Location"])) == bob.email
 
 
-def test_the_chosen_one_goes_on_whatever_the_hint(both: RelyingParty, person: Account) -> None:
+def test_the_chosen_account_is_used_even_if_the_hint_differs(both: RelyingParty, person: Account) -> None:
     both.tokens()
     back = choose(both.browser, person, both.authorize(login_hint="bob@example.com")["Location"])
     assert "code" in answer_of(both.browser.get(back["Location"]))
 
 
-def test_a_hint_at_nobody_here_begins_the_sign_in_page(both: RelyingParty) -> None:
+def test_login_hint_of_an_unknown_account_shows_the_sign_in_page(both: RelyingParty) -> None:
     key = both.authorize(login_hint="cyd@example.com")["Location"].partition("request=")[2]
     leads = both.browser.post(CHOOSE, ANOTHER | {"request": key})
     assert parse_qs(urlsplit(leads["Location"]).query)["login_hint"] == ["cyd@example.com"]
 
 
 @pytest.mark.parametrize("hint", ["ada@example.com", "ADA@example.com"])
-def test_the_hint_of_the_present_account_goes_on(both: RelyingParty, hint: str) -> None:
+def test_login_hint_of_the_current_account_continues(both: RelyingParty, hint: str) -> None:
     assert both.authorize(login_hint=hint).status_code == 200  # the consent page, which comes anyway
     both.tokens()
     assert "code" in answer_of(both.authorize(login_hint=hint))
@@ -231,7 +232,7 @@ def test_with_one_account_a_hint_changes_nothing(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("hint", ["bob@example.com", "ada@example.com", "nobody@example.com"])
-def test_a_hint_tells_an_app_nothing_of_addresses_that_it_does_not_know(both: RelyingParty, hint: str) -> None:
+def test_login_hint_reveals_no_email_addresses_to_apps(both: RelyingParty, hint: str) -> None:
     """Whether a page comes must not depend on whose address an app guesses."""
     both.tokens(scope="openid")
     assert leads_to_chooser(both.authorize(scope="openid", login_hint=hint))
@@ -240,7 +241,7 @@ def test_a_hint_tells_an_app_nothing_of_addresses_that_it_does_not_know(both: Re
 
 @pytest.mark.parametrize("left_out", ["email", "email profile", "email offline_access"])
 @pytest.mark.parametrize("hint", ["ada@example.com", " ADA@example.com", "bob@example.com", "nobody@example.com"])
-def test_a_hint_tells_nothing_of_an_address_that_was_left_out(both: RelyingParty, hint: str, left_out: str) -> None:
+def test_login_hint_reveals_no_email_address_that_was_not_granted(both: RelyingParty, hint: str, left_out: str) -> None:
     """A scope that the person left out is not asked for again, so it brings no page that would hide the answer."""
     Client.objects.filter(pk=both.client.pk).update(optional_scopes=left_out)
     scope = "openid email profile offline_access"
@@ -251,10 +252,87 @@ def test_a_hint_tells_nothing_of_an_address_that_was_left_out(both: RelyingParty
     assert "code" in answer_of(both.authorize(scope=scope, login_hint=hint, prompt="none"))
 
 
-def test_a_hint_goes_on_to_the_consent_page_where_something_else_is_asked_for(both: RelyingParty) -> None:
+def test_login_hint_leads_to_the_consent_page_for_new_scopes(both: RelyingParty) -> None:
     Client.objects.filter(pk=both.client.pk).update(optional_scopes="email")
     both.answer_consent(both.authorize(scope="openid email"))
     assert both.authorize(scope="openid email profile", login_hint="ada@example.com").status_code == 200
+
+
+# --- An app that several accounts have allowed ---
+
+
+@pytest.fixture
+def allowed_twice(both: RelyingParty, bob: Account) -> RelyingParty:
+    """The app, after Ada and Bob have allowed it."""
+    both.beside(sign_in(Browser(), bob)).tokens()
+    both.tokens()
+    return both
+
+
+def set_which(browser: Browser, which: str) -> None:
+    assert browser.post("/account/apps/which-account", {"which": which})["Location"] == "/account/apps/"
+
+
+def test_an_app_that_two_accounts_allowed_shows_the_chooser(allowed_twice: RelyingParty, bob: Account) -> None:
+    response = allowed_twice.authorize()
+    assert leads_to_chooser(response)
+    page = allowed_twice.browser.get(response["Location"])
+    assert "You can turn this question off" in page.content.decode()
+    back = choose(allowed_twice.browser, bob, response["Location"])
+    assert email_of(allowed_twice, allowed_twice.browser.get(back["Location"])) == bob.email
+    assert leads_to_chooser(allowed_twice.authorize(state="next")), "every time"
+
+
+def test_the_person_can_choose_to_continue_with_the_last_account(
+    allowed_twice: RelyingParty, bob: Account, person: Account
+) -> None:
+    browser = allowed_twice.browser
+    set_which(browser, "last")
+    assert email_of(allowed_twice, allowed_twice.authorize()) == person.email
+    choose(browser, bob)
+    assert leads_to_chooser(allowed_twice.authorize()), "it is Ada's setting"
+    set_which(browser, "last")
+    assert email_of(allowed_twice, allowed_twice.authorize()) == bob.email
+    set_which(browser, "ask")
+    assert leads_to_chooser(allowed_twice.authorize(state="next"))
+
+
+@pytest.mark.parametrize("which", ["", "never", "\x00", "ask' --"])
+def test_other_settings_change_nothing(signed_in: Browser, person: Account, which: str) -> None:
+    set_which(signed_in, "last")
+    signed_in.post("/account/apps/which-account", {"which": which})
+    person.refresh_from_db()
+    assert person.asks_which_account is False
+
+
+def test_the_page_shows_the_setting(signed_in: Browser) -> None:
+    assert 'value="ask" checked' in signed_in.get("/account/apps/").content.decode()
+    set_which(signed_in, "last")
+    assert 'value="last" checked' in signed_in.get("/account/apps/").content.decode()
+
+
+def test_hints_name_the_account_already(allowed_twice: RelyingParty, person: Account) -> None:
+    token = allowed_twice.beside(sign_in(Browser(), person)).tokens()["id_token"]
+    for changes in ({"login_hint": person.email}, {"id_token_hint": token}, {"prompt": "none"}):
+        assert "code" in answer_of(allowed_twice.authorize(**changes)), changes
+
+
+def test_only_accounts_that_allow_the_app_cause_the_chooser(both: RelyingParty, bob: Account) -> None:
+    """Otherwise the app could find out that somebody else uses this browser."""
+    both.tokens()
+    other = RelyingParty(make_client(make_project(), name="Tern"), sign_in(Browser(), bob))
+    other.tokens()
+    assert "code" in answer_of(both.authorize())
+    both.beside(sign_in(Browser(), bob)).tokens()
+    assert leads_to_chooser(both.authorize())
+    Connection.objects.filter(client=both.client, account=bob).update(removed_at=clock.now())
+    assert "code" in answer_of(both.authorize())
+
+
+def test_an_account_that_was_signed_out_does_not_count(allowed_twice: RelyingParty, bob: Account) -> None:
+    bob.is_active = False
+    bob.save()
+    assert "code" in answer_of(allowed_twice.authorize())
 
 
 # --- id_token_hint ---
@@ -273,13 +351,13 @@ def test_the_id_token_of_another_account_offers_it_first(both: RelyingParty, bob
     assert email_of(both, both.browser.get(back["Location"])) == bob.email
 
 
-def test_the_app_learns_when_another_account_is_chosen(both: RelyingParty, person: Account, bob: Account) -> None:
+def test_the_app_gets_an_error_if_another_account_is_chosen(both: RelyingParty, person: Account, bob: Account) -> None:
     both.tokens()
     back = choose(both.browser, person, both.authorize(id_token_hint=hint_of_bob(both, bob))["Location"])
     assert answer_of(both.browser.get(back["Location"]))["error"] == "login_required"
 
 
-def test_without_a_page_it_is_login_required(both: RelyingParty, bob: Account) -> None:
+def test_select_account_without_a_page_returns_login_required(both: RelyingParty, bob: Account) -> None:
     both.tokens()
     answer = answer_of(both.authorize(id_token_hint=hint_of_bob(both, bob), prompt="none"))
     assert answer["error"] == "login_required"
@@ -292,7 +370,7 @@ def test_an_id_token_of_somebody_elsewhere_looks_the_same_to_the_app(both: Relyi
     assert "Asked for" not in both.browser.get(response["Location"]).content.decode()
 
 
-def test_with_one_account_it_is_login_required(app: RelyingParty) -> None:
+def test_one_other_account_returns_login_required(app: RelyingParty) -> None:
     eve = make_account("eve@example.com")
     assert answer_of(app.authorize(id_token_hint=hint_of_bob(app, eve)))["error"] == "login_required"
 
@@ -314,7 +392,7 @@ def test_the_sign_in_page_leads_back_to_it(both: RelyingParty) -> None:
     assert f'href="{CHOOSE}"' in both.browser.get(leads["Location"]).content.decode()
 
 
-def test_leaving_a_sign_in_halfway_keeps_everybody(both: RelyingParty, bob: Account) -> None:
+def test_an_unfinished_sign_in_signs_nobody_out(both: RelyingParty, bob: Account) -> None:
     unproven = make_account("eve@example.com", verified=False)
     both.authorize()
     both.browser.post(CHOOSE, ANOTHER)
@@ -330,7 +408,7 @@ def test_leaving_a_sign_in_halfway_keeps_everybody(both: RelyingParty, bob: Acco
 # --- Statements ---
 
 
-def test_statements_of_the_chooser(both: RelyingParty, spa: Client) -> None:
+def test_the_account_choice_needs_few_statements(both: RelyingParty, spa: Client) -> None:
     for number in range(4):
         add_account(both.browser, make_account(f"p{number}@example.com"))
     assert len(other_keys(both.browser)) == 5
@@ -341,7 +419,7 @@ def test_statements_of_the_chooser(both: RelyingParty, spa: Client) -> None:
         assert len(counted.statements) <= 6, "\n".join(counted.statements)
 
 
-def test_other_pages_ask_for_nobody_else(both: RelyingParty) -> None:
+def test_other_pages_do_not_load_other_accounts(both: RelyingParty) -> None:
     single = RelyingParty(both.client, sign_in(Browser(), make_account()))
     for path in ("/account/", "/account/apps/", "/account/sessions/"):
         counts = []

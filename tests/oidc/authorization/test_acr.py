@@ -91,20 +91,20 @@ def tokens_after(app: RelyingParty, response: Any) -> dict[str, Any]:
         {"claims": '{"id_token":{"email":{"essential":true}}}'},
     ],
 )
-def test_without_a_known_level_the_tokens_stay_as_they_are(app: RelyingParty, sent: dict[str, str]) -> None:
+def test_tokens_have_no_acr_without_a_known_level(app: RelyingParty, sent: dict[str, str]) -> None:
     tokens = app.tokens(**sent)
     assert set(claims_of(tokens["id_token"])) == {
         "sub", "email", "email_verified", "name", "given_name", "family_name",
         "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash",
     }  # fmt: skip
     assert set(claims_of(tokens["access_token"])) == {"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"}
-    assert TokenFamily.objects.get().told_authentication is None
+    assert TokenFamily.objects.get().authentication_claims is None
 
 
 # --- What was done ---
 
 
-def test_a_password_alone_is_no_level(app: RelyingParty) -> None:
+def test_a_password_alone_reaches_no_level(app: RelyingParty) -> None:
     claims = claims_of(app.tokens(claims='{"id_token":{"acr":null}}')["id_token"])
     assert "acr" not in claims
     assert claims["amr"] == ["pwd"]
@@ -129,7 +129,7 @@ def test_a_passkey_that_signs_in_is_phishing_resistant(app: RelyingParty, person
     assert (told["acr"], told["amr"]) == ("phr", ["pop", "user", "mfa"])
 
 
-def test_the_tokens_of_a_family_keep_it(app: RelyingParty, key: SoftKey) -> None:
+def test_all_tokens_of_a_family_have_the_level(app: RelyingParty, key: SoftKey) -> None:
     page = app.authorize(acr_values="phr")
     tokens = tokens_after(app, use_key(app, page, key))
     later = app.refresh(tokens["refresh_token"]).json()
@@ -141,22 +141,23 @@ def test_the_tokens_of_a_family_keep_it(app: RelyingParty, key: SoftKey) -> None
     assert app.call("/v1/me", later["access_token"]).status_code == 200
 
 
-def test_a_stronger_one_is_told_by_the_name_that_was_asked_for(app: RelyingParty, key: SoftKey) -> None:
+def test_a_stronger_level_is_returned_under_the_requested_name(app: RelyingParty, key: SoftKey) -> None:
     tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
     for sent in ({"acr_values": MULTI_FACTOR}, {"claims": essential(MULTI_FACTOR, "gold")}):
         assert claims_of(tokens_after(app, app.authorize(**sent))["id_token"])["acr"] == MULTI_FACTOR
     assert claims_of(app.tokens(claims='{"id_token":{"acr":null}}')["id_token"])["acr"] == "phr"
 
 
-def test_a_level_does_not_pass_to_the_next_person(app: RelyingParty, key: SoftKey) -> None:
+def test_a_level_is_not_used_for_another_person(app: RelyingParty, key: SoftKey) -> None:
     tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
     app.browser.post("/account/choose", {"decision": "another"})
     sign_in(app.browser, make_account("bob@example.com"))
     assert "acr" not in claims_of(app.tokens(acr_values="phr")["id_token"])
-    assert shows(app.authorize(claims=essential("phr")), "a passkey")
+    # Both accounts have allowed the app by now, so a request has to name the one that it is for.
+    assert shows(app.authorize(claims=essential("phr"), login_hint="bob@example.com"), "a passkey")
 
 
-def test_what_was_noted_for_somebody_else_does_not_count(app: RelyingParty, person: Account) -> None:
+def test_records_of_another_person_are_ignored(app: RelyingParty, person: Account) -> None:
     for of, page in ((str(person.pk + 1), 200), (str(person.pk), 302)):
         app.code()
         session = app.browser.session
@@ -169,7 +170,7 @@ def test_what_was_noted_for_somebody_else_does_not_count(app: RelyingParty, pers
 # --- What has to be met ---
 
 
-def test_who_has_no_passkey_sets_one_up_and_comes_back(app: RelyingParty, person: Account) -> None:
+def test_people_without_a_passkey_set_one_up_and_return(app: RelyingParty, person: Account) -> None:
     page = app.authorize(claims=essential("phr"))
     assert shows(page, "a passkey")
     assert "Set up a passkey" in page.content.decode()
@@ -177,18 +178,18 @@ def test_who_has_no_passkey_sets_one_up_and_comes_back(app: RelyingParty, person
     assert add_key(app.browser, SoftKey()).status_code == 302
     waiting = app.browser.get("/account/2fa/")
     assert f"Continue to {app.client.name}" in waiting.content.decode()
-    back = app.browser.get(app.browser.get(waiting.context["asking"]()["resume_url"])["Location"])
+    back = app.browser.get(app.browser.get(waiting.context["waiting_app"]()["resume_url"])["Location"])
     assert claims_of(tokens_after(app, back)["id_token"])["acr"] == "phr"
 
 
-def test_who_has_one_is_asked_for_it(app: RelyingParty, key: SoftKey) -> None:
+def test_people_with_a_passkey_are_asked_for_it(app: RelyingParty, key: SoftKey) -> None:
     page = app.authorize(claims=essential("phr"))
     assert page.context["js_data"]["request_options"]["publicKey"]["userVerification"] == "required"
     assert claims_of(tokens_after(app, use_key(app, page, key))["id_token"])["acr"] == "phr"
     assert answer_of(app.authorize(claims=essential("phr")))["code"]  # done in this session
 
 
-def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty, key: SoftKey) -> None:
+def test_a_key_without_user_verification_is_not_enough(app: RelyingParty, key: SoftKey) -> None:
     key.verifies = False
     page = app.authorize(claims=essential("phr"))
     again = use_key(app, page, key)
@@ -201,14 +202,14 @@ def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty,
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
-def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Account) -> None:
+def test_a_password_followed_by_a_code_counts_as_two_factors(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
     page = app.authorize(claims=essential(MULTI_FACTOR))
     assert shows(page, "two-step verification")
     assert claims_of(tokens_after(app, follow_code_link(app, page, totp(secret)))["id_token"])["acr"] == MULTI_FACTOR
 
 
-def test_a_code_is_no_passkey(app: RelyingParty, person: Account) -> None:
+def test_a_code_does_not_count_as_a_passkey(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
     follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), totp(secret))
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
@@ -225,7 +226,7 @@ def test_setting_up_an_authenticator_app_counts(app: RelyingParty, person: Accou
     )
 
 
-def test_recovery_codes_that_were_shown_are_no_step(app: RelyingParty, person: Account, key: SoftKey) -> None:
+def test_showing_recovery_codes_is_not_a_sign_in_step(app: RelyingParty, person: Account, key: SoftKey) -> None:
     """Getting recovery codes proves nothing; only the key that brings them does, in the browser where it was used."""
     page = app.authorize(claims=essential(MULTI_FACTOR))
     assert shows(page, "two-step verification")
@@ -235,13 +236,13 @@ def test_recovery_codes_that_were_shown_are_no_step(app: RelyingParty, person: A
 
 
 @pytest.mark.parametrize("values", [["phrh"], ["gold", "PHR"], [""], ["phr\x00"], ["\ud800"], ["\uff50hr"]])
-def test_a_level_that_is_never_given_is_refused_at_once(app: RelyingParty, values: list[str]) -> None:
+def test_an_unsupported_level_is_rejected_immediately(app: RelyingParty, values: list[str]) -> None:
     for asking in (app, app.beside(Browser())):
         answer = answer_of(asking.authorize(claims=essential(*values)))
         assert (answer["error"], answer["state"]) == (UNMET, asking.state)
 
 
-def test_no_page_may_be_shown(app: RelyingParty, key: SoftKey) -> None:
+def test_prompt_none_shows_no_page_for_a_missing_level(app: RelyingParty, key: SoftKey) -> None:
     app.tokens()
     answer = answer_of(app.authorize(claims=essential("phr"), prompt="none"))
     assert (answer["error"], answer["state"], answer["iss"]) == (UNMET, app.state, "http://localhost:8000/")
@@ -250,14 +251,14 @@ def test_no_page_may_be_shown(app: RelyingParty, key: SoftKey) -> None:
     assert answer_of(app.authorize(claims=essential("phr"), prompt="none"))["code"]
 
 
-def test_who_presses_cancel_goes_back_to_the_app(app: RelyingParty) -> None:
+def test_cancel_returns_to_the_app(app: RelyingParty) -> None:
     page = app.authorize(claims=essential("phr"))
     answer = answer_of(press(app, page, "cancel"))
     assert (answer["error"], answer["state"]) == (UNMET, app.state)
     assert press(app, page, "cancel").status_code in (302, 303)  # pressed twice
 
 
-def test_going_on_without_it_is_not_for_what_has_to_be_met(app: RelyingParty) -> None:
+def test_a_required_level_can_not_be_skipped(app: RelyingParty) -> None:
     page = app.authorize(claims=essential("phr"))
     back = press(app, page, "go-on")
     assert shows(app.browser.get(back["Location"]), "a passkey")
@@ -279,7 +280,7 @@ def test_a_broken_credential_is_refused_in_the_page(app: RelyingParty, key: Soft
     assert shows(app.browser.get(back["Location"]), "a passkey")
 
 
-def test_an_answer_counts_once(app: RelyingParty, key: SoftKey) -> None:
+def test_a_form_is_accepted_once(app: RelyingParty, key: SoftKey) -> None:
     page = app.authorize(claims=essential("phr"))
     credential = key.signed(page.context["js_data"]["request_options"])
     use_key(app, page, key)
@@ -292,13 +293,13 @@ def test_an_answer_counts_once(app: RelyingParty, key: SoftKey) -> None:
 # --- What the app would like ---
 
 
-def test_without_the_means_a_wish_changes_nothing(app: RelyingParty) -> None:
+def test_an_optional_level_changes_nothing_for_people_who_can_not_meet_it(app: RelyingParty) -> None:
     told = claims_of(app.tokens(acr_values=f"phr {MULTI_FACTOR}")["id_token"])
     assert "acr" not in told
     assert told["amr"] == ["pwd"]
 
 
-def test_who_has_the_means_is_asked_and_may_go_on_without(app: RelyingParty, key: SoftKey) -> None:
+def test_people_who_can_meet_an_optional_level_are_asked_and_can_skip_it(app: RelyingParty, key: SoftKey) -> None:
     page = app.authorize(acr_values="phr")
     assert shows(page, "a passkey")
     back = press(app, page, "go-on")
@@ -307,17 +308,17 @@ def test_who_has_the_means_is_asked_and_may_go_on_without(app: RelyingParty, key
     assert shows(app.authorize(acr_values="phr"), "a passkey")  # a later request asks again
 
 
-def test_cancelling_a_wish_is_cancelling_the_sign_in(app: RelyingParty, key: SoftKey) -> None:
+def test_cancel_on_an_optional_level_cancels_the_sign_in(app: RelyingParty, key: SoftKey) -> None:
     page = app.authorize(acr_values="phr")
     assert answer_of(press(app, page, "cancel"))["error"] == "access_denied"
 
 
-def test_the_best_that_is_within_reach_is_asked_for(app: RelyingParty, person: Account) -> None:
+def test_the_best_level_that_the_person_can_meet_is_requested(app: RelyingParty, person: Account) -> None:
     set_up_app(person)
     assert shows(app.authorize(acr_values=f"gold phr {MULTI_FACTOR}"), "two-step verification")
 
 
-def test_claims_decides_where_both_name_values(app: RelyingParty, key: SoftKey) -> None:
+def test_claims_takes_precedence_over_acr_values(app: RelyingParty, key: SoftKey) -> None:
     tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
     told = claims_of(app.tokens(claims=essential(MULTI_FACTOR), acr_values="phr")["id_token"])
     assert told["acr"] == MULTI_FACTOR
@@ -361,7 +362,7 @@ def test_two_factors_again_are_a_password_and_a_code(app: RelyingParty, person: 
     assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["otp", "pwd", "mfa"])
 
 
-def test_setting_up_a_passkey_is_no_new_sign_in(app: RelyingParty, person: Account) -> None:
+def test_setting_up_a_passkey_is_not_a_new_sign_in(app: RelyingParty, person: Account) -> None:
     app.tokens()
     confirm_password(app.browser, person)
     age_sign_in(app.browser, 100)
@@ -377,7 +378,7 @@ def test_setting_up_a_passkey_is_no_new_sign_in(app: RelyingParty, person: Accou
 @pytest.mark.parametrize(
     ("least", "heading"), [(MULTI_FACTOR, "two-step verification"), (PHISHING_RESISTANT, "a passkey")]
 )
-def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, heading: str) -> None:
+def test_a_required_level_of_a_client_applies_to_every_request(app: RelyingParty, least: str, heading: str) -> None:
     Client.objects.filter(pk=app.client.pk).update(least_acr=least)
     for sent in ({}, {"acr_values": "gold"}, {"claims": essential(MULTI_FACTOR)}, {"prompt": "login"}):
         page = app.authorize(**sent)
@@ -386,20 +387,20 @@ def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, he
     assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
 
 
-def test_what_only_this_request_wants_is_not_said_of_everybody(app: RelyingParty) -> None:
+def test_a_level_of_one_request_is_not_described_as_required_by_the_client(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
     page = app.authorize(claims=essential("phr"))
     assert shows(page, "a passkey")
     assert "Everybody" not in page.content.decode()
 
 
-def test_a_least_level_is_told(app: RelyingParty, key: SoftKey) -> None:
+def test_a_required_level_is_returned_in_the_token(app: RelyingParty, key: SoftKey) -> None:
     Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
     told = claims_of(tokens_after(app, use_key(app, app.authorize(), key))["id_token"])
     assert told["acr"] == "phr"
 
 
-def test_a_least_level_counts_from_the_next_authorization(app: RelyingParty) -> None:
+def test_a_required_level_applies_from_the_next_authorization(app: RelyingParty) -> None:
     tokens = app.tokens()
     Client.objects.filter(pk=app.client.pk).update(least_acr=PHISHING_RESISTANT)
     assert app.refresh(tokens["refresh_token"]).status_code == 200
@@ -451,13 +452,13 @@ def test_consent_can_not_be_given_before_the_level_is_met(app: RelyingParty) -> 
         '{"x":' + "9" * 2040 + "1" * 20 + "}",
     ],
 )
-def test_claims_that_can_not_be_read_are_refused(app: RelyingParty, claims: str) -> None:
+def test_unreadable_claims_are_rejected(app: RelyingParty, claims: str) -> None:
     answer = answer_of(app.authorize(claims=claims))
     assert (answer["error"], answer["state"]) == ("invalid_request", app.state)
 
 
 @pytest.mark.parametrize("name", ["claims", "acr_values"])
-def test_sent_twice_or_unreadable_they_are_refused(app: RelyingParty, name: str) -> None:
+def test_repeated_or_unreadable_parameters_are_rejected(app: RelyingParty, name: str) -> None:
     query = urlencode(app.parameters())
     for more in (f"{name}=%7B%7D&{name}=%7B%7D", f"{name}=%00", f"{name}=%FF", f"{name}=%7B%7D%00"):
         answer = answer_of(app.browser.get(f"/connect/authorize?{query}&{more}"))
@@ -476,10 +477,10 @@ def test_sent_twice_or_unreadable_they_are_refused(app: RelyingParty, name: str)
         '{"userinfo":{"verified_claims":{"verification":{"evidence":[{"document":{"issuer":{"country":null}}}]}}}}',
     ],
 )
-def test_what_is_unknown_in_claims_changes_nothing(app: RelyingParty, claims: str) -> None:
+def test_unknown_members_of_claims_are_ignored(app: RelyingParty, claims: str) -> None:
     assert "acr" not in claims_of(app.tokens(claims=claims)["id_token"])
 
 
 @pytest.mark.parametrize("acr_values", ["  ", "\t\n", "phr" * 300, "phr,mfa", "\u0000x"[1:], "💥 phŕ", "null"])
-def test_odd_acr_values_change_nothing(app: RelyingParty, key: SoftKey, acr_values: str) -> None:
+def test_unusual_acr_values_are_ignored(app: RelyingParty, key: SoftKey, acr_values: str) -> None:
     assert "acr" not in claims_of(app.tokens(acr_values=acr_values)["id_token"])

@@ -29,7 +29,7 @@ def test_the_page_names_app_person_scopes_and_where_it_leads(app: RelyingParty) 
     assert 'name="decision" value="cancel"' in text
 
 
-def test_nothing_is_granted_by_looking(app: RelyingParty) -> None:
+def test_opening_the_page_grants_nothing(app: RelyingParty) -> None:
     app.authorize()
     assert not Connection.objects.exists()
     assert not AuthorizationCode.objects.exists()
@@ -41,14 +41,14 @@ def test_an_unverified_app_shows_its_letter(app: RelyingParty) -> None:
     assert page.context["client"]["letter"] == "O"
 
 
-def test_account_read_says_plainly_what_it_includes(app: RelyingParty) -> None:
+def test_the_description_of_account_read_lists_what_it_includes(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
     text = app.authorize(scope="openid account.read").content.decode()
     for word in ("email address", "name", "plan"):
         assert word in text
 
 
-def test_names_are_shown_as_text(app: RelyingParty) -> None:
+def test_names_are_escaped(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(name="<b>Orbit</b>")
     Account.objects.update(given_name="<i>Ada</i>")
     page = app.authorize()
@@ -64,7 +64,7 @@ def test_consent_is_remembered(app: RelyingParty) -> None:
     assert "code" in answer_of(app.authorize())
 
 
-def test_a_subset_is_not_asked_again(app: RelyingParty) -> None:
+def test_a_subset_of_granted_scopes_is_not_asked_again(app: RelyingParty) -> None:
     app.tokens(scope="openid email profile")
     assert app.tokens(scope="openid")["scope"] == "openid"
     assert connection_of(app).scopes == "openid email profile"
@@ -78,22 +78,22 @@ def test_only_new_scopes_are_marked_and_then_added(app: RelyingParty) -> None:
     assert set(connection_of(app).scopes.split()) == {"openid", "email", "profile"}
 
 
-def test_nothing_is_marked_new_the_first_time(app: RelyingParty) -> None:
+def test_no_scope_is_marked_new_the_first_time(app: RelyingParty) -> None:
     assert not any(access["is_new"] for access in app.authorize().context["scope_descriptions"])
 
 
-def test_consent_is_each_clients_own(app: RelyingParty) -> None:
+def test_consent_applies_to_one_client(app: RelyingParty) -> None:
     app.tokens()
     sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
     assert sibling.authorize().status_code == 200
 
 
-def test_consent_is_each_persons_own(app: RelyingParty) -> None:
+def test_consent_applies_to_one_person(app: RelyingParty) -> None:
     app.tokens()
     assert app.beside(sign_in(Browser(), make_account())).authorize().status_code == 200
 
 
-def test_consent_outlives_tokens(app: RelyingParty) -> None:
+def test_consent_stays_after_tokens_expire(app: RelyingParty) -> None:
     tokens = app.tokens()
     app.post("/connect/revoke", {"token": tokens["refresh_token"]} | app.credentials())
     assert "code" in answer_of(app.authorize())
@@ -118,7 +118,7 @@ def test_cancel_goes_back_with_access_denied(app: RelyingParty) -> None:
     assert not Connection.objects.exists()
 
 
-def test_cancelling_more_keeps_what_was_allowed(app: RelyingParty) -> None:
+def test_cancelling_new_scopes_keeps_earlier_consent(app: RelyingParty) -> None:
     app.tokens(scope="openid email")
     answer = answer_of(app.answer_consent(app.authorize(scope="openid email profile"), "cancel"))
     assert answer["error"] == "access_denied"
@@ -127,7 +127,7 @@ def test_cancelling_more_keeps_what_was_allowed(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("decision", ["", "ALLOW", "yes", "true", "allow "])
-def test_anything_but_allow_is_no(app: RelyingParty, decision: str) -> None:
+def test_any_button_but_allow_declines(app: RelyingParty, decision: str) -> None:
     assert answer_of(app.answer_consent(app.authorize(), decision))["error"] == "access_denied"
 
 
@@ -199,7 +199,7 @@ def test_a_forged_reference_grants_nothing(app: RelyingParty, change: str) -> No
     assert not Connection.objects.exists()
 
 
-def test_a_reference_is_good_in_its_own_session_only(app: RelyingParty, person: Account) -> None:
+def test_a_reference_is_valid_only_in_its_session(app: RelyingParty, person: Account) -> None:
     reference = app.authorize().context["reference"]
     elsewhere = sign_in(Browser(), person)
     response = elsewhere.post("/connect/consent", {"reference": reference, "decision": "allow"})
@@ -207,13 +207,13 @@ def test_a_reference_is_good_in_its_own_session_only(app: RelyingParty, person: 
     assert not Connection.objects.exists()
 
 
-def test_a_form_opened_before_an_account_switch_is_refused(app: RelyingParty) -> None:
+def test_a_form_opened_before_an_account_switch_is_rejected(app: RelyingParty) -> None:
     page = app.authorize()
     app.browser.post("/account/choose", {"decision": "another"})
     other = make_account("bob@example.com")
     sign_in(app.browser, other)
     response = app.answer_consent(page)
-    assert response["Location"] == "/connect/resume"
+    assert response["Location"].startswith("/connect/resume?request=")
     assert not Connection.objects.exists()
     shown = app.browser.get(app.browser.get(response["Location"])["Location"])
     assert b"bob@example.com" in shown.content
@@ -228,7 +228,7 @@ def test_a_form_sent_after_sign_out_leads_to_sign_in(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("what", ["client", "project"])
-def test_a_form_opened_before_a_suspension_is_refused(app: RelyingParty, what: str) -> None:
+def test_a_form_opened_before_a_suspension_is_rejected(app: RelyingParty, what: str) -> None:
     page = app.authorize()
     if what == "client":
         Client.objects.filter(pk=app.client.pk).update(enabled=False)
@@ -242,7 +242,7 @@ def test_a_form_opened_before_a_suspension_is_refused(app: RelyingParty, what: s
     assert not Connection.objects.exists()
 
 
-def test_a_form_opened_before_the_address_was_taken_away_is_refused(app: RelyingParty) -> None:
+def test_a_form_is_rejected_after_its_redirect_url_was_removed(app: RelyingParty) -> None:
     page = app.authorize()
     Client.objects.filter(pk=app.client.pk).update(redirect_uris="https://app.example.com/elsewhere")
     for decision in ("allow", "cancel"):
@@ -251,7 +251,7 @@ def test_a_form_opened_before_the_address_was_taken_away_is_refused(app: Relying
         assert "Location" not in response
 
 
-def test_a_form_opened_before_an_approval_was_withdrawn_is_refused(app: RelyingParty) -> None:
+def test_a_form_is_rejected_after_the_approval_was_withdrawn(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
     page = app.authorize(scope="openid account.read")
     Client.objects.filter(pk=app.client.pk).update(approved_scopes="")
@@ -266,7 +266,7 @@ def test_a_deactivated_person_cannot_consent(app: RelyingParty, person: Account)
     assert app.answer_consent(page)["Location"].startswith("/account/login/")
 
 
-def test_a_form_sent_twice_gives_one_live_code(app: RelyingParty) -> None:
+def test_a_form_that_is_sent_twice_leaves_one_valid_code(app: RelyingParty) -> None:
     page = app.authorize()
     first, second = (answer_of(app.answer_consent(page)) for _ in range(2))
     assert Connection.objects.count() == 1
@@ -281,7 +281,7 @@ def test_sending_the_form_again_does_not_end_tokens_that_were_fetched(app: Relyi
     assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
 
 
-def test_the_way_back_shows_the_question_again(app: RelyingParty) -> None:
+def test_the_back_button_shows_the_consent_page_again(app: RelyingParty) -> None:
     app.authorize()
     response = app.browser.get("/connect/consent")
     assert response["Location"] == "/connect/resume"
@@ -289,7 +289,7 @@ def test_the_way_back_shows_the_question_again(app: RelyingParty) -> None:
     assert b"Orbit Notes" in shown.content
 
 
-def test_two_tabs_do_not_mix(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_two_tabs_keep_separate_requests(app: RelyingParty, web_app: RelyingParty) -> None:
     first, second = app.authorize(), web_app.authorize(scope="openid")
     answer = answer_of(app.answer_consent(first))
     assert answer["state"] == app.state
@@ -299,7 +299,7 @@ def test_two_tabs_do_not_mix(app: RelyingParty, web_app: RelyingParty) -> None:
     assert web_app.exchange(answer["code"]).json()["scope"] == "openid"
 
 
-def test_a_question_left_open_too_long_expires(app: RelyingParty, settings: Any) -> None:
+def test_an_open_consent_page_expires(app: RelyingParty, settings: Any) -> None:
     page = app.authorize()
     settings.PENDING_REQUEST_SECONDS = -1
     assert app.answer_consent(page)["Location"].startswith("/connect/resume")

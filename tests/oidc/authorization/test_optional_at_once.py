@@ -4,9 +4,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.models import Client, Connection
-from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client
 from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, answer_of, sign_in
@@ -20,7 +20,7 @@ CHOICES: tuple[list[str], ...] = ([], ["email"], ["profile"], ["email", "profile
 def parties() -> list[RelyingParty]:
     """One app in front of the four browsers of one person."""
     client = make_client(optional_scopes="email profile")
-    keyring.current_keyring()
+    signing_keys.current_keyring()
     person = make_account("ada@example.com")
     return [RelyingParty(client, sign_in(Browser(), person)) for _ in CHOICES]
 
@@ -31,7 +31,7 @@ def remembered() -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first time", "known"])
-def test_four_answers_at_once_leave_one_of_them(parties: list[RelyingParty], known: bool) -> None:
+def test_four_concurrent_forms_leave_the_result_of_one(parties: list[RelyingParty], known: bool) -> None:
     if known:
         consent.record_consent(
             Account.objects.get(email="ada@example.com"), parties[0].client, ["openid", "email"], left_out={"profile"}
@@ -47,7 +47,7 @@ def test_four_answers_at_once_leave_one_of_them(parties: list[RelyingParty], kno
         assert set(tokens["scope"].split()) <= granted, "no token has what the row does not grant"
 
 
-def test_taking_back_beside_a_remembered_sign_in_leaves_no_more_than_the_row(parties: list[RelyingParty]) -> None:
+def test_withdrawing_during_a_silent_sign_in_grants_only_the_stored_scopes(parties: list[RelyingParty]) -> None:
     chooser, silent = parties[:2]
     for _ in range(5):
         page = chooser.authorize(prompt="consent", scope="openid email profile")
@@ -65,7 +65,7 @@ def test_taking_back_beside_a_remembered_sign_in_leaves_no_more_than_the_row(par
             assert party.exchange(code).json()["scope"] == "openid"
 
 
-def test_asking_again_beside_an_answer_grants_nothing(parties: list[RelyingParty]) -> None:
+def test_asking_again_during_a_form_grants_nothing(parties: list[RelyingParty]) -> None:
     party = parties[0]
     page = party.authorize(scope="openid email profile")
     party.answer_consent(page)

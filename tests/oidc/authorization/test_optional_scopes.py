@@ -37,7 +37,7 @@ def choosy(app: RelyingParty) -> RelyingParty:
 # --- What is asked ---
 
 
-def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) -> None:
+def test_optional_scopes_are_unticked_checkboxes(choosy: RelyingParty) -> None:
     page = choosy.authorize()
     assert [access["scope"] for access in page.context["scope_descriptions"]] == ["openid", "profile"]
     assert [access["scope"] for access in page.context["optional_scope_descriptions"]] == ["email", "offline_access"]
@@ -46,14 +46,14 @@ def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) 
     assert "checked" not in text
 
 
-def test_what_a_required_access_holds_as_well_can_not_be_left_out(choosy: RelyingParty) -> None:
+def test_a_claim_of_a_required_scope_can_not_be_left_out(choosy: RelyingParty) -> None:
     make_optional(choosy, "email profile offline_access", approved_scopes="account.read")
     page = choosy.authorize(scope=f"{ASKED} account.read")
     assert [access["scope"] for access in page.context["optional_scope_descriptions"]] == ["offline_access"]
     assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile", "account.read"}
 
 
-def test_what_another_access_holds_is_not_said_to_be_left_out(choosy: RelyingParty) -> None:
+def test_a_claim_of_another_scope_is_not_listed_as_left_out(choosy: RelyingParty) -> None:
     make_optional(choosy, "email account.read", approved_scopes="account.read")
     page = choosy.authorize(scope="openid email profile account.read")
     choosy.answer_consent(page, optional=["account.read"])
@@ -68,14 +68,14 @@ def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -
     assert "only if you tick it" not in text
 
 
-def test_what_was_given_before_is_ticked(choosy: RelyingParty) -> None:
+def test_earlier_granted_scopes_are_ticked(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize(), optional=["email"])
     page = choosy.authorize(prompt="consent")
     ticked = {access["scope"]: access["is_ticked"] for access in page.context["optional_scope_descriptions"]}
     assert ticked == {"email": True, "offline_access": False}
 
 
-def test_what_is_optional_but_not_asked_for_is_not_shown(choosy: RelyingParty) -> None:
+def test_optional_scopes_that_are_not_requested_are_not_shown(choosy: RelyingParty) -> None:
     page = choosy.authorize(scope="openid profile")
     assert page.context["optional_scope_descriptions"] == []
     assert granted(choosy, choosy.answer_consent(page, optional=["email"])) == {"openid", "profile"}
@@ -84,7 +84,7 @@ def test_what_is_optional_but_not_asked_for_is_not_shown(choosy: RelyingParty) -
 # --- What is granted ---
 
 
-def test_what_is_left_out_is_nowhere(choosy: RelyingParty) -> None:
+def test_scopes_left_out_are_in_no_token_or_response(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize())
     tokens = choosy.exchange(answer_of(response)["code"]).json()
     assert tokens["scope"] == "openid profile"
@@ -97,7 +97,7 @@ def test_what_is_left_out_is_nowhere(choosy: RelyingParty) -> None:
     assert connection_of(choosy).left_out == "email offline_access"
 
 
-def test_what_is_ticked_is_granted(choosy: RelyingParty) -> None:
+def test_ticked_scopes_are_granted(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["email", "offline_access"])
     tokens = choosy.exchange(answer_of(response)["code"]).json()
     assert set(tokens["scope"].split()) == set(ASKED.split())
@@ -115,7 +115,7 @@ def test_a_refresh_stays_within_what_was_granted(choosy: RelyingParty) -> None:
     assert "email" not in claims_of(newer["id_token"])
 
 
-def test_a_refresh_that_asks_for_what_was_left_out_gets_the_rest(choosy: RelyingParty) -> None:
+def test_a_refresh_for_left_out_scopes_returns_the_granted_ones(choosy: RelyingParty) -> None:
     page = choosy.authorize(scope="openid email offline_access")
     tokens = choosy.exchange(answer_of(choosy.answer_consent(page, optional=["offline_access"]))["code"]).json()
     newer = choosy.refresh(tokens["refresh_token"], scope="openid email offline_access").json()
@@ -127,7 +127,7 @@ def test_a_refresh_that_asks_for_what_was_left_out_gets_the_rest(choosy: Relying
     assert choosy.refresh(newer["refresh_token"], scope="email").json()["scope"] == "openid"
 
 
-def test_unticking_takes_back_what_was_given_before(choosy: RelyingParty) -> None:
+def test_unticking_withdraws_a_granted_scope(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["email", "offline_access"])
     tokens = choosy.exchange(answer_of(response)["code"]).json()
     choosy.answer_consent(choosy.authorize(prompt="consent"), optional=["offline_access"])
@@ -147,24 +147,24 @@ def test_cancel_leaves_everything_as_it_was(choosy: RelyingParty) -> None:
 # --- What is remembered ---
 
 
-def test_what_was_left_out_is_not_asked_again(choosy: RelyingParty) -> None:
+def test_left_out_scopes_are_not_asked_again(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     assert granted(choosy, choosy.authorize(state="again")) == {"openid", "profile"}
     assert connection_of(choosy).left_out == "email offline_access"
 
 
-def test_a_silent_request_is_answered_with_less(choosy: RelyingParty) -> None:
+def test_a_silent_request_gets_the_granted_scopes(choosy: RelyingParty) -> None:
     assert answer_of(choosy.authorize(prompt="none"))["error"] == "consent_required", "nobody was asked yet"
     choosy.answer_consent(choosy.authorize(), optional=["email"])
     assert granted(choosy, choosy.authorize(prompt="none")) == {"openid", "email", "profile"}
 
 
-def test_a_silent_request_for_an_optional_scope_that_is_new_is_refused(choosy: RelyingParty) -> None:
+def test_a_silent_request_for_a_new_optional_scope_is_rejected(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize(scope="openid profile"))
     assert answer_of(choosy.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_what_is_required_from_now_on_is_asked_for(choosy: RelyingParty) -> None:
+def test_a_scope_that_became_required_is_asked_for(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     make_optional(choosy, "offline_access")
     page = choosy.authorize()
@@ -173,13 +173,13 @@ def test_what_is_required_from_now_on_is_asked_for(choosy: RelyingParty) -> None
     assert connection_of(choosy).left_out == "offline_access"
 
 
-def test_what_was_given_stays_given_when_it_becomes_optional(app: RelyingParty) -> None:
+def test_a_granted_scope_stays_granted_when_it_becomes_optional(app: RelyingParty) -> None:
     app.tokens()
     make_optional(app, "email")
     assert granted(app, app.authorize(state="later")) == set(ASKED.split())
 
 
-def test_prompt_consent_asks_for_what_was_left_out(choosy: RelyingParty) -> None:
+def test_prompt_consent_asks_for_left_out_scopes(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     page = choosy.authorize(prompt="consent")
     assert not any(access["is_new"] for access in page.context["optional_scope_descriptions"])
@@ -187,7 +187,7 @@ def test_prompt_consent_asks_for_what_was_left_out(choosy: RelyingParty) -> None
     assert connection_of(choosy).left_out == "offline_access"
 
 
-def test_a_person_can_ask_to_be_asked(choosy: RelyingParty) -> None:
+def test_people_can_request_the_choice_again(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     apps = choosy.browser.get("/account/apps/").content.decode()
     assert "What you did not allow" in apps
@@ -200,14 +200,14 @@ def test_a_person_can_ask_to_be_asked(choosy: RelyingParty) -> None:
     assert choosy.authorize().status_code == 200
 
 
-def test_a_removed_app_asks_for_everything(choosy: RelyingParty) -> None:
+def test_a_removed_app_asks_for_all_scopes_again(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     consent.remove_consent(connection_of(choosy))
     assert connection_of(choosy).left_out == ""
     assert choosy.authorize().status_code == 200
 
 
-def test_the_services_own_apps_get_what_was_not_left_out(choosy: RelyingParty) -> None:
+def test_first_party_apps_get_all_scopes_except_left_out_ones(choosy: RelyingParty) -> None:
     Client.objects.filter(pk=choosy.client.pk).update(first_party=True)
     choosy.answer_consent(choosy.authorize(scope="openid email", prompt="consent"))
     assert granted(choosy, choosy.authorize()) == {"openid", "profile", "offline_access"}
@@ -232,7 +232,7 @@ def post(app: RelyingParty, **form: Any) -> Any:
         ["\u202eemail", "é", "x" * 5000, "email\x00"],
     ],
 )
-def test_the_form_adds_nothing_that_it_did_not_show(choosy: RelyingParty, optional: list[str]) -> None:
+def test_the_form_grants_only_scopes_that_it_showed(choosy: RelyingParty, optional: list[str]) -> None:
     make_optional(choosy, "email offline_access", approved_scopes="account.read")
     assert granted(choosy, choosy.answer_consent(choosy.authorize(), optional=optional)) == {"openid", "profile"}
 
@@ -246,7 +246,7 @@ def test_other_fields_change_nothing(choosy: RelyingParty) -> None:
     assert granted(choosy, response) == {"openid", "profile"}
 
 
-def test_what_is_required_can_not_be_left_out(choosy: RelyingParty) -> None:
+def test_required_scopes_can_not_be_left_out(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=[])
     assert "profile" in granted(choosy, response)
 
@@ -256,15 +256,15 @@ def test_repeated_fields_count_once(choosy: RelyingParty) -> None:
     assert granted(choosy, response) == {"openid", "email", "profile"}
 
 
-def test_a_reference_can_not_be_given_more_to_choose_from(choosy: RelyingParty) -> None:
+def test_a_form_can_not_add_optional_scopes_to_its_reference(choosy: RelyingParty) -> None:
     reference = choosy.authorize(scope="openid profile").context["reference"]
     key, rest = reference.split(":", 1)
     response = post(choosy, reference=f"{key} email:{rest}", decision="allow", optional="email")
-    assert response["Location"] == "/connect/resume"
+    assert response["Location"].startswith("/connect/resume?request=")
     assert not Connection.objects.exists()
 
 
-def test_another_clients_reference_is_answered_for_that_client(choosy: RelyingParty) -> None:
+def test_a_reference_applies_to_the_client_in_it(choosy: RelyingParty) -> None:
     other = choosy.beside(choosy.browser)
     other.client = make_client(make_project(), name="Other")
     reference = other.authorize().context["reference"]
@@ -275,7 +275,7 @@ def test_another_clients_reference_is_answered_for_that_client(choosy: RelyingPa
 
 
 @pytest.mark.parametrize("now", ["", "email", "email offline_access profile"])
-def test_a_page_that_was_open_when_the_choice_changed_is_shown_again(choosy: RelyingParty, now: str) -> None:
+def test_a_page_is_shown_again_after_the_optional_scopes_changed(choosy: RelyingParty, now: str) -> None:
     page = choosy.authorize()
     make_optional(choosy, now)
     response = choosy.answer_consent(page, optional=["email"])
@@ -286,7 +286,7 @@ def test_a_page_that_was_open_when_the_choice_changed_is_shown_again(choosy: Rel
     assert {access["scope"] for access in again.context["optional_scope_descriptions"]} == set(now.split())
 
 
-def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingParty) -> None:
+def test_a_form_that_is_sent_twice_stores_the_last_choice(choosy: RelyingParty) -> None:
     page = choosy.authorize()
     first = answer_of(choosy.answer_consent(page, optional=["email"]))["code"]
     second = choosy.answer_consent(page, optional=[])
@@ -297,7 +297,7 @@ def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingPart
 # --- Budgets ---
 
 
-def test_choosing_takes_no_more_statements(choosy: RelyingParty) -> None:
+def test_optional_scopes_need_no_more_statements(choosy: RelyingParty) -> None:
     optional = "email offline_access account.read"
     make_optional(choosy, optional, approved_scopes="account.read", **as_reviewed())
     everything = f"{ASKED} account.read"

@@ -48,7 +48,7 @@ def outcome(response: Any) -> str:
 
 
 @pytest.mark.parametrize("first", range(len(FAULTS)))
-def test_the_first_fault_in_order_decides(app: RelyingParty, first: int) -> None:
+def test_the_first_failed_check_decides(app: RelyingParty, first: int) -> None:
     changes: dict[str, str | None] = {}
     for sent, change, _ in FAULTS[first:]:
         changes |= {name: value for name, value in sent.items() if name not in changes}
@@ -70,7 +70,7 @@ def test_the_first_fault_in_order_decides(app: RelyingParty, first: int) -> None
     ],
 )
 @pytest.mark.parametrize("more", [{}, {"prompt": "none"}, {"response_mode": "form_post"}, {"state": None}])
-def test_before_the_address_is_trusted_a_refusal_is_a_page(
+def test_errors_before_the_redirect_url_is_checked_are_pages(
     app: RelyingParty, changes: dict[str, str | None], more: dict[str, str | None]
 ) -> None:
     response = app.authorize(**changes | more)
@@ -95,7 +95,7 @@ def test_before_the_address_is_trusted_a_refusal_is_a_page(
         ({"max_age": "soon"}, "invalid_request"),
     ],
 )
-def test_after_it_a_refusal_goes_back_with_description_state_and_issuer(
+def test_later_errors_return_with_description_state_and_issuer(
     app: RelyingParty, changes: dict[str, str | None], error: str
 ) -> None:
     response = app.authorize(**changes)
@@ -109,7 +109,7 @@ def test_after_it_a_refusal_goes_back_with_description_state_and_issuer(
     assert all(" " <= character <= "~" and character not in '"\\' for character in answer["error_description"])
 
 
-def test_success_goes_back_with_code_state_and_issuer(app: RelyingParty) -> None:
+def test_success_returns_code_state_and_issuer(app: RelyingParty) -> None:
     answer = answer_of(app.answer_consent(app.authorize()))
     assert set(answer) == {"code", "state", "iss"}
     assert answer["iss"] == settings.ISSUER == ISSUER
@@ -123,7 +123,7 @@ def test_the_issuer_is_not_taken_from_the_host(app: RelyingParty) -> None:
     assert answer_of(response)["iss"] == ISSUER
 
 
-def test_answers_to_the_app_are_not_stored_and_not_referred(app: RelyingParty) -> None:
+def test_responses_to_the_app_are_not_cached_and_send_no_referrer(app: RelyingParty) -> None:
     for response in (app.authorize(prompt="none"), app.answer_consent(app.authorize())):
         assert "no-store" in response["Cache-Control"]
         assert response["Referrer-Policy"] == "no-referrer"
@@ -135,6 +135,6 @@ def test_a_suspended_project_comes_before_a_malformed_request(app: RelyingParty)
     assert app.authorize(response_type=None).status_code == 403
 
 
-def test_an_address_of_another_client_is_not_trusted(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_a_redirect_url_of_another_client_is_rejected(app: RelyingParty, web_app: RelyingParty) -> None:
     Client.objects.filter(pk=web_app.client.pk).update(redirect_uris="https://web.example.com/callback")
     assert app.authorize(redirect_uri="https://web.example.com/callback").status_code == 400

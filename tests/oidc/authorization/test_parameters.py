@@ -28,16 +28,16 @@ def test_state_is_required(app: RelyingParty, state: str | None) -> None:
 
 
 @pytest.mark.parametrize("state", ["a b+c&d=e", "ü✓", "<script>", "%00", "x" * 2000])
-def test_state_comes_back_as_it_was_sent(app: RelyingParty, state: str) -> None:
+def test_state_is_returned_unchanged(app: RelyingParty, state: str) -> None:
     assert answer_of(app.authorize(state=state, prompt="none"))["state"] == state
 
 
-def test_nonce_may_be_left_out(app: RelyingParty) -> None:
+def test_nonce_is_optional(app: RelyingParty) -> None:
     assert "nonce" not in claims_of(app.tokens(nonce=None)["id_token"])
 
 
 @pytest.mark.parametrize("nonce", ["n", "ü✓ nonce", "x" * 1000])
-def test_nonce_is_carried_into_the_id_token(app: RelyingParty, nonce: str) -> None:
+def test_nonce_is_in_the_id_token(app: RelyingParty, nonce: str) -> None:
     assert claims_of(app.tokens(nonce=nonce)["id_token"])["nonce"] == nonce
 
 
@@ -60,12 +60,12 @@ def test_nonce_is_carried_into_the_id_token(app: RelyingParty, nonce: str) -> No
         "openid  ü",
     ],
 )
-def test_a_scope_that_the_client_may_not_have_is_refused(app: RelyingParty, scope: str | None) -> None:
+def test_a_scope_that_is_not_approved_is_rejected(app: RelyingParty, scope: str | None) -> None:
     assert answer_of(app.authorize(scope=scope))["error"] == "invalid_scope"
 
 
 @pytest.mark.parametrize("scope", ["openid  email", " openid", "openid ", "openid   email profile", " "])
-def test_a_space_too_many_is_named(app: RelyingParty, scope: str) -> None:
+def test_an_extra_space_in_scope_is_reported(app: RelyingParty, scope: str) -> None:
     answer = answer_of(app.authorize(scope=scope))
     assert answer["error"] == "invalid_scope"
     assert "single spaces" in answer["error_description"]
@@ -78,7 +78,7 @@ def test_an_approved_scope_is_asked_for(app: RelyingParty) -> None:
     assert b"See your email address, your name and photo, and your plan" in page.content
 
 
-def test_approval_is_each_clients_own(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_approval_applies_to_one_client(app: RelyingParty, web_app: RelyingParty) -> None:
     Client.objects.filter(pk=web_app.client.pk).update(approved_scopes="account.read")
     assert answer_of(app.authorize(scope="openid account.read"))["error"] == "invalid_scope"
 
@@ -125,7 +125,7 @@ def test_form_post_answers_with_a_form_to_the_app(app: RelyingParty) -> None:
     assert app.exchange(fields["code"]).status_code == 200
 
 
-def test_form_post_carries_errors_too(app: RelyingParty) -> None:
+def test_form_post_returns_errors_too(app: RelyingParty) -> None:
     page = app.authorize(response_mode="form_post", prompt="none", state='"><script>alert(1)</script>')
     assert b"<script>alert" not in page.content
     fields = fields_of(page)
@@ -171,7 +171,7 @@ def test_a_repeated_parameter_is_refused(app: RelyingParty, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
-def test_repeating_what_trust_rests_on_gives_a_page(app: RelyingParty, name: str) -> None:
+def test_a_repeated_client_id_or_redirect_uri_shows_a_page(app: RelyingParty, name: str) -> None:
     for value in (app.parameters()[name], "https://evil.example.com/"):
         response = raw(app, f"&{urlencode({name: value})}")
         assert response.status_code == 400
@@ -213,7 +213,7 @@ def test_a_request_object_does_not_change_the_request(app: RelyingParty) -> None
         {"dpop_jkt": "x"},
     ],
 )
-def test_these_parameters_change_nothing(app: RelyingParty, ignored: dict[str, str]) -> None:
+def test_unknown_parameters_change_nothing(app: RelyingParty, ignored: dict[str, str]) -> None:
     answer = app.tokens(scope="openid", **ignored)
     assert answer["scope"] == "openid"
     assert "email" not in claims_of(answer["id_token"])
@@ -238,7 +238,7 @@ def test_a_form_post_request_becomes_a_get(app: RelyingParty) -> None:
     assert answer_of(app.answer_consent(followed))["state"] == app.state
 
 
-def test_a_form_post_may_go_on_to_every_answer(app: RelyingParty) -> None:
+def test_a_posted_request_can_lead_to_every_response(app: RelyingParty) -> None:
     """Chromium checks `form-action` of the page that posts, not ours; our answer is a redirect to ourselves."""
     response = Browser().post("/connect/authorize", urlencode(app.parameters(client_id="x")), content_type=FORM)
     assert response.status_code == 303
@@ -251,7 +251,7 @@ def test_a_repeated_parameter_stays_repeated_through_a_post(app: RelyingParty) -
     assert answer_of(app.browser.get(response["Location"]))["error"] == "invalid_request"
 
 
-def test_bad_encoding_stays_bad_through_a_post(app: RelyingParty) -> None:
+def test_invalid_encoding_in_a_post_is_rejected(app: RelyingParty) -> None:
     body = f"{urlencode(app.parameters(state=None))}&state=%ff"
     response = Browser().post("/connect/authorize", body, content_type=FORM)
     followed = app.browser.get(response["Location"])
@@ -261,7 +261,7 @@ def test_bad_encoding_stays_bad_through_a_post(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
-def test_a_post_of_another_type_is_a_page(app: RelyingParty, content_type: str) -> None:
+def test_a_post_with_another_content_type_shows_a_page(app: RelyingParty, content_type: str) -> None:
     response = Browser().post("/connect/authorize", b"{}", content_type=content_type)
     assert response.status_code == 400
 

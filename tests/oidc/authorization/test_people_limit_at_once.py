@@ -24,7 +24,7 @@ def project(settings: Any) -> Project:
     return make_project()
 
 
-def test_at_the_edge_of_the_limit_exactly_one_more_gets_in_over_all_apps_of_a_project(project: Project) -> None:
+def test_one_free_place_is_given_once_across_all_apps_of_a_project(project: Project) -> None:
     reviewed = make_client(project, name="Reviewed", redirect_uris=f"{REDIRECT_URI} {OUTSIDE}", **as_reviewed())
     apps = [reviewed, *(make_client(project, name=f"App {n}") for n in range(4))]
     for number in range(2):
@@ -44,7 +44,7 @@ def test_at_the_edge_of_the_limit_exactly_one_more_gets_in_over_all_apps_of_a_pr
     assert people_counted(project) == 3
 
 
-def test_a_client_that_is_deleted_while_people_arrive_frees_no_place(project: Project) -> None:
+def test_deleting_a_client_during_sign_ins_frees_no_place(project: Project) -> None:
     owner = ProjectMember.objects.get(project=project).account
     apps = [make_client(project, name=f"App {n}") for n in range(4)]
     people = [make_account(f"late{number}@example.com") for number in range(12)]

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from oidc import signing_keys
 from oidc.models import Client, TokenFamily
-from oidc.signing_keys import keyring, rotation
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
 
@@ -50,7 +50,7 @@ def test_none_with_a_new_scope_is_consent_required(app: RelyingParty) -> None:
     assert answer_of(app.authorize(prompt="none", scope="openid email"))["error"] == "consent_required"
 
 
-def test_none_never_shows_a_page_nor_remembers(app: RelyingParty) -> None:
+def test_prompt_none_shows_no_page_and_stores_nothing(app: RelyingParty) -> None:
     app.authorize(prompt="none")
     assert not app.browser.session.get("pending_authorizations")
 
@@ -63,7 +63,7 @@ def test_none_with_an_old_sign_in_is_login_required(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("other", ["login", "consent", "select_account", "create", "none"])
-def test_none_with_another_is_invalid(app: RelyingParty, other: str) -> None:
+def test_prompt_none_with_another_value_is_invalid(app: RelyingParty, other: str) -> None:
     app.tokens()
     assert answer_of(app.authorize(prompt=f"none {other}"))["error"] == "invalid_request"
 
@@ -109,21 +109,21 @@ def test_the_page_that_asks_again_has_the_sign_in_fields_in_one_form(app: Relyin
     assert '<button type="submit"' in form
 
 
-def test_a_wrong_password_does_not_get_past_login(app: RelyingParty, person: Account) -> None:
+def test_a_wrong_password_does_not_bypass_prompt_login(app: RelyingParty, person: Account) -> None:
     app.tokens()
     response = app.authorize(prompt="login")
     assert reauthenticate(app.browser, response, person.email, "wrong").status_code == 200
     assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
 
 
-def test_another_persons_address_does_not_get_past_login(app: RelyingParty) -> None:
+def test_another_persons_email_address_does_not_bypass_prompt_login(app: RelyingParty) -> None:
     app.tokens()
     other = make_account("bob@example.com")
     assert reauthenticate(app.browser, app.authorize(prompt="login"), other.email).status_code == 200
     assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
 
 
-def test_going_back_to_the_request_does_not_get_past_login(app: RelyingParty) -> None:
+def test_repeating_the_request_does_not_bypass_prompt_login(app: RelyingParty) -> None:
     app.tokens()
     for _ in range(3):
         assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
@@ -160,13 +160,13 @@ def test_login_and_consent_ask_both(app: RelyingParty, person: Account) -> None:
 # --- create (select_account: test_account_choice.py) ---
 
 
-def test_create_leads_a_stranger_to_sign_up(spa: Client) -> None:
+def test_prompt_create_shows_sign_up_to_people_who_are_not_signed_in(spa: Client) -> None:
     response = RelyingParty(spa, Browser()).authorize(prompt="create", login_hint="new@example.com")
     assert path_of(response) == "/account/signup/"
     assert b'value="new@example.com"' in RelyingParty(spa, Browser()).browser.get(response["Location"]).content
 
 
-def test_create_does_not_trouble_who_is_signed_in(app: RelyingParty) -> None:
+def test_prompt_create_does_not_affect_signed_in_people(app: RelyingParty) -> None:
     app.tokens()
     assert "code" in answer_of(app.authorize(prompt="create"))
 
@@ -192,7 +192,7 @@ def test_max_age_zero_is_like_login(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("max_age", ["-1", "soon", "1.5", "1e3", " 5", "9" * 400])
-def test_a_max_age_that_is_no_number_of_seconds_is_invalid(app: RelyingParty, max_age: str) -> None:
+def test_max_age_must_be_a_number_of_seconds(app: RelyingParty, max_age: str) -> None:
     assert answer_of(app.authorize(max_age=max_age))["error"] == "invalid_request"
 
 
@@ -221,24 +221,26 @@ def test_login_hint_is_only_text(spa: Client) -> None:
 # --- id_token_hint ---
 
 
-def test_the_hint_of_who_is_signed_in_is_fine(app: RelyingParty) -> None:
+def test_id_token_hint_of_the_signed_in_person_is_accepted(app: RelyingParty) -> None:
     hint = app.tokens()["id_token"]
     assert "code" in answer_of(app.authorize(id_token_hint=hint))
     assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
 
 
-def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_expired_id_token_hint_is_accepted(app: RelyingParty, later: Callable[[float], None]) -> None:
     hint = app.tokens()["id_token"]
     later(600)
     assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
 
 
-def test_a_hint_signed_by_a_retired_key_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_id_token_hint_signed_by_a_retired_key_is_accepted(
+    app: RelyingParty, later: Callable[[float], None]
+) -> None:
     hint = app.tokens()["id_token"]
-    rotation.rotate(now=True)
-    rotation.rotate(now=True)
+    signing_keys.rotate(now=True)
+    signing_keys.rotate(now=True)
     later(100 * 24 * 3600)
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     age_sign_in(app.browser, 0)
     assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
 
@@ -257,7 +259,7 @@ def test_a_hint_from_another_project_does_not_name_a_person_here(app: RelyingPar
     assert answer_of(app.authorize(id_token_hint=hint, prompt="none"))["error"] == "login_required"
 
 
-def test_a_hint_from_a_client_of_the_same_project_does(app: RelyingParty) -> None:
+def test_a_hint_from_a_client_of_the_same_project_is_accepted(app: RelyingParty) -> None:
     app.tokens()
     sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
     hint = sibling.tokens()["id_token"]
@@ -265,10 +267,10 @@ def test_a_hint_from_a_client_of_the_same_project_does(app: RelyingParty) -> Non
 
 
 @pytest.mark.parametrize("hint", ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "ü", "." * 2000])
-def test_a_hint_that_is_no_id_token_is_invalid(app: RelyingParty, hint: str) -> None:
+def test_id_token_hint_must_be_an_id_token(app: RelyingParty, hint: str) -> None:
     assert answer_of(app.authorize(id_token_hint=hint))["error"] == "invalid_request"
 
 
-def test_an_access_token_is_no_hint(app: RelyingParty) -> None:
+def test_an_access_token_is_rejected_as_id_token_hint(app: RelyingParty) -> None:
     token = app.tokens()["access_token"]
     assert answer_of(app.authorize(id_token_hint=token))["error"] == "invalid_request"

@@ -80,7 +80,7 @@ def reason_of(client: Client) -> str:
 # --- What people see ---
 
 
-def test_the_badge_goes_on_that_very_request(reviewed: RelyingParty, foreign: RelyingParty) -> None:
+def test_the_badge_is_hidden_for_a_host_outside_the_review(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     page = text_of(reviewed.authorize())
     assert BADGE in page
     assert LOGO in page
@@ -94,7 +94,7 @@ def test_the_badge_goes_on_that_very_request(reviewed: RelyingParty, foreign: Re
     assert BADGE in text_of(reviewed.authorize()), "and the other address is as it was"
 
 
-def test_an_unreviewed_app_reads_as_before(app: RelyingParty) -> None:
+def test_an_unreviewed_app_is_shown_without_a_badge(app: RelyingParty) -> None:
     page = text_of(app.authorize())
     assert "Orbit Notes has not been verified. " in page.replace("</strong>", "")
     assert WARNING not in page
@@ -129,7 +129,7 @@ def test_mails_of_the_sign_in_pages_follow_the_request(reviewed: RelyingParty, m
         assert ("which has not been verified" in " ".join(mailoutbox[-1].body.split())) is warned
 
 
-def test_the_page_that_asks_for_more_says_so(foreign: RelyingParty) -> None:
+def test_the_page_for_a_stronger_sign_in_shows_no_badge(foreign: RelyingParty) -> None:
     change(foreign, least_acr="phr")
     page = text_of(foreign.authorize())
     assert "asks for a passkey" in page
@@ -192,7 +192,7 @@ def test_a_scope_that_needs_review_is_refused_with_the_reason(reviewed: RelyingP
     assert reason_of(foreign.client) == "Unknown, or not approved for this client: account.read, admin."
 
 
-def test_what_was_granted_at_the_reviewed_host_opens_nothing_at_the_other(
+def test_scopes_granted_for_a_covered_host_do_not_apply_to_others(
     reviewed: RelyingParty, foreign: RelyingParty
 ) -> None:
     reviewed.code(scope="openid email account.read")
@@ -204,7 +204,7 @@ def test_what_was_granted_at_the_reviewed_host_opens_nothing_at_the_other(
     assert claims_of(tokens["access_token"])["scope"] == "openid email"
 
 
-def test_the_tester_says_it_too(reviewed: RelyingParty) -> None:
+def test_the_tester_reports_hosts_outside_the_review(reviewed: RelyingParty) -> None:
     for uri, passes in ((REDIRECT_URI, True), (FOREIGN, False)):
         query = RelyingParty(reviewed.client, Browser(), redirect_uri=uri)
         sent = query.parameters(scope="openid account.read")
@@ -225,7 +225,9 @@ def is_full(response: Any) -> bool:
     return response.status_code == 403 and "take more people yet" in response.content.decode()
 
 
-def test_the_cap_counts_there_and_only_there(reviewed: RelyingParty, foreign: RelyingParty, settings: Any) -> None:
+def test_the_limit_of_people_applies_only_outside_the_review(
+    reviewed: RelyingParty, foreign: RelyingParty, settings: Any
+) -> None:
     settings.UNVERIFIED_APP_PEOPLE = CAP
     fill(reviewed.client, CAP - 1)
     assert "code" in answer_of(foreign.answer_consent(foreign.authorize()))
@@ -241,7 +243,7 @@ def test_the_cap_counts_there_and_only_there(reviewed: RelyingParty, foreign: Re
     assert "code" in answer_of(at_home.answer_consent(at_home.authorize()))
 
 
-def test_who_is_known_and_who_owns_the_project_get_in_where_it_is_full(
+def test_existing_users_and_owners_can_sign_in_when_the_limit_is_reached(
     reviewed: RelyingParty, foreign: RelyingParty, settings: Any
 ) -> None:
     settings.UNVERIFIED_APP_PEOPLE = CAP
@@ -270,9 +272,7 @@ def test_owners_do_not_count_and_deleted_people_do(reviewed: RelyingParty, setti
     assert not user_cap.is_user_cap_reached(stranger, client), "and no request without such a host is capped"
 
 
-def test_the_form_that_was_opened_while_there_was_a_place_is_refused_later(
-    foreign: RelyingParty, settings: Any
-) -> None:
+def test_a_form_is_rejected_once_the_limit_is_reached(foreign: RelyingParty, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = CAP
     page = foreign.authorize()
     fill(foreign.client, CAP)
@@ -345,7 +345,7 @@ def test_removing_the_app_takes_that_consent_too(reviewed: RelyingParty, foreign
     assert answer_of(foreign.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_a_removal_by_the_version_before_counts_as_well(reviewed: RelyingParty, foreign: RelyingParty) -> None:
+def test_a_removal_by_the_previous_version_is_respected(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     foreign.code()
     Connection.objects.update(scopes="", left_out="", removed_at=clock.now())  # it does not know the column
     reviewed.code()
@@ -361,7 +361,7 @@ def test_consent_while_the_host_was_reviewed_does_not_count_once_it_is_not(revie
     assert answer_of(foreign.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_a_form_that_showed_the_badge_grants_nothing_once_it_is_gone(reviewed: RelyingParty) -> None:
+def test_a_form_with_the_badge_is_rejected_after_the_badge_is_lost(reviewed: RelyingParty) -> None:
     change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
     foreign = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=FOREIGN)
     page = foreign.authorize()
@@ -376,7 +376,7 @@ def test_a_form_that_showed_the_badge_grants_nothing_once_it_is_gone(reviewed: R
     assert "code" in answer_of(foreign.answer_consent(page))
 
 
-def test_a_code_is_not_issued_by_a_consent_that_counts_elsewhere_only(reviewed: RelyingParty, person: Account) -> None:
+def test_a_consent_for_another_host_issues_no_code(reviewed: RelyingParty, person: Account) -> None:
     reviewed.code()
     client = Client.objects.select_related("project").get()
     consent.require_consent(person, client, ["openid"], REDIRECT_URI)
@@ -384,7 +384,7 @@ def test_a_code_is_not_issued_by_a_consent_that_counts_elsewhere_only(reviewed: 
         consent.require_consent(person, client, ["openid"], FOREIGN)
 
 
-def test_refreshing_goes_on_as_before(reviewed: RelyingParty) -> None:
+def test_refreshing_does_not_depend_on_the_host(reviewed: RelyingParty) -> None:
     foreign = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=FOREIGN)
     change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
     tokens = foreign.tokens(scope="openid account.read offline_access")
@@ -427,7 +427,7 @@ def test_the_reference_of_a_form_keeps_host_and_scopes_apart() -> None:
         ("", False),
     ],
 )
-def test_a_host_counts_whole_and_by_itself(reviewed: RelyingParty, uri: str, counts: bool) -> None:
+def test_a_host_is_compared_as_a_whole(reviewed: RelyingParty, uri: str, counts: bool) -> None:
     assert counts_as_reviewed(reviewed.client, uri) is counts
     assert (outside_host(reviewed.client, uri) == "") is (counts or not uri)
 
@@ -455,7 +455,7 @@ def test_loopback_counts_only_if_it_was_approved(app: RelyingParty, kind: str, u
 
 
 @pytest.mark.parametrize("uri", ["", "https://", "not an address", "https://app.example.com:99999/"])
-def test_what_is_no_address_counts_for_no_type_of_app(app: RelyingParty, uri: str) -> None:
+def test_an_invalid_redirect_url_is_not_covered_for_any_client_type(app: RelyingParty, uri: str) -> None:
     for kind in Client.Type.values:
         change(app, type=kind, **as_reviewed())
         assert not counts_as_reviewed(app.client, uri)
@@ -466,7 +466,7 @@ def test_the_card_of_an_app_has_no_address_of_its_logo_there(reviewed: RelyingPa
     assert client_context(reviewed.client, FOREIGN)["logo_url"] is None
 
 
-def test_the_playgrounds_address_counts(reviewed: RelyingParty) -> None:
+def test_the_playgrounds_redirect_url_is_covered(reviewed: RelyingParty) -> None:
     change(reviewed, redirect_uris=f"{REDIRECT_URI} {playground_redirect_uri()}")
     own = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=playground_redirect_uri())
     page = own.authorize(scope="openid account.read")
@@ -504,7 +504,7 @@ def test_a_new_host_on_an_approved_domain_counts_at_once(reviewed: RelyingParty,
         assert (BADGE in text_of(page)) is shown
 
 
-def test_an_approved_host_whose_domain_was_lost_counts_no_more(reviewed: RelyingParty) -> None:
+def test_an_approved_host_is_not_covered_after_its_domain_was_lost(reviewed: RelyingParty) -> None:
     domain = make_domain(reviewed.client.project, "example.com")
     set_reviewed_hosts(reviewed.client)
     reviewed.client.save()
@@ -521,7 +521,7 @@ def test_an_approved_host_whose_domain_was_lost_counts_no_more(reviewed: Relying
     assert BADGE in text_of(reviewed.authorize())
 
 
-def test_another_projects_domain_does_not_count(reviewed: RelyingParty, person: Account) -> None:
+def test_the_domain_of_another_project_covers_nothing(reviewed: RelyingParty, person: Account) -> None:
     make_domain(make_project(), HOST)
     client = update_client(reviewed.client, person, [REDIRECT_URI, FOREIGN], [])
     assert outside_hosts(client) == [HOST]

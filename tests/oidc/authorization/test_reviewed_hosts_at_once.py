@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from oidc import signing_keys
 from oidc.models import AuthorizationCode, Client, Connection
-from oidc.signing_keys import keyring
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client
 from tests.oidc.tokens.test_concurrency import at_once, counted
 from tests.relying_party import RelyingParty, answer_of, sign_in
@@ -19,7 +19,7 @@ FOREIGN = "https://elsewhere.test/callback"
 @pytest.fixture
 def client_of() -> Client:
     """An app whose review took in app.example.com, and that may lead elsewhere as well."""
-    keyring.current_keyring()
+    signing_keys.current_keyring()
     return make_client(redirect_uris=f"{REDIRECT_URI} {FOREIGN}", **as_reviewed())
 
 

@@ -27,7 +27,7 @@ def failure(steps: list[CheckResult]) -> CheckResult:
     return steps[place]
 
 
-def test_every_check_before_sign_in_is_tried_in_its_order() -> None:
+def test_the_tester_runs_every_check_in_order() -> None:
     before = checks.CHECKS[: checks.CHECKS.index(checks.check_signed_in)]
     assert set(before) == set(TITLES)
     titles = [check.title for check in CHECKS]
@@ -40,7 +40,7 @@ def test_a_good_request_passes(app: RelyingParty, pasted: str) -> None:
     assert all(step.passed for step in check_request(app.client, text))
 
 
-def test_breaks_where_a_terminal_wrapped_it_do_not_count(app: RelyingParty) -> None:
+def test_line_breaks_of_a_terminal_are_ignored(app: RelyingParty) -> None:
     text = f"{HERE}?{urlencode(app.parameters())}"
     wrapped = "\r\n".join(text[start : start + 60] for start in range(0, len(text), 60))
     assert all(step.passed for step in check_request(app.client, wrapped))
@@ -57,7 +57,7 @@ def test_breaks_where_a_terminal_wrapped_it_do_not_count(app: RelyingParty) -> N
         ({"redirect_uri": "https://other.example.com/callback"}, "the host is “other.example.com”"),
     ],
 )
-def test_what_ends_on_a_page(app: RelyingParty, changes: dict[str, Any], reason: str) -> None:
+def test_requests_that_end_on_an_error_page(app: RelyingParty, changes: dict[str, Any], reason: str) -> None:
     failed = failure(check_request(app.client, urlencode(app.parameters(**changes))))
     assert reason in failed.reason
     assert failed.error == ""
@@ -79,7 +79,7 @@ def test_what_ends_on_a_page(app: RelyingParty, changes: dict[str, Any], reason:
         ({"id_token_hint": "nonsense"}, "invalid_request", "id_token_hint"),
     ],
 )
-def test_what_the_app_would_be_sent(app: RelyingParty, changes: dict[str, Any], error: str, reason: str) -> None:
+def test_errors_that_the_app_would_receive(app: RelyingParty, changes: dict[str, Any], error: str, reason: str) -> None:
     """The very error that the endpoint answers with."""
     failed = failure(check_request(app.client, urlencode(app.parameters(**changes))))
     assert failed.error == error
@@ -97,7 +97,7 @@ def test_what_the_app_would_be_sent(app: RelyingParty, changes: dict[str, Any], 
         ("&".join(f"a{number}=1" for number in range(200)), "too many parameters"),
     ],
 )
-def test_what_is_no_request_at_all(app: RelyingParty, text: str, reason: str) -> None:
+def test_input_that_is_not_an_authorization_request(app: RelyingParty, text: str, reason: str) -> None:
     assert reason in failure(check_request(app.client, text)).reason
 
 
@@ -123,7 +123,7 @@ def test_another_projects_client_is_not_tried(app: RelyingParty) -> None:
     assert failed.title == "client_id is the id of this client"
 
 
-def test_each_check_runs_that_can(app: RelyingParty) -> None:
+def test_every_possible_check_runs(app: RelyingParty) -> None:
     wrong = {
         "redirect_uri": "https://app.example.com/other",
         "state": None,
@@ -146,7 +146,7 @@ def test_each_check_runs_that_can(app: RelyingParty) -> None:
     assert not [result for result in results if result.passed is None]
 
 
-def test_what_can_not_run_says_what_it_needs(app: RelyingParty) -> None:
+def test_a_skipped_check_names_what_it_needs(app: RelyingParty) -> None:
     results = check_request(app.client, "&".join(f"a{number}=1" for number in range(200)))
     assert [result.name for result in results if result.passed] == ["address", "check_client_enabled"]
     assert {result.needs for result in results if result.passed is None} == {"The parameters are readable"}
@@ -160,7 +160,7 @@ def test_a_foreign_client_id_leaves_the_rest_to_this_client(app: RelyingParty) -
     assert results["check_redirect_uri"].passed
 
 
-def test_nothing_is_written(app: RelyingParty) -> None:
+def test_the_tester_stores_nothing(app: RelyingParty) -> None:
     with CaptureQueriesContext(
         connection,
     ) as queries:

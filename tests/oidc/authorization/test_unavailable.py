@@ -41,7 +41,7 @@ def test_people_see_a_page_and_are_never_sent_back(app: RelyingParty, switch: Sw
 
 
 @switches
-def test_strangers_are_not_asked_to_sign_in_first(spa: Client, switch: Switch) -> None:
+def test_people_are_not_asked_to_sign_in_first(spa: Client, switch: Switch) -> None:
     switch(spa, False)
     assert RelyingParty(spa, Browser()).authorize().status_code == 403
 
@@ -90,7 +90,7 @@ def test_access_tokens_are_refused(app: RelyingParty, switch: Switch) -> None:
 
 
 @switches
-def test_turned_on_again_what_is_left_works_again(app: RelyingParty, switch: Switch) -> None:
+def test_tokens_work_again_after_the_client_is_turned_on(app: RelyingParty, switch: Switch) -> None:
     tokens = app.tokens()
     switch(app.client, False)
     assert app.refresh(tokens["refresh_token"]).status_code == 400
@@ -109,12 +109,12 @@ def test_revocation_still_works(app: RelyingParty, switch: Switch) -> None:
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_other_clients_of_the_project_go_on(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_other_clients_of_the_project_keep_working(app: RelyingParty, web_app: RelyingParty) -> None:
     turn(app.client, False)
     assert web_app.tokens()["token_type"] == "Bearer"
 
 
-def test_the_address_of_the_makers_adds_nothing_to_the_mail(app: RelyingParty) -> None:
+def test_the_support_address_adds_nothing_to_the_mail_link(app: RelyingParty) -> None:
     app.tokens()
     fields = {"support_address": "help?bcc=mallory&x@example.com", "enabled": False} | as_reviewed()
     Client.objects.filter(pk=app.client.pk).update(**fields)

@@ -64,7 +64,7 @@ def test_the_last_free_place_is_given(app: RelyingParty) -> None:
     assert "code" in answer_of(app.answer_consent(app.authorize()))
 
 
-def test_one_person_too_many_sees_a_page_that_says_so(full_app: RelyingParty) -> None:
+def test_a_person_above_the_limit_sees_an_explanation(full_app: RelyingParty) -> None:
     response = full_app.authorize()
     assert is_full_page(response)
     assert "Location" not in response
@@ -72,7 +72,7 @@ def test_one_person_too_many_sees_a_page_that_says_so(full_app: RelyingParty) ->
     assert Connection.objects.count() == CAP
 
 
-def test_the_page_has_a_way_back(full_app: RelyingParty) -> None:
+def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
     page = full_app.authorize()
     assert 'name="decision" value="cancel"' in page.content.decode()
     assert "https://app.example.com" in page["Content-Security-Policy"]
@@ -80,7 +80,7 @@ def test_the_page_has_a_way_back(full_app: RelyingParty) -> None:
     assert (answer["error"], answer["state"]) == ("access_denied", full_app.state)
 
 
-def test_the_way_back_cannot_be_made_a_way_in(full_app: RelyingParty) -> None:
+def test_the_return_form_cannot_grant_access(full_app: RelyingParty) -> None:
     assert is_full_page(full_app.answer_consent(full_app.authorize(), "allow"))
     assert Connection.objects.count() == CAP
 
@@ -89,14 +89,14 @@ def test_silently_it_is_consent_required(full_app: RelyingParty) -> None:
     assert answer_of(full_app.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_a_question_opened_before_the_app_was_full_is_refused(app: RelyingParty) -> None:
+def test_a_consent_page_is_rejected_once_the_limit_is_reached(app: RelyingParty) -> None:
     page = app.authorize()
     fill(app.client, CAP)
     assert is_full_page(app.answer_consent(page))
     assert Connection.objects.count() == CAP
 
 
-def test_known_people_keep_working(app: RelyingParty) -> None:
+def test_existing_users_keep_access(app: RelyingParty) -> None:
     tokens = app.tokens()
     fill(app.client, CAP)
     assert "code" in answer_of(app.authorize())
@@ -104,7 +104,7 @@ def test_known_people_keep_working(app: RelyingParty) -> None:
     assert "code" in answer_of(app.answer_consent(app.authorize(prompt="consent")))
 
 
-def test_people_who_removed_the_app_may_come_back(app: RelyingParty) -> None:
+def test_people_who_removed_the_app_can_return(app: RelyingParty) -> None:
     app.tokens()
     app.browser.post(f"/account/apps/{Connection.objects.get().pk}/remove")
     fill(app.client, CAP - 1)
@@ -126,7 +126,7 @@ def test_deleted_people_still_count(app: RelyingParty) -> None:
     assert is_full_page(app.authorize())
 
 
-def test_the_owner_does_not_count_and_is_never_too_many(full_app: RelyingParty) -> None:
+def test_owners_do_not_count_and_always_have_access(full_app: RelyingParty) -> None:
     owner = ProjectMember.objects.get(project=full_app.client.project).account
     mine = full_app.beside(sign_in(Browser(), owner))
     assert "code" in answer_of(mine.answer_consent(mine.authorize()))
@@ -140,12 +140,12 @@ def test_other_members_count(full_app: RelyingParty, person: Account, role: str)
     assert is_full_page(full_app.authorize())
 
 
-def test_verification_lifts_it(full_app: RelyingParty) -> None:
+def test_review_removes_the_limit(full_app: RelyingParty) -> None:
     Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
     assert "code" in answer_of(full_app.answer_consent(full_app.authorize()))
 
 
-def test_losing_verification_keeps_who_is_known(full_app: RelyingParty) -> None:
+def test_existing_users_keep_access_when_the_approval_is_withdrawn(full_app: RelyingParty) -> None:
     Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
     full_app.tokens()
     Client.objects.filter(pk=full_app.client.pk).update(verified_at=None)
@@ -153,7 +153,7 @@ def test_losing_verification_keeps_who_is_known(full_app: RelyingParty) -> None:
     assert is_full_page(full_app.beside(sign_in(Browser(), make_account())).authorize())
 
 
-def test_the_services_own_apps_have_no_cap(full_app: RelyingParty) -> None:
+def test_first_party_apps_have_no_limit(full_app: RelyingParty) -> None:
     Client.objects.filter(pk=full_app.client.pk).update(first_party=True)
     assert "code" in answer_of(full_app.authorize())
 
@@ -171,7 +171,7 @@ def test_asking_again_counts_nobody_twice(app: RelyingParty, django_assert_num_q
     assert Connection.objects.filter(client=app.client).count() == 1
 
 
-def test_declining_takes_no_place(app: RelyingParty) -> None:
+def test_declining_does_not_count(app: RelyingParty) -> None:
     fill(app.client, CAP - 1)
     app.answer_consent(app.authorize(), "cancel")
     other = app.beside(sign_in(Browser(), make_account()))

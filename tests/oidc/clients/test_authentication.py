@@ -37,7 +37,7 @@ def is_refused(response: Any) -> bool:
 # --- Web clients ---
 
 
-def test_basic_works(web_app: RelyingParty) -> None:
+def test_http_basic_is_accepted(web_app: RelyingParty) -> None:
     header = basic(web_app.client.client_id, web_app.secret or "")
     assert send(web_app, form(web_app), header).status_code == 200
 
@@ -71,7 +71,7 @@ def test_an_empty_client_secret_beside_basic_is_none(web_app: RelyingParty) -> N
     assert send(web_app, fields, header).status_code == 200
 
 
-def test_two_methods_are_an_invalid_request(web_app: RelyingParty) -> None:
+def test_two_authentication_methods_are_rejected(web_app: RelyingParty) -> None:
     header = basic(web_app.client.client_id, web_app.secret or "")
     response = send(web_app, form(web_app, **web_app.credentials()), header)
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
@@ -93,7 +93,7 @@ def test_no_secret_at_all_is_refused(web_app: RelyingParty) -> None:
     assert is_refused(send(web_app, form(web_app, client_id=web_app.client.client_id)))
 
 
-def test_a_failed_attempt_does_not_burn_the_code(web_app: RelyingParty) -> None:
+def test_a_failed_attempt_leaves_the_code_valid(web_app: RelyingParty) -> None:
     code = web_app.code()
     assert is_refused(web_app.exchange(code, client_secret="wrong"))
     assert web_app.exchange(code).status_code == 200
@@ -130,12 +130,12 @@ def test_an_unreadable_header_is_invalid_client(web_app: RelyingParty, header: s
     assert is_refused(send(web_app, form(web_app), header))
 
 
-def test_an_unreadable_header_is_not_overlooked_beside_a_good_secret(web_app: RelyingParty) -> None:
+def test_an_unreadable_header_is_rejected_even_with_a_valid_secret_in_the_form(web_app: RelyingParty) -> None:
     response = send(web_app, form(web_app, **web_app.credentials()), "Basic !!!")
     assert response.status_code in (400, 401)
 
 
-def test_the_colon_of_a_secret_is_its_own(web_app: RelyingParty) -> None:
+def test_a_secret_may_contain_a_colon(web_app: RelyingParty) -> None:
     assert parse_basic_header("Basic " + base64.b64encode(b"id:a:b").decode()) == ("id", "a:b")
     with pytest.raises(InvalidClient):
         parse_basic_header("Basic " + base64.b64encode(b"id").decode())
@@ -144,7 +144,7 @@ def test_the_colon_of_a_secret_is_its_own(web_app: RelyingParty) -> None:
 # --- Public clients ---
 
 
-def test_a_public_client_sends_its_id_alone(app: RelyingParty) -> None:
+def test_a_public_client_sends_only_its_id(app: RelyingParty) -> None:
     assert send(app, form(app, client_id=app.client.client_id)).status_code == 200
 
 
@@ -181,7 +181,7 @@ def work_of(app: RelyingParty, fields: dict[str, str], header: str | None) -> in
     return len([query for query in queries if "SAVEPOINT" not in query["sql"]])
 
 
-def test_unknown_and_known_clients_are_the_same_work(web_app: RelyingParty) -> None:
+def test_unknown_and_known_clients_take_the_same_work(web_app: RelyingParty) -> None:
     fields = form(web_app)
     web_app.exchange("warm up")
     unknown = "op_client_" + "x" * 22
@@ -244,7 +244,7 @@ def test_only_web_clients_get_secrets(app: RelyingParty) -> None:
         create_secret(app.client)
 
 
-def test_use_of_a_secret_is_noted(web_app: RelyingParty) -> None:
+def test_the_use_of_a_secret_is_recorded(web_app: RelyingParty) -> None:
     assert ClientSecret.objects.get().last_used_at is None
     web_app.tokens()
     assert ClientSecret.objects.get().last_used_at is not None

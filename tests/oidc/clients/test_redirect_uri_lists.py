@@ -25,11 +25,11 @@ def test_each_uri_is_checked_where_it_is_listed() -> None:
     assert entries[0].notes == entries[5].notes == slash
 
 
-def test_a_faulty_address_is_no_neighbour() -> None:
+def test_an_invalid_url_is_not_compared_with_the_others() -> None:
     assert check_each(["http://app.example.com/", "http://app.example.com", "https://app.example.com"])[2].notes == []
 
 
-def test_what_is_kept() -> None:
+def test_lists_of_urls_that_are_accepted() -> None:
     assert clean_redirect_uris([" ", GOOD, f"{GOOD}/", GOOD, ""], 2) == [GOOD, f"{GOOD}/"]
 
 
@@ -45,10 +45,10 @@ def test_what_is_kept() -> None:
         (["https://app.example.com/" + "a" * 1_000_000], False, "at most 2000"),
     ],
 )
-def test_what_is_refused(texts: list[str], required: bool, reason: str) -> None:
+def test_lists_of_urls_that_are_rejected(texts: list[str], required: bool, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         clean_redirect_uris(texts, 3, required=required)
 
 
-def test_none_at_all_may_be_fine() -> None:
+def test_an_empty_list_can_be_allowed() -> None:
     assert clean_redirect_uris([], 3) == []

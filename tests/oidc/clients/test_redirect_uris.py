@@ -6,7 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from oidc.clients.branding import validate_page_url
-from oidc.clients.redirect_uris import notes_for, validate_redirect_uri
+from oidc.clients.redirect_uris import is_on_unknown_site, notes_for, validate_redirect_uri
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from oidc.clients.redirect_uris import notes_for, validate_redirect_uri
         "https://localhost.example.com:8000/callback",
     ],
 )
-def test_good_addresses(uri: str) -> None:
+def test_valid_redirect_urls(uri: str) -> None:
     validate_redirect_uri(uri)
 
 
@@ -124,7 +124,7 @@ def test_good_addresses(uri: str) -> None:
         ("", "not a valid URL"),
     ],
 )
-def test_bad_addresses(uri: str, reason: str) -> None:
+def test_invalid_redirect_urls(uri: str, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         validate_redirect_uri(uri)
 
@@ -148,7 +148,7 @@ PORT = "The port has to match exactly. Add a URL for each port that your app may
         ("http://localhost:8000/console/playground/callback", [], [PLAYGROUND]),
     ],
 )
-def test_what_to_know_of_a_good_address(uri: str, others: list[str], notes: list[str]) -> None:
+def test_warnings_for_valid_redirect_urls(uri: str, others: list[str], notes: list[str]) -> None:
     assert notes_for(uri, others) == notes
 
 
@@ -193,3 +193,21 @@ def test_pages_of_an_app_have_hosts_of_the_same_kind(url: str, reason: str) -> N
     validate_page_url("https://app.example.com/privacy?a;b")
     with pytest.raises(ValidationError, match=reason):
         validate_page_url(url)
+
+
+@pytest.mark.parametrize(
+    ("uri", "registered", "unknown"),
+    [
+        ("https://evil.test/", ["https://app.example.com/"], True),
+        ("https://example.com.evil.test/", ["https://app.example.com/"], True),
+        ("https://b.github.io/", ["https://a.github.io/"], True),
+        ("https://192.0.2.2/", ["https://192.0.2.1/"], True),
+        ("https://evil.test/", ["http://localhost:3000/", "https://app.example.com/"], True),
+        ("https://login.example.com/", ["https://orbit.test/", "https://app.example.com/"], False),
+        ("http://127.0.0.1:3000/", ["https://app.example.com/"], False),
+        ("https://app.example.com/", ["http://localhost:3000/"], False),
+        ("https://app.example.com/", [], False),
+    ],
+)
+def test_a_host_unlike_all_registered_ones_is_unknown(uri: str, registered: list[str], unknown: bool) -> None:
+    assert is_on_unknown_site(uri, registered) is unknown

@@ -61,7 +61,7 @@ def project(actor: Account) -> Project:
 # --- Making ---
 
 
-def test_a_new_client_is_what_was_asked_for_and_no_more(project: Project, actor: Account, events: list[Event]) -> None:
+def test_a_new_client_has_only_the_requested_settings(project: Project, actor: Account, events: list[Event]) -> None:
     client = create_client(project, actor, "  Orbit Notes ", "web", [URI, URI, ""], ["https://app.example.com/bye"])
     client.refresh_from_db()
     assert (client.name, client.type, client.project) == ("Orbit Notes", "web", project)
@@ -107,7 +107,7 @@ def test_two_clients_of_one_project_may_share_a_name(project: Project, actor: Ac
         ("Notes", "web", [URI], [f"{URI}{number}" for number in range(21)]),
     ],
 )
-def test_what_a_new_client_is_refused_for(
+def test_errors_when_creating_a_client(
     project: Project, actor: Account, events: list[Event], name: str, kind: str, redirects: list[str], sign_outs: Any
 ) -> None:
     with pytest.raises(ValidationError):
@@ -116,7 +116,7 @@ def test_what_a_new_client_is_refused_for(
     assert events == []
 
 
-def test_a_project_has_so_many_clients_and_no_more(project: Project, actor: Account, settings: Any) -> None:
+def test_the_number_of_clients_per_project_is_limited(project: Project, actor: Account, settings: Any) -> None:
     settings.CLIENTS_PER_PROJECT = 2
     for number in range(2):
         create_client(project, actor, f"App {number}", "spa", [URI])
@@ -133,7 +133,7 @@ def test_a_deleted_project_gets_no_client(project: Project, actor: Account) -> N
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_the_limit_is_exact_when_ten_come_at_once(settings: Any) -> None:
+def test_the_limit_holds_for_ten_concurrent_requests(settings: Any) -> None:
     settings.CLIENTS_PER_PROJECT = 3
     actor = make_account()
     project = make_project(actor)
@@ -151,7 +151,7 @@ def test_the_limit_is_exact_when_ten_come_at_once(settings: Any) -> None:
 # --- Setting ---
 
 
-def test_settings_change_and_the_trail_tells_what_was_there_before(actor: Account, events: list[Event]) -> None:
+def test_a_changed_setting_is_in_the_audit_trail_with_its_old_value(actor: Account, events: list[Event]) -> None:
     client = make_client()
     changed = update_client(client, actor, [URI, f"{URI}/"], ["https://app.example.com/bye"], name="Orbit Diary")
     assert (changed.name, changed.registered_redirect_uris) == ("Orbit Diary", (URI, f"{URI}/"))
@@ -162,7 +162,7 @@ def test_settings_change_and_the_trail_tells_what_was_there_before(actor: Accoun
     assert event.after == {"name": "Orbit Diary", "redirect_uris": [URI, f"{URI}/"]}
 
 
-def test_what_stays_as_it_is_is_not_told(actor: Account, events: list[Event]) -> None:
+def test_unchanged_settings_are_not_in_the_audit_trail(actor: Account, events: list[Event]) -> None:
     client = make_client()
     update_client(
         client, actor, client.registered_redirect_uris, client.registered_post_logout_redirect_uris, client.name
@@ -170,7 +170,7 @@ def test_what_stays_as_it_is_is_not_told(actor: Account, events: list[Event]) ->
     assert events == []
 
 
-def test_a_saved_address_counts_at_once(app: RelyingParty, actor: Account) -> None:
+def test_a_saved_redirect_url_works_immediately(app: RelyingParty, actor: Account) -> None:
     update_client(app.client, actor, ["https://app.example.com/new"], [])
     assert app.authorize().status_code == 400
     assert app.authorize(redirect_uri="https://app.example.com/new").status_code == 200
@@ -194,7 +194,7 @@ def test_the_name_of_a_verified_client_changes_through_review_alone(actor: Accou
         ([URI], [], " "),
     ],
 )
-def test_what_settings_are_refused_for(
+def test_errors_when_changing_settings(
     actor: Account, events: list[Event], redirects: Any, sign_outs: Any, name: Any
 ) -> None:
     client = make_client()
@@ -206,7 +206,7 @@ def test_what_settings_are_refused_for(
     assert events == []
 
 
-def test_a_stale_copy_does_not_bring_back_what_others_changed(actor: Account) -> None:
+def test_saving_a_stale_copy_keeps_changes_of_others(actor: Account) -> None:
     client = make_client()
     stale = Client.objects.get()
     set_client_enabled(client, actor, False)
@@ -215,7 +215,7 @@ def test_a_stale_copy_does_not_bring_back_what_others_changed(actor: Account) ->
     assert Client.objects.get().enabled is False
 
 
-def test_what_was_deleted_meanwhile_is_gone(actor: Account) -> None:
+def test_a_client_that_was_deleted_in_the_meantime_is_not_found(actor: Account) -> None:
     client = make_client()
     delete_client(Client.objects.get(), actor)
     with pytest.raises(Gone):
@@ -232,7 +232,7 @@ def test_what_was_deleted_meanwhile_is_gone(actor: Account) -> None:
 # --- Off and on ---
 
 
-def test_off_and_on_again(app: RelyingParty, actor: Account, events: list[Event]) -> None:
+def test_a_client_is_turned_off_and_on(app: RelyingParty, actor: Account, events: list[Event]) -> None:
     tokens = app.tokens()
     set_client_enabled(app.client, actor, False)
     set_client_enabled(app.client, actor, False)
@@ -250,7 +250,7 @@ def test_off_and_on_again(app: RelyingParty, actor: Account, events: list[Event]
 # --- Secrets and types ---
 
 
-def test_an_ended_secret_is_refused_at_once(web_app: RelyingParty, actor: Account, events: list[Event]) -> None:
+def test_a_revoked_secret_is_rejected_immediately(web_app: RelyingParty, actor: Account, events: list[Event]) -> None:
     row = ClientSecret.objects.get()
     end_secret(row, actor)
     end_secret(row, actor)
@@ -259,7 +259,7 @@ def test_an_ended_secret_is_refused_at_once(web_app: RelyingParty, actor: Accoun
     assert [(event.actor, event.before) for event in ended] == [(actor.pk, {"last_four": row.last_four})]
 
 
-def test_another_type_tells_who_and_what(actor: Account, events: list[Event]) -> None:
+def test_a_change_of_type_is_in_the_audit_trail(actor: Account, events: list[Event]) -> None:
     client, _ = make_web_client()
     events.clear()
     change_type(client, "spa", actor)
@@ -282,7 +282,7 @@ def test_a_stale_copy_gets_no_secret_once_the_type_has_none(actor: Account) -> N
 # --- Deletion ---
 
 
-def test_deletion_ends_everything_and_tells_what_was(
+def test_deletion_ends_all_credentials_and_is_in_the_audit_trail(
     app: RelyingParty, web_app: RelyingParty, actor: Account, events: list[Event]
 ) -> None:
     others = web_app.tokens()
@@ -324,7 +324,7 @@ def test_deletion_takes_a_statement_for_each_kind(
         delete_client(app.client, actor)
 
 
-def test_a_project_may_be_left_by_who_made_its_clients(actor: Account, project: Project) -> None:
+def test_members_who_created_clients_can_leave_the_project(actor: Account, project: Project) -> None:
     client, _ = make_web_client(project)
     create_secret(client, actor)
     ProjectMember.objects.filter(account=actor).delete()

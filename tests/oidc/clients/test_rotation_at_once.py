@@ -26,7 +26,7 @@ def tomorrow() -> Any:
 
 
 @often
-def test_of_two_rotations_one_comes_first(attempt: int, party: RelyingParty) -> None:
+def test_two_concurrent_rotations_run_one_after_the_other(attempt: int, party: RelyingParty) -> None:
     secret = Client.objects.get().secrets.get()
     ended = together(lambda: rotate_secret(secret, tomorrow()), lambda: rotate_secret(secret, tomorrow()))
     assert sorted(ended) == ["TooManySecrets", "done"]
@@ -34,7 +34,7 @@ def test_of_two_rotations_one_comes_first(attempt: int, party: RelyingParty) -> 
 
 
 @often
-def test_of_two_that_end_it_now_one_finds_it_ended(attempt: int, party: RelyingParty) -> None:
+def test_two_concurrent_revocations_end_a_secret_once(attempt: int, party: RelyingParty) -> None:
     secret = Client.objects.get().secrets.get()
     ended = together(lambda: rotate_secret(secret, clock.now()), lambda: rotate_secret(secret, clock.now()))
     assert sorted(ended) == ["CredentialEnded", "done"]
@@ -42,7 +42,7 @@ def test_of_two_that_end_it_now_one_finds_it_ended(attempt: int, party: RelyingP
 
 
 @often
-def test_a_sign_in_beside_a_rotation_is_not_disturbed(attempt: int, party: RelyingParty) -> None:
+def test_a_rotation_does_not_disturb_a_concurrent_sign_in(attempt: int, party: RelyingParty) -> None:
     secret, code = Client.objects.get().secrets.get(), party.code()
     answers: list[Any] = []
     ended = together(lambda: answers.append(party.exchange(code)), lambda: rotate_secret(secret, tomorrow()))
@@ -54,7 +54,7 @@ def test_a_sign_in_beside_a_rotation_is_not_disturbed(attempt: int, party: Relyi
 
 
 @often
-def test_of_two_rotations_of_a_key_that_end_it_now_one_wins(attempt: int) -> None:
+def test_one_of_two_immediate_key_rotations_succeeds(attempt: int) -> None:
     owner = make_account("olga@example.com")
     key, _ = make_key(make_project(owner), owner)
     ended = together(lambda: rotate_key(key, clock.now()), lambda: rotate_key(key, clock.now()))

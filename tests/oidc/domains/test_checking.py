@@ -9,13 +9,13 @@ from django.db import connection
 from accounts.models import Account
 from core import clock
 from core.outbound import Code, OutboundRefused
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.domains import checking, claims
 from oidc.domains.proofs import Problem, check_proofs, problems_of, record_name
 from oidc.domains.results import Change
-from oidc.domains.tasks import check_domain, check_domains
 from oidc.models import Project, ProjectDomain
 from oidc.projects import lifecycle
+from oidc.tasks import check_domain, check_domains
 from tests.oidc.domains.internet import DAY, HOUR, Internet, prove, state
 
 pytestmark = pytest.mark.django_db
@@ -36,13 +36,13 @@ def test_a_record_proves_a_domain(internet: Internet, domain: ProjectDomain, tol
     assert told == [Change.PROVEN]
 
 
-def test_a_file_proves_its_own_host_alone(internet: Internet, domain: ProjectDomain) -> None:
+def test_a_file_proves_only_its_own_host(internet: Internet, domain: ProjectDomain) -> None:
     prove(domain, internet, Method.FILE)
     assert domain.covers("example.com")
     assert not domain.covers("www.example.com")
 
 
-def test_a_domain_that_nobody_proved_is_not_looked_at_again(
+def test_an_unproven_domain_is_not_checked_again(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     checking.check(domain.pk)
@@ -56,7 +56,7 @@ def test_a_domain_that_nobody_proved_is_not_looked_at_again(
     assert told == []
 
 
-def test_a_proof_that_is_gone_is_missing_then_lost_then_found(
+def test_a_missing_proof_is_lost_after_the_grace_period_and_can_be_found_again(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -87,7 +87,7 @@ def test_a_proof_that_is_gone_is_missing_then_lost_then_found(
     assert actions == [(action, "example.com", None) for action in what]
 
 
-def test_a_proof_that_comes_back_in_time_was_never_lost(
+def test_a_proof_that_returns_within_the_grace_period_is_not_lost(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     since = prove(domain, internet).proven_at
@@ -118,7 +118,7 @@ def test_the_grace_is_a_setting(
     assert state(domain) == "lost"
 
 
-def test_name_servers_that_fail_are_no_miss_until_the_grace_is_over(
+def test_failing_name_servers_do_not_count_within_the_grace_period(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -142,7 +142,7 @@ def test_name_servers_that_fail_are_no_miss_until_the_grace_is_over(
     assert told == [Change.PROVEN, Change.MISSING, Change.LOST]
 
 
-def test_a_miss_is_told_once_whatever_comes_after(
+def test_a_missing_proof_is_reported_once(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -166,7 +166,7 @@ def test_a_web_server_that_is_down_does_not_matter_to_a_record(
     assert state(domain) == "missing by dns"
 
 
-def test_a_file_whose_server_is_down_is_no_miss(
+def test_a_server_that_is_down_is_not_a_missing_proof(
     internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
 ) -> None:
     prove(domain, internet, Method.FILE)
@@ -180,7 +180,7 @@ def test_a_file_whose_server_is_down_is_no_miss(
     assert state(domain) == "missing by file"
 
 
-def test_either_way_keeps_a_domain_and_the_change_is_told(
+def test_a_dns_record_or_a_file_keeps_a_domain_proven(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -223,7 +223,7 @@ def test_a_domain_that_was_removed_meanwhile_stays_removed(
     assert told == [Change.REMOVED]
 
 
-def test_what_was_seen_of_another_value_is_dropped(internet: Internet, domain: ProjectDomain) -> None:
+def test_a_result_for_an_old_value_is_ignored(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain)
     internet.meanwhile = lambda asked: ProjectDomain.objects.filter(pk=domain.pk).update(token="another")
     checking.check(domain.pk)
@@ -231,7 +231,7 @@ def test_what_was_seen_of_another_value_is_dropped(internet: Internet, domain: P
     assert domain.checked_at is None
 
 
-def test_a_domain_that_became_the_operators_meanwhile_stays_theirs(
+def test_a_check_does_not_change_a_domain_that_an_operator_declared_meanwhile(
     internet: Internet, domain: ProjectDomain, project: Project
 ) -> None:
     internet.meanwhile = lambda asked: claims.declare_domain(project, domain.name)
@@ -240,7 +240,7 @@ def test_a_domain_that_became_the_operators_meanwhile_stays_theirs(
     assert domain.problems == []
 
 
-def test_what_was_seen_of_a_deleted_projects_domain_is_dropped(
+def test_a_result_for_a_deleted_project_is_ignored(
     internet: Internet, domain: ProjectDomain, project: Project, owner: Account
 ) -> None:
     internet.publish_record(domain)
@@ -249,12 +249,12 @@ def test_what_was_seen_of_a_deleted_projects_domain_is_dropped(
     assert state(domain) == "new"
 
 
-def test_the_task_of_a_domain_that_is_gone_does_nothing(internet: Internet, domain: ProjectDomain) -> None:
+def test_checking_a_removed_domain_does_nothing(internet: Internet, domain: ProjectDomain) -> None:
     check_domain(domain.pk + 1, None)
     assert internet.asked == []
 
 
-def test_nothing_is_asked_within_a_transaction(
+def test_no_lookup_runs_inside_a_transaction(
     internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
 ) -> None:
     """Of the blocks around a look, all are the test's own."""
@@ -265,14 +265,14 @@ def test_nothing_is_asked_within_a_transaction(
     assert depths == [here, here]
 
 
-def test_who_asked_stands_in_the_trail(internet: Internet, domain: ProjectDomain, owner: Account) -> None:
+def test_the_audit_trail_names_who_started_a_check(internet: Internet, domain: ProjectDomain, owner: Account) -> None:
     internet.publish_record(domain)
     check_domain(domain.pk, owner.pk)
     event = AuditEvent.objects.get()
     assert (event.action, event.actor) == ("domain.proven", owner)
 
 
-def test_a_look_touches_no_database(internet: Internet, domain: ProjectDomain, django_assert_num_queries: Any) -> None:
+def test_a_lookup_uses_no_database(internet: Internet, domain: ProjectDomain, django_assert_num_queries: Any) -> None:
     """It runs in threads, whose connections nobody would close."""
     with django_assert_num_queries(0):
         check_proofs(domain)

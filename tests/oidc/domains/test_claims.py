@@ -7,12 +7,12 @@ from django.core.exceptions import ValidationError
 
 from accounts.models import Account
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.domains import claims
-from oidc.domains.tasks import check_domain
 from oidc.models import Project, ProjectDomain, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, InsufficientRole
+from oidc.tasks import check_domain
 from tests.factories import make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import Internet, prove, state
 
@@ -24,14 +24,14 @@ def trail() -> list[tuple[str, str]]:
     return list(AuditEvent.objects.order_by("pk").values_list("action", "target"))
 
 
-def test_developers_add_domains_and_the_trail_tells(project: Project, developer: Account) -> None:
+def test_adding_a_domain_is_in_the_audit_trail(project: Project, developer: Account) -> None:
     domain = claims.add_domain(project, "https://Example.com/path", developer)
     assert (domain.name, domain.added_by, state(domain), domain.check_at) == ("example.com", developer, "new", None)
     assert len(domain.token) == 32
     assert trail() == [("domain.added", "example.com")]
 
 
-def test_each_project_has_a_value_of_its_own(project: Project, owner: Account) -> None:
+def test_each_project_has_a_separate_value(project: Project, owner: Account) -> None:
     other_owner = make_account()
     mine = claims.add_domain(project, "example.com", owner)
     theirs = claims.add_domain(make_project(other_owner), "example.com", other_owner)
@@ -60,7 +60,7 @@ def test_a_domain_is_listed_once_however_it_is_spelled(domain: ProjectDomain, pr
     assert ProjectDomain.objects.count() == 1
 
 
-def test_a_project_has_so_many_domains(project: Project, owner: Account, settings: Any) -> None:
+def test_the_number_of_domains_per_project_is_limited(project: Project, owner: Account, settings: Any) -> None:
     settings.DOMAINS_PER_PROJECT = 2
     for name in ("a.example", "b.example"):
         claims.add_domain(project, name, owner)
@@ -84,7 +84,7 @@ def test_a_check_that_is_asked_for_is_done_after_the_commit(
     assert AuditEvent.objects.get().actor == developer
 
 
-def test_in_production_a_worker_looks(
+def test_in_production_a_worker_runs_the_check(
     internet: Internet,
     domain: ProjectDomain,
     developer: Account,
@@ -101,7 +101,7 @@ def test_in_production_a_worker_looks(
     assert internet.asked == []
 
 
-def test_what_an_operator_declared_is_not_looked_for(
+def test_declared_domains_are_not_checked(
     internet: Internet, project: Project, owner: Account, django_capture_on_commit_callbacks: Any
 ) -> None:
     claims.declare_domain(project, "example.com")
@@ -113,7 +113,7 @@ def test_what_an_operator_declared_is_not_looked_for(
     assert (state(domain), domain.covers("www.example.com")) == ("proven by operator", True)
 
 
-def test_a_domain_that_is_gone_is_neither_checked_nor_removed_again(domain: ProjectDomain, owner: Account) -> None:
+def test_a_removed_domain_can_not_be_checked_or_removed_again(domain: ProjectDomain, owner: Account) -> None:
     claims.remove_domain(domain, owner)
     for act in (claims.request_check, claims.remove_domain):
         with pytest.raises(Gone):

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import Account
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import reviewer_actions
 from devportal.review.models import ReviewCase
 from oidc.clients.registration import update_client
@@ -41,7 +41,7 @@ def hosts(app: Client) -> str:
 
 
 @often
-def test_of_proving_and_removing_whichever_is_first_the_domain_is_gone(
+def test_a_domain_removed_during_its_check_is_gone(
     domain: ProjectDomain, owner: Account, app: Client, attempt: int
 ) -> None:
     ended = together(
@@ -54,7 +54,7 @@ def test_of_proving_and_removing_whichever_is_first_the_domain_is_gone(
 
 
 @often
-def test_of_the_weekly_look_and_removing_nobody_fails_and_the_domain_is_gone(
+def test_a_domain_removed_during_the_weekly_check_is_gone(
     internet: Internet, project: Project, owner: Account, app: Client, attempt: int
 ) -> None:
     domain = make_domain(project, check_at=clock.now())
@@ -78,7 +78,7 @@ def test_a_value_that_is_replaced_meanwhile_is_not_proven_by_the_old_one(
 
 
 @often
-def test_two_runs_at_once_tell_of_a_loss_once(
+def test_two_concurrent_runs_report_a_loss_once(
     internet: Internet, project: Project, owner: Account, app: Client, attempt: int
 ) -> None:
     long_ago = clock.from_now(-30 * 24 * 3600)
@@ -134,13 +134,15 @@ def test_a_project_that_is_deleted_meanwhile_keeps_its_domains_as_they_were(
 
 
 @often
-def test_no_more_domains_than_a_project_may_have(project: Project, owner: Account, settings: Any, attempt: int) -> None:
+def test_concurrent_requests_do_not_exceed_the_limit_of_domains(
+    project: Project, owner: Account, settings: Any, attempt: int
+) -> None:
     settings.DOMAINS_PER_PROJECT = 2
     ended = together(*(lambda name=name: claims.add_domain(project, f"{name}.example", owner) for name in "abcd"))
     assert sorted(ended) == ["QuotaExceeded", "QuotaExceeded", "done", "done"]
 
 
 @often
-def test_of_many_who_add_one_domain_one_does(project: Project, owner: Account, attempt: int) -> None:
+def test_concurrent_additions_add_a_domain_once(project: Project, owner: Account, attempt: int) -> None:
     ended = together(*[lambda: claims.add_domain(project, "example.com", owner)] * 4)
     assert sorted(ended) == ["AlreadyListed"] * 3 + ["done"]

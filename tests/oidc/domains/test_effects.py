@@ -9,8 +9,8 @@ from accounts.models import Account
 from core import clock
 from oidc.clients import reviewed_hosts
 from oidc.domains import claims, results
-from oidc.domains.tasks import check_domains
 from oidc.models import Client, Project, ProjectDomain
+from oidc.tasks import check_domains
 from tests.factories import make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, Internet, prove, state
 
@@ -74,7 +74,7 @@ def test_a_file_instead_of_the_record_leaves_the_subdomains(
     assert counts(app) == {at("www.example.com"), at("example.com")}
 
 
-def test_what_an_approval_took_in_is_lost_with_the_domain_and_removing_it_helps_nobody(
+def test_removing_a_lost_domain_does_not_restore_what_its_approval_covered(
     internet: Internet, domain: ProjectDomain, project: Project, owner: Account, later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -93,7 +93,7 @@ def test_what_an_approval_took_in_is_lost_with_the_domain_and_removing_it_helps_
     assert counts(app) == {at("www.example.com")}
 
 
-def test_removing_a_proven_domain_leaves_what_others_prove(
+def test_removing_a_domain_keeps_hosts_that_other_domains_prove(
     internet: Internet, domain: ProjectDomain, project: Project, owner: Account
 ) -> None:
     prove(domain, internet)

@@ -83,13 +83,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("typed", KEPT, ids=ascii)
-def test_what_people_type_is_kept_in_one_spelling(typed: str) -> None:
+def test_domain_names_are_normalized(typed: str) -> None:
     assert clean_domain_name(typed) == KEPT[typed]
     assert clean_domain_name(KEPT[typed]) == KEPT[typed]
 
 
 @pytest.mark.parametrize("typed", REFUSED, ids=lambda typed: ascii(typed)[:40])
-def test_what_is_no_domain_is_refused_with_the_reason(typed: str) -> None:
+def test_invalid_domains_are_rejected_with_the_reason(typed: str) -> None:
     with pytest.raises(ValidationError, match=REFUSED[typed]):
         clean_domain_name(typed)
 
@@ -102,7 +102,7 @@ def test_the_longest_domain_leaves_room_for_its_record() -> None:
         clean_domain_name(f"b{name}")
 
 
-def test_the_services_own_hosts_are_nobodys(settings: Any) -> None:
+def test_nobody_can_claim_the_services_hosts(settings: Any) -> None:
     settings.AUTH_URL, settings.BASE_URL = "https://id.portal.example", "https://api.portal.example"
     settings.ADMIN_URL = "https://desk.portal.example"
     for name in ("id.portal.example", "ID.Portal.Example", "x.api.portal.example", "desk.portal.example"):
@@ -115,7 +115,7 @@ def test_the_services_own_hosts_are_nobodys(settings: Any) -> None:
         assert clean_domain_name(name) == name
 
 
-def test_what_the_service_lies_below_is_for_operators(settings: Any) -> None:
+def test_only_operators_can_claim_parent_domains_of_the_service(settings: Any) -> None:
     settings.AUTH_URL = settings.BASE_URL = "https://id.portal.example"
     with pytest.raises(ValidationError, match="Only its operators"):
         clean_domain_name("portal.example")

@@ -14,7 +14,7 @@ def test_each_code_has_a_text_and_gets_its_parameters() -> None:
     assert_parameters_fit(dict(outbound.TEXTS), outbound.Code, "core/outbound")
 
 
-def test_no_code_means_two_things() -> None:
+def test_every_code_has_one_meaning() -> None:
     assert not set(Code) & set(outbound.Code)
 
 

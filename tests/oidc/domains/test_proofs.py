@@ -49,13 +49,13 @@ def test_the_case_of_a_value_matters(internet: Internet, domain: ProjectDomain) 
     assert not seen.file.found
 
 
-def test_a_million_records_are_read_and_none_of_them_proves(internet: Internet, domain: ProjectDomain) -> None:
+def test_many_records_without_the_value_prove_nothing(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain, *["x" * 200] * 100_000)
     assert not check_proofs(domain).dns.found
 
 
 @pytest.mark.parametrize("written", ["{}", "{}\n", "\r\n {}\t\n"])
-def test_a_file_with_the_value_alone_proves(internet: Internet, domain: ProjectDomain, written: str) -> None:
+def test_a_file_must_contain_only_the_value(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_file(domain, written.format(domain.token))
     seen = check_proofs(domain)
     assert seen.file is not None
@@ -98,7 +98,7 @@ def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_a_server_in_trouble_says_nothing(internet: Internet, domain: ProjectDomain, status: int) -> None:
+def test_a_server_error_is_not_a_result(internet: Internet, domain: ProjectDomain, status: int) -> None:
     internet.publish_file(domain, page(file_url(domain.name), domain.token, status))
     seen = check_proofs(domain)
     assert seen.file is not None
@@ -114,9 +114,7 @@ def test_an_answer_of_another_host_proves_nothing(internet: Internet, domain: Pr
     assert seen.file.code == "another_host"
 
 
-def test_bytes_that_are_no_text_and_as_many_as_are_read_prove_nothing(
-    internet: Internet, domain: ProjectDomain
-) -> None:
+def test_binary_or_oversized_files_prove_nothing(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_file(domain, Answer(file_url(domain.name), 200, "", b"\xff" * MAX_BYTES))
     seen = check_proofs(domain)
     assert seen.file is not None
@@ -131,7 +129,7 @@ def test_bytes_that_are_no_text_and_as_many_as_are_read_prove_nothing(
         ("too_large", False),
     ],
 )  # fmt: skip
-def test_a_refused_request_is_kept_by_its_code(
+def test_a_blocked_request_is_stored_with_its_code(
     internet: Internet, domain: ProjectDomain, code: str, is_temporary: bool
 ) -> None:
     refused = OutboundRefused(Code(code), error="why")

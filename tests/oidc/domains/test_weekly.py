@@ -11,9 +11,9 @@ from accounts.models import Account
 from core import clock
 from oidc.domains import checking, claims
 from oidc.domains.proofs import record_name
-from oidc.domains.tasks import check_domains
 from oidc.models import Project, ProjectDomain
 from oidc.projects import lifecycle
+from oidc.tasks import check_domains
 from tests.factories import make_domain, make_project
 from tests.oidc.domains.internet import HOUR, Internet, state
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 Method = ProjectDomain.Method
 
 
-def test_the_oldest_are_looked_at_first_and_operators_never(
+def test_the_oldest_domains_are_checked_first_and_declared_ones_never(
     internet: Internet, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "AT_ONCE", 1)
@@ -35,7 +35,7 @@ def test_the_oldest_are_looked_at_first_and_operators_never(
     assert records == [record_name(f"d{number}.example") for number in (1, 2, 0)]
 
 
-def test_one_bad_domain_never_stops_the_others(
+def test_a_failing_domain_does_not_stop_the_others(
     internet: Internet, project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     domains = [make_domain(project, f"d{number}.example", check_at=clock.from_now(-HOUR)) for number in range(5)]
@@ -93,7 +93,7 @@ def test_a_thousand_domains_take_a_few_statements_each_and_few_looks_at_once(
     assert not ProjectDomain.objects.filter(check_at__lte=clock.now()).exists()
 
 
-def test_a_run_ends_in_time_and_the_next_goes_on(
+def test_a_run_ends_in_time_and_the_next_one_continues(
     internet: Internet, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "BATCH", 2)

@@ -8,7 +8,7 @@ import pytest
 from accounts.deletion import deleting
 from accounts.models import Account, Outbox
 from api.models import ApiKey
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
@@ -63,7 +63,7 @@ def owners(project: Project) -> int:
 
 
 @often
-def test_of_two_owners_who_demote_each_other_one_stays(
+def test_two_owners_who_demote_each_other_leave_one_owner(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
     first_seat, second_seat = member(owner), member(second)
@@ -76,7 +76,7 @@ def test_of_two_owners_who_demote_each_other_one_stays(
 
 
 @often
-def test_of_two_owners_who_leave_at_once_one_stays(
+def test_two_owners_who_leave_at_once_leave_one_owner(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
     ended = together(lambda: members.leave_project(project, owner), lambda: members.leave_project(project, second))
@@ -85,7 +85,7 @@ def test_of_two_owners_who_leave_at_once_one_stays(
 
 
 @often
-def test_of_two_owners_who_remove_each_other_one_stays(
+def test_two_owners_who_remove_each_other_leave_one_owner(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
     first_seat, second_seat = member(owner), member(second)
@@ -97,7 +97,7 @@ def test_of_two_owners_who_remove_each_other_one_stays(
 
 
 @often
-def test_of_two_owners_who_delete_their_accounts_at_once_one_stays(
+def test_two_owners_who_delete_their_accounts_leave_one_owner(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
     ended = together(lambda: deleting.delete_account(owner), lambda: deleting.delete_account(second))

@@ -7,7 +7,7 @@ import pytest
 
 from accounts.models import Account, Outbox
 from accounts.plans.invitations import InvitationNotFound
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from oidc.projects.invitations import AlreadyMember
@@ -40,7 +40,7 @@ def actions() -> list[str]:
 # --- Inviting ---
 
 
-def test_an_invitation_is_mailed_and_told(project: Project, owner: Account) -> None:
+def test_an_invitation_is_mailed_and_in_the_audit_trail(project: Project, owner: Account) -> None:
     row = invitations.invite(project, " Ines@Example.com ", "developer", owner)
     assert (row.email, row.role, row.is_open) == ("ines@example.com", "developer", True)
     mail = Outbox.objects.get()
@@ -51,7 +51,7 @@ def test_an_invitation_is_mailed_and_told(project: Project, owner: Account) -> N
     assert (event.action, event.target, event.after) == ("invitation.sent", "ines@example.com", {"role": "developer"})
 
 
-def test_a_mail_carries_no_text_that_strangers_choose(project: Project, owner: Account) -> None:
+def test_the_mail_contains_no_text_chosen_by_the_inviter(project: Project, owner: Account) -> None:
     owner.given_name = "Free money"
     owner.save()
     invitations.invite(project, "ines@example.com", "developer", owner)
@@ -96,7 +96,7 @@ def test_withdrawing_and_inviting_in_turns_mails_nobody_more_often(project: Proj
     assert Outbox.objects.count() == 1
 
 
-def test_a_project_mails_so_many_an_hour_and_no_more(
+def test_invitation_mails_are_limited_per_project(
     project: Project, owner: Account, settings: Any, later: Later
 ) -> None:
     settings.INVITATIONS_PER_HOUR = 3
@@ -111,7 +111,7 @@ def test_a_project_mails_so_many_an_hour_and_no_more(
     invitations.invite(project, "one-more@example.com", "viewer", owner)
 
 
-def test_nor_one_person_from_many_projects(owner: Account, settings: Any) -> None:
+def test_invitation_mails_are_limited_per_person(owner: Account, settings: Any) -> None:
     settings.INVITATIONS_PER_HOUR = 2
     for number in range(2):
         invitations.invite(make_project(owner, name=f"P{number}"), "ines@example.com", "viewer", owner)
@@ -130,7 +130,7 @@ def test_open_invitations_count_as_members(project: Project, owner: Account, set
 
 
 @pytest.mark.parametrize("role", ["emperor", "", "OWNER", "viewer\x00"])
-def test_a_role_that_is_none_is_refused(project: Project, owner: Account, role: str) -> None:
+def test_an_unknown_role_is_rejected(project: Project, owner: Account, role: str) -> None:
     with pytest.raises(ValueError):
         invitations.invite(project, "ines@example.com", role, owner)
     assert not ProjectInvitation.objects.exists()
@@ -146,7 +146,7 @@ def test_a_deleted_project_invites_nobody(project: Project, owner: Account) -> N
 # --- Answering ---
 
 
-def test_who_proves_the_address_accepts(project: Project, owner: Account) -> None:
+def test_a_person_with_the_verified_email_address_can_accept(project: Project, owner: Account) -> None:
     row = invitations.invite(project, "ines@example.com", "developer", owner)
     ines = make_account("ines@example.com")
     assert [one.pk for one in invitations.invitations_to_account(ines)] == [row.pk]
@@ -156,7 +156,7 @@ def test_who_proves_the_address_accepts(project: Project, owner: Account) -> Non
     assert actions() == ["invitation.sent", "invitation.accepted"]
 
 
-def test_a_second_click_finds_the_first_ones_work_done(project: Project, owner: Account) -> None:
+def test_accepting_twice_is_harmless(project: Project, owner: Account) -> None:
     row = invitations.invite(project, "ines@example.com", "developer", owner)
     ines = make_account("ines@example.com")
     assert invitations.accept(row.pk, ines) == invitations.accept(row.pk, ines)
@@ -164,7 +164,9 @@ def test_a_second_click_finds_the_first_ones_work_done(project: Project, owner: 
 
 
 @pytest.mark.parametrize("answer", [invitations.accept, invitations.decline])
-def test_nobody_else_answers(project: Project, owner: Account, answer: Callable[[int, Account], Any]) -> None:
+def test_only_the_invited_person_can_answer(
+    project: Project, owner: Account, answer: Callable[[int, Account], Any]
+) -> None:
     row = invitations.invite(project, "ines@example.com", "developer", owner)
     unproven = make_account("ines@example.com", verified=False)
     assert invitations.invitations_to_account(unproven) == []
@@ -177,7 +179,7 @@ def test_nobody_else_answers(project: Project, owner: Account, answer: Callable[
 
 @pytest.mark.parametrize("answer", [invitations.accept, invitations.decline])
 @pytest.mark.parametrize("end", ["withdrawn", "expired", "declined", "project deleted", "project gone", "cleared"])
-def test_what_has_ended_is_accepted_by_nobody(
+def test_an_ended_invitation_cannot_be_accepted(
     project: Project, owner: Account, later: Later, end: str, answer: Callable[[int, Account], Any]
 ) -> None:
     ines = make_account("ines@example.com")
@@ -231,7 +233,7 @@ ENDS: dict[str, Callable[[ProjectMember, Account], Any]] = {
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_an_invitation_ends_with_the_right_of_who_sent_it(how: str, project: Project, owner: Account) -> None:
+def test_an_invitation_ends_when_its_sender_may_no_longer_invite(how: str, project: Project, owner: Account) -> None:
     ines, sven = make_account("ines@example.com"), _second_owner(project)
     row = invitations.invite(project, ines.email, "owner", sven.account)
     own = invitations.invite(project, "other@example.com", "viewer", owner)
@@ -259,7 +261,7 @@ def test_whether_the_sender_may_still_invite_is_asked_when_it_is_accepted(projec
     assert invitations.accept(row.pk, ines).role == Role.VIEWER
 
 
-def test_another_role_below_owner_ends_nothing(project: Project, owner: Account) -> None:
+def test_a_change_between_lower_roles_ends_no_invitation(project: Project, owner: Account) -> None:
     sven = _second_owner(project)
     row = invitations.invite(project, "ines@example.com", "viewer", owner)
     members.change_role(sven, "developer", owner)
@@ -268,7 +270,7 @@ def test_another_role_below_owner_ends_nothing(project: Project, owner: Account)
     assert row.is_open
 
 
-def test_who_was_removed_does_not_come_back_by_an_old_invitation(project: Project, owner: Account) -> None:
+def test_a_removed_member_cannot_return_with_an_old_invitation(project: Project, owner: Account) -> None:
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "owner", owner)
     members.remove_member(invitations.accept(row.pk, ines), owner)
@@ -276,7 +278,7 @@ def test_who_was_removed_does_not_come_back_by_an_old_invitation(project: Projec
         invitations.accept(row.pk, ines)
 
 
-def test_who_is_a_member_already_keeps_their_role(project: Project, owner: Account) -> None:
+def test_an_existing_member_keeps_their_role(project: Project, owner: Account) -> None:
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "viewer", owner)
     ProjectMember.objects.create(project=project, account=ines, role=Role.OWNER)
@@ -302,7 +304,7 @@ def test_a_declined_invitation_can_be_made_again(project: Project, owner: Accoun
     assert [one.pk for one in invitations.invitations_to_account(ines)] == [row.pk]
 
 
-def test_what_was_answered_is_not_withdrawn(project: Project, owner: Account) -> None:
+def test_an_answered_invitation_cannot_be_withdrawn(project: Project, owner: Account) -> None:
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "viewer", owner)
     invitations.accept(row.pk, ines)
@@ -314,7 +316,7 @@ def test_what_was_answered_is_not_withdrawn(project: Project, owner: Account) ->
 # --- Clearing ---
 
 
-def test_what_ended_is_cleared_later_and_what_ran_out_can_be_renewed_for_a_month(
+def test_ended_invitations_are_deleted_and_expired_ones_can_be_renewed(
     project: Project, owner: Account, later: Later
 ) -> None:
     ended, left = (invitations.invite(project, f"{name}@example.com", "viewer", owner) for name in ("a", "b"))

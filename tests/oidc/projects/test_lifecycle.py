@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from accounts.models import Account, PairwiseSubject
 from api.models import ApiKey
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, ProjectMember, TokenFamily
 from oidc.projects import lifecycle, members
@@ -52,7 +52,7 @@ def test_the_creator_of_a_project_owns_it(owner: Account) -> None:
     assert event.after == {"name": "Orbit Notes"}
 
 
-def test_a_reserved_name_makes_no_project_and_renames_none(owner: Account) -> None:
+def test_a_reserved_name_is_rejected(owner: Account) -> None:
     with pytest.raises(ValidationError):
         lifecycle.create_project(owner, "0penport Notes")
     assert not Project.objects.exists()
@@ -62,7 +62,7 @@ def test_a_reserved_name_makes_no_project_and_renames_none(owner: Account) -> No
     assert Project.objects.get().name == "Orbit Notes"
 
 
-def test_one_person_owns_so_many_projects_and_no_more(owner: Account, settings: Any) -> None:
+def test_the_number_of_projects_per_owner_is_limited(owner: Account, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 2
     for name in ("One", "Two"):
         lifecycle.create_project(owner, name)
@@ -79,7 +79,7 @@ def test_only_owned_projects_count(owner: Account, settings: Any) -> None:
     lifecycle.create_project(owner, "Own")
 
 
-def test_deleting_and_making_in_turns_ends_somewhere(owner: Account, settings: Any) -> None:
+def test_deleting_and_creating_projects_in_turns_is_limited(owner: Account, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 2
     for _ in range(2):
         lifecycle.delete_project(lifecycle.create_project(owner, "Again"), owner)
@@ -87,7 +87,7 @@ def test_deleting_and_making_in_turns_ends_somewhere(owner: Account, settings: A
         lifecycle.create_project(owner, "And again")
 
 
-def test_a_rename_says_what_was_before(owner: Account) -> None:
+def test_a_rename_stores_the_previous_name(owner: Account) -> None:
     project = make_project(owner, name="Orbit Notes")
     lifecycle.rename_project(project, " Lunar Notes ", owner)
     lifecycle.rename_project(project, "Lunar Notes", owner)  # nothing new
@@ -96,7 +96,7 @@ def test_a_rename_says_what_was_before(owner: Account) -> None:
     assert Project.objects.get().name == "Lunar Notes"
 
 
-def test_a_rename_says_what_was_before_although_somebody_was_faster(owner: Account) -> None:
+def test_a_concurrent_rename_stores_the_right_previous_name(owner: Account) -> None:
     seen = make_project(owner, name="One")
     lifecycle.rename_project(Project.objects.get(), "Two", owner)
     lifecycle.rename_project(seen, "Three", owner)
@@ -106,7 +106,7 @@ def test_a_rename_says_what_was_before_although_somebody_was_faster(owner: Accou
 # --- Deleting ---
 
 
-def test_every_credential_of_a_deleted_project_ends_now(party: RelyingParty, owner: Account) -> None:
+def test_every_credential_of_a_deleted_project_ends_immediately(party: RelyingParty, owner: Account) -> None:
     tokens, code = party.tokens(), party.code()
     _, key = make_key(party.client.project, owner)
     lifecycle.delete_project(party.client.project, owner)
@@ -129,7 +129,7 @@ def test_a_client_without_a_secret_gets_invalid_grant(app: RelyingParty) -> None
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_what_was_written_while_a_project_was_deleted_is_refused_too(party: RelyingParty, owner: Account) -> None:
+def test_credentials_created_during_a_deletion_are_rejected(party: RelyingParty, owner: Account) -> None:
     """A key, a secret and tokens of somebody whose request had begun before."""
     tokens = party.tokens()
     _, key = make_key(party.client.project, owner)
@@ -143,7 +143,7 @@ def test_what_was_written_while_a_project_was_deleted_is_refused_too(party: Rely
     assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_a_suspended_project_that_is_deleted_says_so_of_no_credential(party: RelyingParty, owner: Account) -> None:
+def test_a_deleted_project_does_not_report_its_suspension(party: RelyingParty, owner: Account) -> None:
     _, key = make_key(party.client.project, owner)
     Project.objects.update(suspended_at="2026-01-01T00:00:00Z")
     lifecycle.delete_project(party.client.project, owner)
@@ -165,7 +165,7 @@ def test_a_project_is_deleted_once_and_by_its_owner(owner: Account) -> None:
     assert actions().count("project.deleted") == 1
 
 
-def test_other_projects_go_on(party: RelyingParty, owner: Account) -> None:
+def test_other_projects_are_not_affected(party: RelyingParty, owner: Account) -> None:
     tokens = party.tokens()
     lifecycle.delete_project(make_project(owner, name="Another"), owner)
     assert party.refresh(tokens["refresh_token"]).status_code == 200
@@ -198,7 +198,7 @@ def test_a_restored_project_has_its_ids_and_people_but_no_secret_and_no_key(
     assert Connection.objects.count() == 1
 
 
-def test_what_was_under_way_at_the_deletion_is_dead_after_a_restoration(party: RelyingParty, owner: Account) -> None:
+def test_requests_pending_at_the_deletion_are_invalid_after_a_restoration(party: RelyingParty, owner: Account) -> None:
     party.tokens()
     make_key(party.client.project, owner)
     lifecycle.delete_project(party.client.project, owner)
@@ -211,7 +211,7 @@ def test_what_was_under_way_at_the_deletion_is_dead_after_a_restoration(party: R
     assert not Client.objects.get().secrets.filter(ended_at=None).exists()
 
 
-def test_only_an_owner_restores_and_only_what_is_deleted(owner: Account) -> None:
+def test_only_owners_can_restore_and_only_deleted_projects(owner: Account) -> None:
     project = make_project(owner)
     with pytest.raises(Gone):
         lifecycle.restore_project(project, owner)
@@ -269,7 +269,7 @@ def test_a_project_that_was_restored_at_the_last_moment_is_not_removed(owner: Ac
     assert Project.objects.exists()
 
 
-def test_a_project_that_is_gone_is_gone_for_every_step(owner: Account) -> None:
+def test_no_action_works_on_a_removed_project(owner: Account) -> None:
     project = make_project(owner)
     member = ProjectMember.objects.get()
     Project.objects.all().delete()

@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.deletion import deleting
 from accounts.models import Account
 from api.models import ApiKey
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from oidc.projects.lifecycle import QuotaExceeded
@@ -49,7 +49,7 @@ def seat(account: Account) -> ProjectMember:
 # --- Roles ---
 
 
-def test_an_owner_changes_a_role_and_the_trail_says_so(project: Project, owner: Account) -> None:
+def test_a_changed_role_is_in_the_audit_trail(project: Project, owner: Account) -> None:
     dan = join(project, Role.VIEWER)
     members.change_role(dan, "developer", owner)
     assert role_of(dan.account) == Role.DEVELOPER
@@ -58,12 +58,12 @@ def test_an_owner_changes_a_role_and_the_trail_says_so(project: Project, owner: 
     assert (event.before, event.after) == ({"role": "viewer"}, {"role": "developer"})
 
 
-def test_the_same_role_again_is_no_change(project: Project, owner: Account) -> None:
+def test_setting_the_same_role_changes_nothing(project: Project, owner: Account) -> None:
     members.change_role(join(project, Role.VIEWER), "viewer", owner)
     assert not AuditEvent.objects.exists()
 
 
-def test_a_role_that_is_none_is_refused(project: Project, owner: Account) -> None:
+def test_an_unknown_role_is_rejected(project: Project, owner: Account) -> None:
     dan = join(project, Role.VIEWER)
     with pytest.raises(ValueError):
         members.change_role(dan, "emperor", owner)
@@ -91,7 +91,7 @@ def test_an_owner_whose_account_is_closed_does_not_count(project: Project, owner
     assert deleting.deletion_blockers(owner)
 
 
-def test_who_is_no_owner_any_more_decides_nothing(project: Project, owner: Account) -> None:
+def test_former_owners_can_change_nothing(project: Project, owner: Account) -> None:
     """Their page was open while they lost the role."""
     dan, vera = join(project, Role.DEVELOPER), join(project, Role.VIEWER, "vera@example.com")
     invitation = invitations.invite(project, "ines@example.com", "viewer", owner)
@@ -133,7 +133,7 @@ def test_the_keys_of_a_removed_member_end_and_nobody_elses(project: Project, own
     assert not ApiKey.objects.filter(pk__in=[key.pk for key in others], revoked_at__isnull=False).exists()
 
 
-def test_who_leaves_is_told_apart_from_who_is_removed(project: Project, owner: Account) -> None:
+def test_leaving_and_being_removed_are_separate_actions(project: Project, owner: Account) -> None:
     dan, vera = join(project, Role.DEVELOPER), join(project, Role.VIEWER, "vera@example.com")
     make_key(project, dan.account)
     members.leave_project(project, dan.account)
@@ -146,7 +146,7 @@ def test_who_leaves_is_told_apart_from_who_is_removed(project: Project, owner: A
     assert not ApiKey.objects.filter(revoked_at=None).exists()
 
 
-def test_who_is_gone_already_is_gone(project: Project, owner: Account) -> None:
+def test_a_former_member_cannot_be_removed_again(project: Project, owner: Account) -> None:
     dan = join(project, Role.DEVELOPER)
     members.remove_member(dan, owner)
     steps: list[Callable[[], object]] = [
@@ -162,7 +162,7 @@ def test_who_is_gone_already_is_gone(project: Project, owner: Account) -> None:
 # --- Handing over ---
 
 
-def test_who_hands_a_project_over_stays_as_a_developer(project: Project, owner: Account) -> None:
+def test_a_former_owner_stays_as_a_developer(project: Project, owner: Account) -> None:
     dan, third = join(project, Role.VIEWER), join(project, Role.OWNER, "third@example.com")
     members.transfer_ownership(project, dan, owner)
     assert (role_of(dan.account), role_of(owner)) == (Role.OWNER, Role.DEVELOPER)
@@ -199,7 +199,7 @@ def test_the_only_owner_can_not_delete_their_account(project: Project, owner: Ac
     assert Account.objects.filter(pk=owner.pk).exists()
 
 
-def test_what_came_between_the_page_and_the_deletion_stops_it(signed_in: Browser, person: Account) -> None:
+def test_changes_since_the_page_was_shown_stop_a_deletion(signed_in: Browser, person: Account) -> None:
     """The other owner left after the page had found nothing in the way."""
     form = {"login": person.email, "password": PASSWORD, "next": "/account/delete"}
     signed_in.post("/account/reauthenticate/", form)
@@ -219,7 +219,7 @@ def test_a_deleted_project_blocks_nobody_and_goes_without_an_owner(project: Proj
     assert Project.objects.get().is_deleted
 
 
-def test_what_names_a_deleted_person_goes_from_the_trail(project: Project, owner: Account) -> None:
+def test_the_audit_trail_no_longer_names_deleted_people(project: Project, owner: Account) -> None:
     dan = join(project, Role.OWNER).account
     members.change_role(seat(dan), "developer", owner)
     members.leave_project(project, dan)
@@ -237,7 +237,7 @@ def test_what_names_a_deleted_person_goes_from_the_trail(project: Project, owner
     assert AuditEvent.objects.get(action="member.role_changed").after == {"role": "developer"}
 
 
-def test_invitations_to_a_deleted_person_go_and_those_they_sent_stay(project: Project, owner: Account) -> None:
+def test_invitations_to_a_deleted_person_are_deleted_and_sent_ones_stay(project: Project, owner: Account) -> None:
     dan = join(project, Role.OWNER).account
     invitations.invite(project, "ines@example.com", "viewer", dan)
     other = make_project(name="Elsewhere")

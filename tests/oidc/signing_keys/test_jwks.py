@@ -9,8 +9,8 @@ from django.test import Client as Browser
 from jwcrypto.jwk import JWK
 from jwcrypto.jwt import JWT
 
+from oidc import signing_keys
 from oidc.models import SigningKey
-from oidc.signing_keys import keyring, rotation
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 PATH = "/.well-known/jwks"
@@ -32,8 +32,8 @@ def test_it_publishes_public_parts_only(client: Browser) -> None:
     assert key["kid"] == JWK(**key).thumbprint()
 
 
-def test_it_asks_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
-    keyring.reload_keyring()
+def test_jwks_and_discovery_use_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
+    signing_keys.reload_keyring()
     with django_assert_num_queries(0):
         assert client.get(PATH).status_code == 200
 
@@ -55,26 +55,26 @@ def test_it_may_be_cached_for_less_than_a_key_is_published_ahead(client: Browser
 
 def test_the_next_key_is_published_before_it_signs(client: Browser) -> None:
     (active,) = kids(client)
-    assert rotation.rotate(now=True) == "published"
-    keyring.reload_keyring()
+    assert signing_keys.rotate(now=True) == "published"
+    signing_keys.reload_keyring()
     assert active in kids(client)
     assert len(kids(client)) == 2
-    assert keyring.signing_key().kid == active
+    assert signing_keys.signing_key().kid == active
 
 
 def test_a_retired_key_stays_while_what_it_signed_may_be_valid(client: Browser, later: Callable[[float], None]) -> None:
     (first,) = kids(client)
-    rotation.rotate(now=True)
-    rotation.rotate(now=True)
+    signing_keys.rotate(now=True)
+    signing_keys.rotate(now=True)
     assert SigningKey.objects.get(kid=first).state == SigningKey.State.RETIRED
     later(max(settings.ACCESS_TOKEN_SECONDS, settings.ID_TOKEN_SECONDS))
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     assert first in kids(client)
     later(24 * 3600)
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     assert first not in kids(client)
 
 
 @pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_it_is_only_read(client: Browser, method: str) -> None:
+def test_the_document_only_answers_get_and_head(client: Browser, method: str) -> None:
     assert getattr(client, method)(PATH).status_code == 405

@@ -8,10 +8,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
 from core.database import encryption
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
+from oidc import signing_keys
 from oidc.checks import check_signing_keys
 from oidc.models import SigningKey
-from oidc.signing_keys import keyring, rotation
 from tests.relying_party import RelyingParty
 
 State = SigningKey.State
@@ -26,14 +26,14 @@ def damage(state: State) -> str:
     row = SigningKey.objects.get(state=state)
     row.private_encrypted = row.private_encrypted[:-8] + "AAAAAA=="
     row.save()
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     return row.kid
 
 
 def rotated(times: int) -> None:
     for _ in range(times):
-        rotation.rotate(now=True)
-    keyring.clear_keyring()
+        signing_keys.rotate(now=True)
+    signing_keys.clear_keyring()
 
 
 def actions() -> list[str]:
@@ -46,29 +46,29 @@ def actions() -> list[str]:
 @pytest.fixture
 def wrong_key(settings: Any) -> None:
     settings.KEY_ENCRYPTION_KEY = WRONG
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
 
 
 def test_the_process_starts_and_says_which_setting_is_wrong(wrong_key: None, caplog: pytest.LogCaptureFixture) -> None:
-    keyring.preload_keyring()
+    signing_keys.preload_keyring()
     assert "KEY_ENCRYPTION_KEY" in caplog.text
     ready = Browser().get("/health/ready")
     assert (ready.status_code, ready.json()["missing"]) == (503, ["signing_key"])
     assert len(Browser().get("/.well-known/jwks").json()["keys"]) == 1
 
 
-def test_the_token_endpoint_asks_to_come_back_and_what_was_signed_stays_good(
+def test_unreadable_keys_return_503_and_existing_tokens_stay_valid(
     app: RelyingParty, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     right, tokens, code = settings.KEY_ENCRYPTION_KEY, app.tokens(), app.code()
     settings.KEY_ENCRYPTION_KEY = WRONG
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     for refused in (app.refresh(tokens["refresh_token"]), app.exchange(code)):
         assert (refused.status_code, refused.json()["error"]) == (503, "temporarily_unavailable")
     assert "KEY_ENCRYPTION_KEY" in caplog.text
     assert app.call("/v1/me", tokens["access_token"]).status_code == 200
     settings.KEY_ENCRYPTION_KEY = right
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     assert app.exchange(code).status_code == 200
     assert app.refresh(tokens["refresh_token"]).status_code == 200
 
@@ -88,7 +88,7 @@ def test_the_check_names_the_setting(settings: Any) -> None:
 def test_rotation_replaces_nothing_where_nothing_can_be_read(wrong_key: None, caplog: pytest.LogCaptureFixture) -> None:
     """A worker with a wrong setting must not take away the key that all others sign with."""
     before = list(SigningKey.objects.values_list())
-    assert rotation.rotate(now=True) == "unreadable"
+    assert signing_keys.rotate(now=True) == "unreadable"
     with pytest.raises(CommandError, match="KEY_ENCRYPTION_KEY"):
         call_command("rotate_keys")
     assert list(SigningKey.objects.values_list()) == before
@@ -98,10 +98,10 @@ def test_rotation_replaces_nothing_where_nothing_can_be_read(wrong_key: None, ca
 def test_the_ring_is_read_again_when_the_setting_is_right(settings: Any) -> None:
     right = settings.KEY_ENCRYPTION_KEY
     settings.KEY_ENCRYPTION_KEY = WRONG
-    keyring.clear_keyring()
-    assert keyring.reload_keyring().active is None
+    signing_keys.clear_keyring()
+    assert signing_keys.reload_keyring().active is None
     settings.KEY_ENCRYPTION_KEY = right
-    assert keyring.reload_keyring().active is not None
+    assert signing_keys.reload_keyring().active is not None
 
 
 # --- One row that can't be read ---
@@ -117,24 +117,24 @@ def test_an_unreadable_key_that_does_not_sign_disturbs_nothing(app: RelyingParty
     assert app.call("/v1/me", old["access_token"]).status_code == 200
 
 
-def test_an_unreadable_next_key_retires_and_rotation_goes_on(later: Callable[[float], None]) -> None:
+def test_an_unreadable_next_key_is_retired_and_rotation_continues(later: Callable[[float], None]) -> None:
     rotated(1)
     kid = damage(State.NEXT)
-    assert rotation.rotate() == "waiting"
+    assert signing_keys.rotate() == "waiting"
     assert SigningKey.objects.get(kid=kid).state == State.RETIRED
     assert "signing_key.retired" in actions()
     later(LIFETIME)
-    assert rotation.rotate() == "published"
+    assert signing_keys.rotate() == "published"
     later(AHEAD)
-    assert rotation.rotate() == "activated"
+    assert signing_keys.rotate() == "activated"
 
 
-def test_an_unreadable_active_key_gives_way_to_the_next_one_at_once(app: RelyingParty) -> None:
+def test_an_unreadable_active_key_is_replaced_by_the_next_one(app: RelyingParty) -> None:
     rotated(1)
     kid, following = damage(State.ACTIVE), SigningKey.objects.get(state=State.NEXT).kid
-    assert rotation.rotate() == "activated"
-    keyring.clear_keyring()
-    assert keyring.signing_key().kid == following
+    assert signing_keys.rotate() == "activated"
+    signing_keys.clear_keyring()
+    assert signing_keys.signing_key().kid == following
     assert SigningKey.objects.get(kid=kid).state == State.RETIRED
     retired = AuditEvent.objects.get(action="signing_key.retired")
     assert (retired.target, retired.details) == (kid, {"why": "unreadable"})
@@ -144,26 +144,26 @@ def test_an_unreadable_active_key_gives_way_to_the_next_one_at_once(app: Relying
 def test_an_unreadable_active_key_without_a_next_one_is_replaced(app: RelyingParty) -> None:
     rotated(2)
     damage(State.ACTIVE)
-    assert rotation.rotate() == "replaced"
-    keyring.clear_keyring()
+    assert signing_keys.rotate() == "replaced"
+    signing_keys.clear_keyring()
     assert app.tokens()["token_type"] == "Bearer"
-    assert rotation.rotate() == "waiting"
+    assert signing_keys.rotate() == "waiting"
 
 
 def test_both_of_them_unreadable_are_replaced_by_one(app: RelyingParty) -> None:
     rotated(3)
     damage(State.ACTIVE)
     damage(State.NEXT)
-    assert rotation.rotate() == "replaced"
+    assert signing_keys.rotate() == "replaced"
     assert SigningKey.objects.exclude(state=State.RETIRED).count() == 1
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     assert app.tokens()["token_type"] == "Bearer"
 
 
 def test_an_operator_cannot_activate_what_cannot_sign(person: Any) -> None:
     rotated(1)
     damage(State.NEXT)
-    assert not rotation.activate_next_key(person.pk)
+    assert not signing_keys.activate_next_key(person.pk)
 
 
 # --- Taking keys out of publication ---
@@ -171,13 +171,13 @@ def test_an_operator_cannot_activate_what_cannot_sign(person: Any) -> None:
 
 def test_withdrawing_takes_retired_keys_out_at_once(app: RelyingParty) -> None:
     old = app.tokens()
-    leaked = keyring.signing_key().kid
+    leaked = signing_keys.signing_key().kid
     rotated(2)
     assert app.call("/v1/me", old["access_token"]).status_code == 200
     call_command("rotate_keys", "--withdraw", "--dry-run")
     assert SigningKey.objects.filter(withdrawn_at=None).count() == 2
     call_command("rotate_keys", "--withdraw", "--yes")
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     assert leaked not in [key["kid"] for key in Browser().get("/.well-known/jwks").json()["keys"]]
     assert app.call("/v1/me", old["access_token"]).status_code == 401
     assert app.refresh(old["refresh_token"]).status_code == 200
@@ -188,7 +188,7 @@ def test_a_withdrawn_key_stays_out_however_long_tokens_live(settings: Any) -> No
     rotated(2)
     call_command("rotate_keys", "--withdraw", "--yes")
     settings.ACCESS_TOKEN_SECONDS = 10**9
-    assert len(keyring.reload_keyring().published) == 1
+    assert len(signing_keys.reload_keyring().published) == 1
 
 
 def test_a_key_is_not_withdrawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +198,6 @@ def test_a_key_is_not_withdrawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None
     assert not SigningKey.objects.exclude(withdrawn_at=None).exists()
 
 
-def test_damage_is_what_it_says() -> None:
+def test_a_damaged_key_is_reported_as_damaged() -> None:
     damage(State.ACTIVE)
     assert not encryption.is_readable(SigningKey.objects.get().private_encrypted)

@@ -8,13 +8,13 @@ from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
 from accounts.models import Account
+from oidc import signing_keys
 from oidc.models import AccessToken
-from oidc.signing_keys import keyring
 from oidc.tokens import jwt
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 
-def test_it_holds_exactly_these_claims(app: RelyingParty) -> None:
+def test_an_access_token_has_exactly_these_claims(app: RelyingParty) -> None:
     tokens = app.tokens()
     claims = claims_of(tokens["access_token"])
     assert set(claims) == {"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"}
@@ -26,15 +26,15 @@ def test_it_holds_exactly_these_claims(app: RelyingParty) -> None:
     assert claims["sub"] == claims_of(tokens["id_token"])["sub"]
 
 
-def test_the_header_says_what_it_is(app: RelyingParty) -> None:
+def test_the_header_has_the_type_at_jwt(app: RelyingParty) -> None:
     header = header_of(app.tokens()["access_token"])
-    assert header == {"typ": "at+jwt", "alg": "RS256", "kid": keyring.signing_key().kid}
+    assert header == {"typ": "at+jwt", "alg": "RS256", "kid": signing_keys.signing_key().kid}
 
 
 @pytest.mark.django_db
 def test_it_is_written_as_the_library_writes_it() -> None:
     claims = {"sub": "é€", "iat": 1, "list": [True, None, "a/b"]}
-    key = keyring.signing_key()
+    key = signing_keys.signing_key()
     payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
     for typ in (jwt.ACCESS_TOKEN_TYP, jwt.ID_TOKEN_TYP):
         header = {"typ": typ, "alg": "RS256", "kid": key.kid}
@@ -49,7 +49,7 @@ def test_nothing_in_it_is_personal(app: RelyingParty, person: Account) -> None:
         assert word not in text
 
 
-def test_each_has_an_id_of_its_own(app: RelyingParty) -> None:
+def test_each_access_token_has_a_unique_id(app: RelyingParty) -> None:
     ids = {claims_of(app.tokens()["access_token"])["jti"] for _ in range(4)}
     assert len(ids) == 4
 

@@ -9,9 +9,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core.credentials import digest
+from oidc import signing_keys
 from oidc.clients import authentication
 from oidc.models import AccessToken, AuthorizationCode, Client, RefreshToken, SigningKey, TokenFamily
-from oidc.signing_keys import keyring
 from tests.factories import REDIRECT_URI, make_client
 from tests.relying_party import FORM, RelyingParty
 
@@ -66,7 +66,7 @@ def test_a_code_is_worth_nothing_after_that(app: RelyingParty, later: Callable[[
     assert not AccessToken.objects.exists()
 
 
-def test_a_code_works_once_and_a_replay_ends_what_it_gave(app: RelyingParty) -> None:
+def test_a_code_works_once_and_a_replay_ends_its_tokens(app: RelyingParty) -> None:
     code = app.code()
     tokens = app.exchange(code).json()
     assert error_of(app.exchange(code)) == (400, "invalid_grant")
@@ -101,7 +101,7 @@ def test_a_replay_keeps_the_consent(app: RelyingParty) -> None:
     assert app.tokens()["token_type"] == "Bearer"
 
 
-def test_a_replay_by_another_client_harms_nobody(app: RelyingParty, web_app: RelyingParty) -> None:
+def test_a_replay_by_another_client_ends_nothing(app: RelyingParty, web_app: RelyingParty) -> None:
     code = app.code()
     assert error_of(web_app.exchange(code, code_verifier=app.verifier)) == (400, "invalid_grant")
     tokens = app.exchange(code).json()
@@ -110,7 +110,7 @@ def test_a_replay_by_another_client_harms_nobody(app: RelyingParty, web_app: Rel
     assert app.refresh(tokens["refresh_token"]).status_code == 200
 
 
-def test_a_replay_by_somebody_who_cannot_authenticate_harms_nobody(web_app: RelyingParty) -> None:
+def test_a_replay_without_authentication_ends_nothing(web_app: RelyingParty) -> None:
     code = web_app.code()
     tokens = web_app.exchange(code).json()
     assert error_of(web_app.exchange(code, client_secret="wrong")) == (401, "invalid_client")
@@ -137,7 +137,7 @@ def test_a_missing_redirect_uri_gets_no_tokens(app: RelyingParty) -> None:
     assert not AccessToken.objects.exists()
 
 
-def test_a_wrong_redirect_uri_does_not_burn_the_code(app: RelyingParty) -> None:
+def test_a_wrong_redirect_uri_leaves_the_code_valid(app: RelyingParty) -> None:
     code = app.code()
     app.exchange(code, redirect_uri="https://app.example.com/other")
     assert app.exchange(code).status_code == 200
@@ -238,7 +238,7 @@ def test_one_exchange_leaves_one_row_of_each(app: RelyingParty) -> None:
     assert AccessToken.objects.get().family == RefreshToken.objects.get().family
 
 
-def test_each_credential_is_long_and_its_own(app: RelyingParty) -> None:
+def test_each_credential_is_long_and_unique(app: RelyingParty) -> None:
     codes = {app.code() for _ in range(3)}
     refresh_tokens = {app.tokens()["refresh_token"] for _ in range(3)}
     assert len(codes) == len(refresh_tokens) == 3
@@ -277,7 +277,7 @@ def test_other_content_types_are_invalid_request(app: RelyingParty, content_type
     assert error_of(response) == (400, "invalid_request")
 
 
-def test_a_charset_beside_the_content_type_is_fine(app: RelyingParty) -> None:
+def test_a_charset_in_the_content_type_is_accepted(app: RelyingParty) -> None:
     from urllib.parse import urlencode
 
     form = {
@@ -345,7 +345,7 @@ def test_a_lost_database_is_503(app: RelyingParty, monkeypatch: pytest.MonkeyPat
 def test_without_a_signing_key_it_is_503_and_no_substitute_signs(app: RelyingParty) -> None:
     code = app.code()
     SigningKey.objects.all().delete()
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     response = app.exchange(code)
     assert response.status_code == 503
     assert "Retry-After" in response

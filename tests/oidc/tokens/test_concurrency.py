@@ -11,10 +11,10 @@ from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
 from accounts.subjects import subject_for
+from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
-from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -42,7 +42,7 @@ def at_once(count: int, act: Callable[[int], T]) -> list[T]:
 def party() -> RelyingParty:
     """A web app and a signed-in person, in the database for all connections to see."""
     web, secret = make_web_client(make_project())
-    keyring.current_keyring()  # as a worker does when it starts: who first meets others at it is told to come again
+    signing_keys.current_keyring()  # like a worker that starts: a request that waits for another one gets 503
     return RelyingParty(web, sign_in(Browser(), make_account("ada@example.com")), secret)
 
 
@@ -102,7 +102,7 @@ def test_a_lost_response_asked_for_many_times_at_once_leaves_one_pair(
 
 
 @pytest.mark.parametrize("attempt", range(5))
-def test_a_successor_used_while_its_answer_is_asked_for_again_has_one_winner(
+def test_using_and_replacing_a_new_refresh_token_at_once_has_one_winner(
     party: RelyingParty, settings: Any, attempt: int
 ) -> None:
     settings.REFRESH_GRACE_SECONDS = 30
@@ -113,7 +113,7 @@ def test_a_successor_used_while_its_answer_is_asked_for_again_has_one_winner(
     assert RefreshToken.objects.filter(revoked=None).count() == 1
 
 
-def test_at_the_edge_of_the_cap_exactly_one_more_gets_in(party: RelyingParty, settings: Any) -> None:
+def test_the_last_free_place_is_given_once(party: RelyingParty, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 3
     client = Client.objects.select_related("project").get(pk=party.client.pk)
     for number in range(2):
@@ -134,7 +134,7 @@ def test_at_the_edge_of_the_cap_exactly_one_more_gets_in(party: RelyingParty, se
     assert Connection.objects.filter(client=client).count() == 3
 
 
-def test_at_the_edge_over_http_exactly_one_gets_a_code(party: RelyingParty, settings: Any) -> None:
+def test_the_last_free_place_is_given_once_over_http(party: RelyingParty, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 1
     parties = [party.beside(sign_in(Browser(), make_account(f"p{n}@example.com"))) for n in range(6)]
     pages = [one.authorize() for one in parties]
@@ -179,7 +179,7 @@ def test_a_subject_is_made_once_however_many_ask() -> None:
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_removal_beside_refreshes_leaves_nothing_alive(party: RelyingParty, attempt: int) -> None:
+def test_removing_access_during_refreshes_ends_all_tokens(party: RelyingParty, attempt: int) -> None:
     token = party.tokens()["refresh_token"]
     connection = Connection.objects.get()
 
@@ -195,7 +195,7 @@ def test_removal_beside_refreshes_leaves_nothing_alive(party: RelyingParty, atte
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_removal_beside_an_exchange_leaves_nothing_alive(party: RelyingParty, attempt: int) -> None:
+def test_removing_access_during_an_exchange_ends_all_tokens(party: RelyingParty, attempt: int) -> None:
     code = party.code()
     connection = Connection.objects.get()
 
@@ -211,7 +211,7 @@ def test_removal_beside_an_exchange_leaves_nothing_alive(party: RelyingParty, at
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_removal_beside_an_authorization_leaves_nothing_alive_that_was_not_consented(
+def test_removing_access_during_an_authorization_leaves_only_consented_tokens(
     party: RelyingParty, attempt: int
 ) -> None:
     party.tokens()
@@ -231,7 +231,7 @@ def test_removal_beside_an_authorization_leaves_nothing_alive_that_was_not_conse
         assert response.status_code == 200  # it came second, and asks
 
 
-def test_a_deactivation_beside_refreshes_leaves_nothing_alive(party: RelyingParty) -> None:
+def test_deactivation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
     token = party.tokens()["refresh_token"]
 
     def act(number: int) -> Any:
@@ -246,7 +246,7 @@ def test_a_deactivation_beside_refreshes_leaves_nothing_alive(party: RelyingPart
     assert_nothing_alive(party, responses)
 
 
-def test_revocation_beside_refreshes_leaves_nothing_alive(party: RelyingParty) -> None:
+def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
     token = party.tokens()["refresh_token"]
 
     def act(number: int) -> Any:

@@ -77,7 +77,7 @@ def test_refresh_tokens(app: RelyingParty, later: Callable[[float], None]) -> No
         (lambda: Account.objects.update(is_active=False), "access_removed"),
     ],
 )
-def test_what_a_token_hangs_on(end: Callable[[], Any], kind: str, app: RelyingParty) -> None:
+def test_reasons_why_tokens_end(end: Callable[[], Any], kind: str, app: RelyingParty) -> None:
     tokens = app.tokens()
     end()
     told(app.refresh(tokens["refresh_token"]), kind)
@@ -132,7 +132,7 @@ def test_an_unknown_client_reads_like_a_wrong_secret(app: RelyingParty) -> None:
         told(answer, "client_failed")
 
 
-def test_a_refresh_token_alone_is_not_told_from_none(app: RelyingParty) -> None:
+def test_an_unknown_refresh_token_reads_like_a_known_one(app: RelyingParty) -> None:
     raw = app.tokens()["refresh_token"]
     Client.objects.update(type=Client.Type.WEB)
     for token in (raw, "nobodys"):

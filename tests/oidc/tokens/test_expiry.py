@@ -63,7 +63,7 @@ def test_each_run_looks_for_strays_in_another_part(
     assert sum(gone) == 6
 
 
-def test_by_hand_all_strays_go_at_once(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manual_run_deletes_all_stray_rows(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     app.tokens()
     monkeypatch.setattr(expiry, "STRAYS_A_RUN", 1)
     for _ in range(5):
@@ -71,7 +71,7 @@ def test_by_hand_all_strays_go_at_once(app: RelyingParty, monkeypatch: pytest.Mo
     assert expiry.delete_expired(everything=True) == 5
 
 
-def test_what_refers_to_a_deleted_token_stays(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_rows_that_refer_to_a_deleted_token_are_kept(app: RelyingParty, later: Callable[[float], None]) -> None:
     app.tokens()
     RefreshToken.objects.update(access_token=AccessToken.objects.get())
     later(3600)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account, PairwiseSubject
-from oidc.signing_keys import keyring
+from oidc import signing_keys
 from tests.factories import make_client
 from tests.relying_party import RelyingParty, claims_of, header_of
 
@@ -25,11 +25,13 @@ PROFILE = {"name", "given_name", "family_name"}
         ("openid email profile offline_access", EMAIL | PROFILE),
     ],
 )
-def test_it_holds_exactly_the_claims_of_the_granted_scopes(app: RelyingParty, scope: str, claims: set[str]) -> None:
+def test_an_id_token_has_exactly_the_claims_of_the_granted_scopes(
+    app: RelyingParty, scope: str, claims: set[str]
+) -> None:
     assert set(claims_of(app.tokens(scope=scope)["id_token"])) == ALWAYS | claims
 
 
-def test_what_the_claims_say(app: RelyingParty, person: Account) -> None:
+def test_claims_have_the_values_of_the_account(app: RelyingParty, person: Account) -> None:
     claims = claims_of(app.tokens()["id_token"])
     assert claims["iss"] == "http://localhost:8000/"
     assert claims["aud"] == app.client.client_id
@@ -45,7 +47,7 @@ def test_what_the_claims_say(app: RelyingParty, person: Account) -> None:
 
 def test_the_header_names_our_algorithm_and_key(app: RelyingParty) -> None:
     header = header_of(app.tokens()["id_token"])
-    assert header == {"typ": "JWT", "alg": "RS256", "kid": keyring.signing_key().kid}
+    assert header == {"typ": "JWT", "alg": "RS256", "kid": signing_keys.signing_key().kid}
 
 
 def test_at_hash_binds_the_access_token(app: RelyingParty) -> None:
@@ -69,7 +71,7 @@ def test_a_picture_is_a_claim_of_profile(app: RelyingParty, person: Account) -> 
     assert "picture" not in claims_of(app.tokens(scope="openid email")["id_token"])
 
 
-def test_an_unproven_address_is_said_to_be_unproven(app: RelyingParty, person: Account) -> None:
+def test_an_unverified_email_address_is_returned_as_unverified(app: RelyingParty, person: Account) -> None:
     Account.objects.filter(pk=person.pk).update(email_verified=False)
     assert claims_of(app.tokens()["id_token"])["email_verified"] is False
 
@@ -94,7 +96,7 @@ def test_clients_of_one_project_see_one_sub(app: RelyingParty) -> None:
     assert first["aud"] != second["aud"]
 
 
-def test_it_is_not_kept(app: RelyingParty) -> None:
+def test_id_tokens_are_not_stored(app: RelyingParty) -> None:
     from oidc.models.tokens import IDToken
 
     app.tokens()

@@ -156,7 +156,7 @@ def test_a_thief_of_a_superseded_token_is_found_when_the_owner_comes_back(app: R
     assert not is_alive(app, thiefs)
 
 
-def test_another_client_gets_nothing_by_it(app: RelyingParty, web_app: RelyingParty, later: Later) -> None:
+def test_another_client_can_not_repeat_a_lost_refresh(app: RelyingParty, web_app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     later(11)
@@ -164,7 +164,7 @@ def test_another_client_gets_nothing_by_it(app: RelyingParty, web_app: RelyingPa
     assert is_alive(app, second)
 
 
-def test_what_was_ended_stays_ended(app: RelyingParty) -> None:
+def test_an_ended_family_stays_ended(app: RelyingParty) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     app.post("/connect/revoke", {"token": first["refresh_token"]} | app.credentials())
@@ -200,7 +200,7 @@ def test_a_switch_that_is_turned_off_forgives_no_earlier_response(
     assert is_alive(app, second)
 
 
-def test_the_switch_of_one_client_is_that_of_no_other(app: RelyingParty, web_app: RelyingParty, settings: Any) -> None:
+def test_the_setting_applies_to_one_client(app: RelyingParty, web_app: RelyingParty, settings: Any) -> None:
     settings.REFRESH_GRACE_SECONDS = 0
     Client.objects.filter(pk=app.client.pk).update(forgive_lost_responses=True)
     for party, is_forgiven in ((app, True), (web_app, False)):

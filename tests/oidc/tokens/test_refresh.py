@@ -40,13 +40,13 @@ def test_the_answer_is_not_stored(app: RelyingParty) -> None:
     assert app.refresh(app.tokens()["refresh_token"])["Cache-Control"] == "no-store"
 
 
-def test_the_pair_stays_in_its_family(app: RelyingParty) -> None:
+def test_a_refresh_stays_in_its_family(app: RelyingParty) -> None:
     app.refresh(app.tokens()["refresh_token"])
     assert TokenFamily.objects.count() == 1
     assert RefreshToken.objects.filter(revoked=None).count() == 1
 
 
-def test_earlier_access_tokens_stay_good_until_they_expire(app: RelyingParty) -> None:
+def test_earlier_access_tokens_stay_valid_until_they_expire(app: RelyingParty) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     assert app.call("/connect/userinfo", first["access_token"]).status_code == 200
@@ -67,7 +67,7 @@ def test_the_id_token_keeps_who_and_when_and_has_no_nonce(app: RelyingParty, lat
 # --- Reuse ---
 
 
-def test_a_superseded_token_sent_again_at_once_is_only_refused(
+def test_a_superseded_token_that_is_repeated_immediately_is_only_rejected(
     app: RelyingParty, later: Callable[[float], None]
 ) -> None:
     first = app.tokens()
@@ -103,7 +103,7 @@ def test_a_superseded_token_sent_again_later_ends_the_family(
     assert [event.action for event in reported] == ["family.ended", "sign_in.refused"]
 
 
-def test_a_grandparent_ends_the_family_too(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_even_older_refresh_token_ends_the_family(app: RelyingParty, later: Callable[[float], None]) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     third = app.refresh(second["refresh_token"]).json()
@@ -112,7 +112,7 @@ def test_a_grandparent_ends_the_family_too(app: RelyingParty, later: Callable[[f
     assert error_of(app.refresh(third["refresh_token"])) == INVALID_GRANT
 
 
-def test_reuse_by_another_client_harms_nobody(
+def test_reuse_by_another_client_ends_nothing(
     app: RelyingParty, web_app: RelyingParty, later: Callable[[float], None]
 ) -> None:
     first = app.tokens()
@@ -169,7 +169,7 @@ def test_scope_is_never_widened(app: RelyingParty, scope: str) -> None:
     assert app.refresh(tokens["refresh_token"]).status_code == 200
 
 
-def test_a_space_too_many_is_named(app: RelyingParty) -> None:
+def test_an_extra_space_in_scope_is_reported(app: RelyingParty) -> None:
     token = app.tokens()["refresh_token"]
     response = app.refresh(token, scope="openid  email")
     assert error_of(response) == (400, "invalid_scope")
@@ -211,7 +211,7 @@ def test_a_refresh_token_lives_thirty_days_from_its_issue(app: RelyingParty, lat
     assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
 
 
-def test_each_new_one_lives_thirty_days_of_its_own(app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_each_refresh_token_lives_thirty_days(app: RelyingParty, later: Callable[[float], None]) -> None:
     token = app.tokens()["refresh_token"]
     for _ in range(3):
         later(25 * DAY)
@@ -264,7 +264,7 @@ def test_sign_out_ends_no_refresh_token(app: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " ", "null", "0"])
-def test_what_is_no_refresh_token_is_invalid_grant(app: RelyingParty, token: str) -> None:
+def test_other_strings_are_invalid_grant(app: RelyingParty, token: str) -> None:
     assert error_of(app.refresh(token)) == INVALID_GRANT
 
 

@@ -70,7 +70,7 @@ def test_another_client_id_or_header_is_not_overlooked(app: RelyingParty, web_ap
 
 
 @pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " ", "null"])
-def test_an_unknown_token_names_nobody(app: RelyingParty, token: str) -> None:
+def test_an_unknown_token_identifies_no_client(app: RelyingParty, token: str) -> None:
     assert error_of(alone(app, token)) == REFUSED
 
 
@@ -110,7 +110,7 @@ def test_it_counts_against_the_limit_of_the_client_that_the_token_names(app: Rel
     assert alone(app, token).status_code == 200
 
 
-def test_a_code_names_no_client(app: RelyingParty) -> None:
+def test_a_code_does_not_identify_a_client(app: RelyingParty) -> None:
     form = {
         "grant_type": "authorization_code",
         "code": app.code(),

@@ -39,13 +39,13 @@ def test_a_refresh_token_ends_its_family(app: RelyingParty) -> None:
     assert is_dead(app, tokens)
 
 
-def test_the_consent_stays(app: RelyingParty) -> None:
+def test_revocation_keeps_the_consent(app: RelyingParty) -> None:
     revoke(app, app.tokens()["refresh_token"])
     assert Connection.objects.get().removed_at is None
     assert "code" in answer_of(app.authorize(prompt="none"))
 
 
-def test_other_families_stay(app: RelyingParty) -> None:
+def test_revocation_keeps_other_families(app: RelyingParty) -> None:
     tokens, others = app.tokens(), app.tokens()
     revoke(app, tokens["refresh_token"])
     assert is_alive(app, others)
@@ -106,11 +106,11 @@ def test_a_wrong_hint_changes_nothing(app: RelyingParty, hint: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["nonsense", "a.b.c", "x" * 5000, "é", "null"])
-def test_an_unknown_token_is_no_error(app: RelyingParty, token: str) -> None:
+def test_revoking_an_unknown_token_succeeds(app: RelyingParty, token: str) -> None:
     assert is_done(revoke(app, token))
 
 
-def test_revoking_twice_is_no_error(app: RelyingParty) -> None:
+def test_revoking_twice_succeeds(app: RelyingParty) -> None:
     token = app.tokens()["refresh_token"]
     assert is_done(revoke(app, token))
     assert is_done(revoke(app, token))

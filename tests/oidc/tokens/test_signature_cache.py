@@ -8,9 +8,9 @@ import pytest
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
+from oidc import signing_keys
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
-from oidc.signing_keys import keyring
 from oidc.tokens import jwt
 from tests.relying_party import RelyingParty
 
@@ -45,7 +45,7 @@ def test_another_signature_on_the_same_claims_is_another_token(app: RelyingParty
     assert app.call("/v1/me", token + "A").status_code == 401
 
 
-def test_it_expires_all_the_same(app: RelyingParty, later: Callable[[float], None], settings: Any) -> None:
+def test_a_cached_token_expires_in_time(app: RelyingParty, later: Callable[[float], None], settings: Any) -> None:
     token = app.tokens()["access_token"]
     jwt.verify_access_token(token)
     later(settings.ACCESS_TOKEN_SECONDS - 1)
@@ -55,11 +55,11 @@ def test_it_expires_all_the_same(app: RelyingParty, later: Callable[[float], Non
         jwt.verify_access_token(token)
 
 
-def test_a_withdrawn_key_counts_at_once(app: RelyingParty) -> None:
+def test_a_withdrawn_key_takes_effect_immediately(app: RelyingParty) -> None:
     token = app.tokens()["access_token"]
     jwt.verify_access_token(token)
     SigningKey.objects.update(withdrawn_at=SigningKey.objects.get().created_at)
-    keyring.reload_keyring()
+    signing_keys.reload_keyring()
     with pytest.raises(InvalidToken, match="kid"):
         jwt.verify_access_token(token)
 
@@ -71,17 +71,17 @@ def test_a_key_of_the_same_name_is_not_the_same_key(
     jwt.verify_access_token(token)
     jwt.verify_access_token(token)
     known = len(checks)
-    published = keyring.published_key(SigningKey.objects.get().kid)
+    published = signing_keys.published_key(SigningKey.objects.get().kid)
     assert published is not None
     other = replace(published, public=JWK.generate(kty="RSA", size=2048))
-    monkeypatch.setattr(keyring, "published_key", lambda kid: other)
+    monkeypatch.setattr(signing_keys, "published_key", lambda kid: other)
     with pytest.raises(InvalidToken, match="signature"):
         jwt.verify_access_token(token)
     assert len(checks) == known + 1
 
 
 @pytest.mark.parametrize("setting", ["ISSUER", "BASE_URL"])
-def test_who_made_it_and_for_whom_is_asked_each_time(app: RelyingParty, settings: Any, setting: str) -> None:
+def test_issuer_and_audience_are_checked_each_time(app: RelyingParty, settings: Any, setting: str) -> None:
     token = app.tokens()["access_token"]
     jwt.verify_access_token(token)
     setattr(settings, setting, "https://elsewhere.example.com")

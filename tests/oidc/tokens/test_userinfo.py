@@ -7,8 +7,8 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from accounts.models import Account
+from oidc import server
 from oidc.models import AccessToken, Connection
-from oidc.tokens import access_tokens as token_rules
 from tests.relying_party import FORM, RelyingParty, claims_of
 
 PATH = "/connect/userinfo"
@@ -23,13 +23,13 @@ PATH = "/connect/userinfo"
         ("openid email profile", {"sub", "email", "email_verified", "name", "given_name", "family_name"}),
     ],
 )
-def test_it_answers_the_claims_of_the_granted_scopes(app: RelyingParty, scope: str, claims: set[str]) -> None:
+def test_userinfo_returns_the_claims_of_the_granted_scopes(app: RelyingParty, scope: str, claims: set[str]) -> None:
     response = app.call(PATH, app.tokens(scope=scope)["access_token"])
     assert response.status_code == 200
     assert set(response.json()) == claims
 
 
-def test_what_the_claims_say(app: RelyingParty) -> None:
+def test_claims_have_the_values_of_the_account(app: RelyingParty) -> None:
     tokens = app.tokens()
     answer = app.call(PATH, tokens["access_token"]).json()
     identity = claims_of(tokens["id_token"])
@@ -109,7 +109,7 @@ def test_a_token_in_query_body_or_cookie_is_not_read(app: RelyingParty) -> None:
     assert browser.get(PATH).status_code == 401
 
 
-def test_the_browsers_session_is_no_credential(app: RelyingParty) -> None:
+def test_a_browser_session_is_not_accepted_as_a_credential(app: RelyingParty) -> None:
     app.tokens()
     assert app.browser.get(PATH).status_code == 401
 
@@ -132,7 +132,7 @@ def test_a_deactivated_person_is_no_longer_known(app: RelyingParty, person: Acco
     assert app.call(PATH, token).status_code == 401
 
 
-def test_what_consent_no_longer_covers_is_not_told(app: RelyingParty) -> None:
+def test_claims_outside_the_consent_are_not_returned(app: RelyingParty) -> None:
     token = app.tokens()["access_token"]
     Connection.objects.update(scopes="openid")
     assert set(app.call(PATH, token).json()) == {"sub"}
@@ -152,7 +152,7 @@ def test_a_lost_database_is_503(app: RelyingParty, monkeypatch: pytest.MonkeyPat
     def lost(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(token_rules, "find_access_token", lost)
+    monkeypatch.setattr(server, "find_access_token", lost)
     response = app.call(PATH, token)
     assert response.status_code == 503
     assert "Retry-After" in response

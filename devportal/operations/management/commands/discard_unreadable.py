@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from accounts.factors import unreadable as second_factors
+from accounts.factors import keys as second_factors
 from core.audit import Event, report
-from core.confirmed_command import ConfirmedCommand
 from core.database import encryption
+from devportal.operations.management.confirmed_command import ConfirmedCommand
+from oidc import signing_keys
 from oidc.models import SigningKey
-from oidc.signing_keys import rotation
 
 WARNING = """\
 {keys} signing key(s) can't be read: they retire, and a new key signs at once.
@@ -30,7 +30,7 @@ class Command(ConfirmedCommand):
             return
         if not self.is_confirmed(options, WARNING.format(keys=len(unreadable), people=len(people))):
             return
-        retired = rotation.replace_unreadable_keys()
+        retired = signing_keys.replace_unreadable_keys()
         without_password = sum(second_factors.remove_unreadable_factors(pk) for pk in people)
         done = {"signing_keys": retired, "people": len(people), "passwords_ended": without_password}
         report(Event("encryption_key.lost", details=done))

@@ -10,7 +10,7 @@ from accounts.sessions import end_everybodys_sessions
 from api.keys import live_keys_created, revoke_key
 from api.models import ApiKey
 from core.audit import Event, report
-from core.confirmed_command import ConfirmedCommand, parse_moment
+from devportal.operations.management.confirmed_command import ConfirmedCommand, parse_moment
 from oidc.tokens.expiry import end_families, live_families
 
 

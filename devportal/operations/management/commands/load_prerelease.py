@@ -16,7 +16,7 @@ from accounts.models import Account
 from core.database import encryption
 from oidc.models import SigningKey
 from oidc.reasons import Reason
-from oidc.signing_keys.keyring import clear_keyring
+from oidc.signing_keys import clear_keyring
 
 # Not loaded: rows that a new database creates, data that expires within a day, and logs and counts kept for weeks.
 LEFT_OUT = frozenset(
@@ -42,17 +42,29 @@ def _with_a_past_project(fields: dict[str, Any]) -> None:
     fields["project_key"] = -fields["project_key"]
 
 
-def _with_first_approval(fields: dict[str, Any]) -> None:
-    """Rename the columns of the first of two approvals."""
-    for ending in ("", "_at", "_by"):
-        fields[f"first_approval{ending}"] = fields.pop(f"first_key{ending}")
-
-
-def _with_first_approval_in(name: str) -> Callable[[dict[str, Any]], None]:
-    """Return a function that renames the same step in a column of the timeline or the audit trail."""
+def _renamed(**columns: str) -> Callable[[dict[str, Any]], None]:
+    """Return a function that renames columns: each former name with its present one."""
 
     def change(fields: dict[str, Any]) -> None:
-        fields[name] = fields[name].replace("first_key", "first_approval")
+        for former, present in columns.items():
+            fields[present] = fields.pop(former)
+
+    return change
+
+
+# Former names of a kind in the timeline, and of actions in the audit trail.
+_RENAMED_STEPS = {
+    "first_key": "first_approval",
+    "review.first_key": "review.first_approval",
+    "desk.note_written": "review.note_written",
+}
+
+
+def _with_renamed_steps(name: str) -> Callable[[dict[str, Any]], None]:
+    """Return a function that replaces former names in a column of the timeline or the audit trail."""
+
+    def change(fields: dict[str, Any]) -> None:
+        fields[name] = _RENAMED_STEPS.get(fields[name], fields[name])
 
     return change
 
@@ -88,8 +100,9 @@ _REVOCATIONS = {
 }
 
 
-def _with_revocation_reason(fields: dict[str, Any]) -> None:
-    """Replace the text with its code. Any other text was written by an operator and becomes the note."""
+def _with_renamed_family_columns(fields: dict[str, Any]) -> None:
+    """Rename a column, and replace the text of the reason with its code. Any other text becomes the note."""
+    fields["authentication_claims"] = fields.pop("told_authentication")
     why = fields.pop("revoked_why")
     if fields["revoked_at"] is not None:
         fields["revocation_reason"] = _REVOCATIONS.get(why, Reason.ENDED_BY_OPERATOR)
@@ -106,7 +119,6 @@ MOVED = {
     "console.cannedreply": "review.cannedreply",
     "console.reviewersettings": "review.reviewersettings",
     "console.appreport": "review.appreport",
-    "console.auditevent": "operations.auditevent",
     "console.taskrun": "operations.taskrun",
 }
 
@@ -115,13 +127,19 @@ CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
     "accounts.account": _without_own_permissions,
     "accounts.securityevent": _with_methods,
     "auth.group": _without_permissions,
-    "review.appreview": _with_first_approval,
-    "operations.auditevent": _with_first_approval_in("action"),
-    "review.reviewentry": _with_first_approval_in("kind"),
+    "review.appreview": _renamed(
+        first_key="first_approval",
+        first_key_at="first_approval_at",
+        first_key_by="first_approval_by",
+        late_told_at="late_notified_at",
+    ),
+    "review.reviewcase": _renamed(late_told_at="late_notified_at"),
+    "console.auditevent": _with_renamed_steps("action"),
+    "review.reviewentry": _with_renamed_steps("kind"),
     "review.reviewrevision": _without_result("page_checks"),
     "oidc.memberofremovedproject": _with_a_past_project,
     "oidc.projectdomain": _without_result("problem"),
-    "oidc.tokenfamily": _with_revocation_reason,
+    "oidc.tokenfamily": _with_renamed_family_columns,
 }
 
 

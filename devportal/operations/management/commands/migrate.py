@@ -74,14 +74,14 @@ class Command(DjangoCommand):
         The lock belongs to a transaction, so that it holds through a pooler in transaction mode, too. While it is held
         that transaction runs no statement: an index that is built concurrently would wait for its end.
         """
-        guard, end, told = connection.copy(), time.monotonic() + longest, False
+        guard, end, has_reported = connection.copy(), time.monotonic() + longest, False
         try:
             while holder := _take(guard):
                 if time.monotonic() > end:
                     raise CommandError(f"Another migrate has been running for {longest:.0f} s: {holder}.")
-                if not told:
+                if not has_reported:
                     self.stderr.write(f"Another migrate is running ({holder}); waiting for it to end.")
-                    told = True
+                    has_reported = True
                 time.sleep(0.5)
             yield
             guard.rollback()

@@ -17,18 +17,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        output = parser.add_mutually_exclusive_group()
+        output.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        output.add_argument("--dry-run", action="store_true", help="check the file, and change nothing")
         parser.add_argument("--rotate-secrets", action="store_true", help="give every declared web client a new secret")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            result = provision(options["file"], rotate_secrets=options["rotate_secrets"])
+            result = provision(options["file"], rotate_secrets=options["rotate_secrets"], dry_run=options["dry_run"])
         except InvalidFile as error:
-            raise CommandError(f"{options['file']}: {error}") from error
+            raise CommandError("\n".join(f"{options['file']}: {each}" for each in error.args)) from error
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))
             return
         clients = sum(len(project["clients"]) for project in result["projects"])
-        self.stdout.write(
-            f"{len(result['people'])} people, {len(result['projects'])} projects and {clients} clients are in place."
-        )
+        declared = f"{len(result['people'])} people, {len(result['projects'])} projects and {clients} clients"
+        if options["dry_run"]:
+            self.stdout.write(f"The file is valid. It declares {declared}. Nothing was changed.")
+        else:
+            self.stdout.write(f"{declared} are in place.")

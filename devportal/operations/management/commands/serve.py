@@ -12,10 +12,10 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from core import settings_checks
+from core.environment import restrict_permissions
 from core.serving.application import raise_open_files
 from core.serving.worker import THREADS, load_bounded_application
 from core.serving.worker_start import freeze_loaded_objects
-from core.storage.bootstrap import restrict_permissions
 from core.telemetry import exporter
 from devportal.operations import readers
 from devportal.operations.provisioning.demo import prepare_demo

@@ -15,8 +15,7 @@ from api.models import ApiKey, RequestLog
 from core import clock
 from core.audit import Event, report
 from core.credentials import digest, random_text
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from devportal.operations.provisioning.demo_week import calls, people, sign_ins
 from devportal.operations.provisioning.demo_week.calls import Week
 from oidc.clients.secrets import SECRET_LENGTH

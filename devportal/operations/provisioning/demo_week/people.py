@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from allauth.account.models import EmailAddress
 from django.contrib.auth.hashers import make_password
 
+from accounts.files import new_picture_key
 from accounts.models import Account, PairwiseSubject
-from accounts.pictures import new_picture_key
 from accounts.subjects import SUB_LENGTH
 from core.credentials import random_text
 from devportal.operations.provisioning.demo_week.calls import Week, share

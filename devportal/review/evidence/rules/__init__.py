@@ -10,11 +10,15 @@ from devportal.review.evidence.rules import identity, pages, past
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: the fact's code and title, and the function that finds the result."""
+    """A rule: the fact's code and title, and the function that finds the result.
+
+    Facts `about_people` and their other projects are hidden from reviewers with a conflict of interest.
+    """
 
     code: str
     title: str
     find: Callable[[Gathered], Finding]
+    about_people: bool = False
 
 
 RULES: tuple[Rule, ...] = (
@@ -27,11 +31,11 @@ RULES: tuple[Rule, ...] = (
     Rule("support_address", "Support address", identity.check_support_address),
     Rule("names", "Names that read alike", identity.check_names),
     Rule("logos", "Logos that look alike", identity.check_logos),
-    Rule("account_age", "Age of the accounts", past.check_accounts),
+    Rule("account_age", "Age of the accounts", past.check_accounts, about_people=True),
     Rule("project_age", "Age of the project", past.check_project),
     Rule("setbacks", "Earlier rejections and withdrawals", past.check_setbacks),
-    Rule("other_apps", "Other apps of owners and submitters", past.check_other_apps),
-    Rule("reports", "Reports and open cases", past.check_reports),
+    Rule("other_apps", "Other apps of owners and submitters", past.check_other_apps, about_people=True),
+    Rule("reports", "Reports and open cases", past.check_reports, about_people=True),
     Rule("people", "People", past.check_people),
     Rule("sign_ins", "Sign-ins and refusals", past.check_sign_ins),
     Rule("api_calls", "API calls", past.check_calls),

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from devportal.review.evidence.facts import Detail, Finding, detail, failed, passed, warned
+from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
 from devportal.review.evidence.gathered import Gathered
-from devportal.review.evidence.similarity import NOTHING_TO_SEE
-from devportal.review.evidence.texts import Code
+from devportal.review.evidence.similarity import NOT_COMPARABLE
 from devportal.review.requirements import addresses_to_prove
 from oidc.clients.branding import foreign_hosts
 from oidc.domains.names import hosts_of, is_covered, is_loopback, is_lost
@@ -156,7 +155,7 @@ def check_logos(found: Gathered) -> Finding:
         return passed(Code.LOGO_NOT_GIVEN)
     if not found.logo_hash:
         return warned(Code.LOGO_UNREADABLE)
-    if found.logo_hash == NOTHING_TO_SEE:
+    if found.logo_hash == NOT_COMPARABLE:
         return warned(Code.LOGO_PLAIN)
     details = [
         detail(

@@ -7,9 +7,8 @@ from typing import Any
 
 from core import outbound
 from core.outbound import OutboundRefused
-from devportal.review.evidence.facts import Detail, Finding, detail, failed, passed, warned
+from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
 from devportal.review.evidence.gathered import Gathered
-from devportal.review.evidence.texts import Code
 from oidc.clients.redirect_uris import split_web_address
 from oidc.names import skeleton
 

@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
-from api.views import endpoints_with_scope
-from devportal.review.evidence.facts import Detail, Finding, detail, failed, passed, warned
+from api.endpoint import endpoints_with_scope
+from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
 from devportal.review.evidence.gathered import Gathered, Part, Person, Setback
-from devportal.review.evidence.texts import Code
 from devportal.review.evidence.usage import DAYS, MAX_SIGN_INS, UNUSED_DAYS
 from devportal.review.models import AppReport, ReviewCase, ReviewEntry
 from devportal.review.snapshots import REVIEWED_SCOPES

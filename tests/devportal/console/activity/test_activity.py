@@ -12,7 +12,7 @@ from accounts.models import Account
 from core.audit import Event, report
 from core.messages import placeholders
 from devportal.console.activity import CATEGORIES, SENTENCES
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
@@ -44,7 +44,7 @@ def test_an_entry_shows_who_did_what_before_and_after(as_viewer: Browser, projec
     assert "Name Before: Orbit Notes After: Lunar Notes" in text
 
 
-def test_clients_and_keys_are_told_by_their_names(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_entries_show_names_of_clients_and_keys(as_viewer: Browser, project: Project, owner: Account) -> None:
     make_web_client(project, name="Starling")
     key, _ = make_key(project, owner)
     report(Event("client.turned_off", owner.pk, project.public_id, Client.objects.get().client_id))
@@ -60,13 +60,13 @@ def test_a_deleted_client_keeps_its_name_in_the_trail(as_viewer: Browser, projec
     assert "deleted the client Starling" in told(as_viewer, project)
 
 
-def test_another_projects_client_lends_no_name(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_names_of_other_projects_clients_are_not_shown(as_viewer: Browser, project: Project, owner: Account) -> None:
     other = make_client(make_project(name="Elsewhere"), name="Secret Plans")
     report(Event("client.changed", owner.pk, project.public_id, other.client_id))
     assert "Secret Plans" not in told(as_viewer, project)
 
 
-def test_an_unknown_action_is_told_by_its_name(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_an_unknown_action_is_shown_by_its_name(as_viewer: Browser, project: Project, owner: Account) -> None:
     report(Event("teapot.boiled", owner.pk, project.public_id, "kettle"))
     assert "olga@example.com teapot.boiled kettle" in told(as_viewer, project)
 
@@ -77,7 +77,7 @@ def test_every_action_that_the_code_reports_of_a_project_has_a_sentence() -> Non
     sources = [path for layer in ("oidc", "api", "devportal") for path in (ROOT / layer).rglob("*.py")]
     found = {action for path in sources for action in call.findall(path.read_text())}
     assert len(found) > 25
-    never_of_a_project = {"consent.given", "consent.removed", "desk.note_written", "family.ended", "project.removed"}
+    never_of_a_project = {"consent.given", "consent.removed", "review.note_written", "family.ended", "project.removed"}
     never_of_a_project |= {
         action
         for action in found
@@ -86,7 +86,7 @@ def test_every_action_that_the_code_reports_of_a_project_has_a_sentence() -> Non
     assert found - never_of_a_project - set(SENTENCES) == set()
 
 
-def test_markup_in_what_is_told_is_text(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_markup_in_entries_is_escaped(as_owner: Browser, project: Project, owner: Account) -> None:
     lifecycle.rename_project(project, "<b onclick=x>", owner)
     report(Event("client.changed", owner.pk, project.public_id, "x", before={"<i>": ["<u>"]}, after={"<i>": {"a": 1}}))
     content = as_owner.get(f"/console/p/{project.public_id}/activity").content.decode()
@@ -96,7 +96,7 @@ def test_markup_in_what_is_told_is_text(as_owner: Browser, project: Project, own
 
 
 @pytest.mark.parametrize("value", [None, "", [], {}, 0, False, 1.5, ["a", None], {"a": {"b": []}}, "x" * 5000])
-def test_any_value_can_be_told(as_owner: Browser, project: Project, owner: Account, value: Any) -> None:
+def test_entries_can_show_any_value(as_owner: Browser, project: Project, owner: Account, value: Any) -> None:
     before, after = {"field": value}, {"field": value, "other": value}
     report(Event("client.changed", owner.pk, project.public_id, "x", before=before, after=after))
     assert "changed the client" in told(as_owner, project)
@@ -105,7 +105,7 @@ def test_any_value_can_be_told(as_owner: Browser, project: Project, owner: Accou
 # --- What is not ---
 
 
-def test_nothing_of_the_apps_people_is_told(as_owner: Browser, project: Project, person: Account) -> None:
+def test_actions_of_an_apps_people_are_not_shown(as_owner: Browser, project: Project, person: Account) -> None:
     app = RelyingParty(make_client(project), sign_in(Browser(), person))
     tokens = app.tokens()
     app.post("/connect/revoke", {"token": tokens["refresh_token"], "client_id": app.client.client_id})
@@ -130,7 +130,7 @@ def test_only_owners_see_the_ip_address_of_an_event(
         assert "192.0.2.7" not in told(browser, project)
 
 
-def test_reviewers_and_operators_have_no_name_here(as_owner: Browser, project: Project) -> None:
+def test_reviewers_and_operators_are_not_named(as_owner: Browser, project: Project) -> None:
     staff = make_account("robin@example.com", is_staff=True)
     client = make_client(project, name="Starling")
     where = (staff.pk, project.public_id, client.client_id)
@@ -146,7 +146,7 @@ def test_reviewers_and_operators_have_no_name_here(as_owner: Browser, project: P
     assert "Openport turned the client Starling off" in text
 
 
-def test_who_has_left_keeps_their_name_in_what_they_did(
+def test_former_members_are_still_named(
     as_owner: Browser, project: Project, developer: Account, owner: Account
 ) -> None:
     report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
@@ -155,7 +155,7 @@ def test_who_has_left_keeps_their_name_in_what_they_did(
     assert "dan@example.com left the project" in told(as_owner, project)
 
 
-def test_whose_account_is_deleted_has_none(
+def test_deleted_accounts_are_not_named(
     as_owner: Browser, project: Project, developer: Account, owner: Account
 ) -> None:
     members.change_role(ProjectMember.objects.get(account=developer), "owner", owner)
@@ -193,7 +193,7 @@ def some_changes(project: Project, owner: Account, developer: Account) -> None:
         ("'\"<", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
     ],
 )
-def test_a_kind_narrows_the_list(
+def test_entries_can_be_filtered_by_kind(
     as_viewer: Browser, project: Project, owner: Account, developer: Account, kind: str, expected: list[str]
 ) -> None:
     some_changes(project, owner, developer)
@@ -211,7 +211,9 @@ def test_every_sentence_is_of_one_kind_and_says_who() -> None:
         assert {"who"} <= placeholders(SENTENCES[action]) <= {"who", "target"}, action
 
 
-def test_a_person_narrows_the_list(as_viewer: Browser, project: Project, owner: Account, developer: Account) -> None:
+def test_entries_can_be_filtered_by_person(
+    as_viewer: Browser, project: Project, owner: Account, developer: Account
+) -> None:
     some_changes(project, owner, developer)
     report(Event("project.suspended", make_account(is_staff=True).pk, project.public_id))
     number = ProjectMember.objects.get(account=developer).pk
@@ -226,7 +228,7 @@ def test_a_person_narrows_the_list(as_viewer: Browser, project: Project, owner: 
 
 
 @pytest.mark.parametrize("who", ["0", "-1", "x", str(2**70), "%00", "1%27"])
-def test_a_person_who_is_none_narrows_nothing(as_viewer: Browser, project: Project, owner: Account, who: str) -> None:
+def test_an_unknown_person_filters_nothing(as_viewer: Browser, project: Project, owner: Account, who: str) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
     response = as_viewer.get(f"/console/p/{project.public_id}/activity?by={who}")
     assert response.status_code in (200, 400)
@@ -234,7 +236,7 @@ def test_a_person_who_is_none_narrows_nothing(as_viewer: Browser, project: Proje
         assert b"renamed the project" in response.content
 
 
-def test_a_member_of_another_project_is_no_person_to_look_for(
+def test_members_of_other_projects_can_not_be_filtered_for(
     as_viewer: Browser, project: Project, owner: Account, outsider: Account
 ) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
@@ -242,7 +244,7 @@ def test_a_member_of_another_project_is_no_person_to_look_for(
     assert "renamed the project" in told(as_viewer, project, f"?by={stranger}")
 
 
-def test_what_is_not_found_is_said(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_an_empty_result_shows_a_message(as_viewer: Browser, project: Project, owner: Account) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
     assert "No activity matches the filters" in text_of(as_viewer, project, "?kind=keys")
 
@@ -250,7 +252,7 @@ def test_what_is_not_found_is_said(as_viewer: Browser, project: Project, owner: 
 # --- Many ---
 
 
-def test_pages_follow_each_other_and_keep_the_filter(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_pages_keep_the_filter(as_viewer: Browser, project: Project, owner: Account) -> None:
     for number in range(120):
         report(Event("project.renamed", owner.pk, project.public_id, after={"name": f"N{number}."}))
         report(Event("api_key.revoked", owner.pk, project.public_id, "k"))

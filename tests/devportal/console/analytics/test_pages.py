@@ -14,8 +14,7 @@ from django.urls import reverse
 
 from core import clock
 from devportal.console.analytics import store
-from devportal.console.analytics.query import RANGES
-from devportal.console.analytics.report import MAX_ROWS, build_funnel
+from devportal.console.analytics.report import MAX_ROWS, RANGES, build_funnel
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project
 from tests.factories import make_client
@@ -71,7 +70,7 @@ def text_of(browser: Browser, path: str) -> str:
 # --- The funnel ---
 
 
-def test_each_stage_says_what_was_lost_before_it(as_viewer: Browser, app: Client) -> None:
+def test_each_stage_shows_the_loss_before_it(as_viewer: Browser, app: Client) -> None:
     a_funnel(app)
     report = as_viewer.get(address(app)).context["report"]
     stages = {stage.name: stage for stage in report.stages}
@@ -166,7 +165,7 @@ def test_people_by_day(as_viewer: Browser, app: Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["?range=1h", "?range=x", "?range=%20", "?range=" + "9" * 3000])
-def test_a_range_that_is_none_is_the_default(query: str, as_viewer: Browser, app: Client) -> None:
+def test_an_invalid_range_shows_the_default(query: str, as_viewer: Browser, app: Client) -> None:
     assert as_viewer.get(address(app, query)).context["query"].span.name == "7d"
 
 
@@ -196,7 +195,7 @@ def test_empty_pages_say_what_to_do(as_viewer: Browser, project: Project) -> Non
     assert "There were no sign-ins in the last 90 days" in text_of(as_viewer, address(client, "?range=90d"))
 
 
-def test_outsiders_get_nothing(as_outsider: Browser, project: Project, app: Client) -> None:
+def test_outsiders_have_no_access(as_outsider: Browser, project: Project, app: Client) -> None:
     for name in ("client_analytics", "client_analytics_csv"):
         assert as_outsider.get(address(app, name=name)).status_code == 404
     for name in ("project_analytics", "project_analytics_csv"):
@@ -233,7 +232,7 @@ def lines(browser: Browser, path: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))  # type: ignore[attr-defined]
 
 
-def test_the_file_has_every_count(as_viewer: Browser, project: Project, app: Client) -> None:
+def test_the_csv_file_has_every_count(as_viewer: Browser, project: Project, app: Client) -> None:
     add(app, HOUR, started=3, turned_away__invalid_request=2)
     rows = lines(as_viewer, address(app, "?range=24h", "client_analytics_csv"))
     assert [(row["hour_utc"], row["step"], row["error"], row["count"]) for row in rows] == [
@@ -249,7 +248,7 @@ def test_the_file_has_every_count(as_viewer: Browser, project: Project, app: Cli
     ]
 
 
-def test_the_name_of_the_file(as_viewer: Browser, app: Client) -> None:
+def test_the_csv_file_has_a_descriptive_name(as_viewer: Browser, app: Client) -> None:
     response = as_viewer.get(address(app, "?range=30d", "client_analytics_csv"))
     assert response["Content-Disposition"] == (
         f'attachment; filename="sign-ins-{app.client_id}-30d-until-20261122T0000Z.csv"'

@@ -50,15 +50,13 @@ def test_a_repeated_refresh_has_its_own_reason_and_count(party: RelyingParty) ->
     assert SignInEvent.objects.get(outcome="refused").reason_text.startswith(REPEATED)
 
 
-def test_a_superseded_token_that_comes_late_counts_as_before(
-    party: RelyingParty, later: Callable[[float], None]
-) -> None:
+def test_a_late_superseded_token_counts_as_reuse(party: RelyingParty, later: Callable[[float], None]) -> None:
     repeat(party, lambda: later(11))
     assert counted(party.client) == {"not_refreshed:invalid_grant": 1}
     assert SignInEvent.objects.get(outcome="refused").reason_text.startswith(SUPERSEDED)
 
 
-def test_a_forgiven_refresh_is_no_refusal(party: RelyingParty) -> None:
+def test_a_forgiven_refresh_is_not_counted_as_an_error(party: RelyingParty) -> None:
     Client.objects.update(forgive_lost_responses=True)
     token = party.tokens()["refresh_token"]
     assert [party.refresh(token).status_code for _ in range(3)] == [200, 200, 200]

@@ -18,11 +18,12 @@ def rotate(browser: Browser, key: ApiKey, **fields: str) -> Any:
     return send(browser, at("key_rotate", key.project, key_id=key.public_id), fields)
 
 
-def test_the_new_one_is_like_the_old_one(as_developer: Browser, project: Project, developer: Account) -> None:
+def test_a_rotated_key_has_the_same_settings(as_developer: Browser, project: Project, developer: Account) -> None:
     old, _ = make_key(project, developer)
     page = rotate(as_developer, old, when="24h").content.decode()
     new = ApiKey.objects.exclude(pk=old.pk).get()
     assert new.public_id in page
+    assert f"{new.name} is rotated" in page
     assert (new.name, new.permissions, new.owner_id, new.expires_at) == (old.name, old.permissions, old.owner_id, None)
     old.refresh_from_db()
     assert old.state == "live"
@@ -31,9 +32,7 @@ def test_the_new_one_is_like_the_old_one(as_developer: Browser, project: Project
     assert len(trail("api_key.rotated")) == 1
 
 
-def test_a_key_that_expires_gets_as_long_a_life_again(
-    as_developer: Browser, project: Project, developer: Account
-) -> None:
+def test_a_rotated_key_has_the_same_lifetime(as_developer: Browser, project: Project, developer: Account) -> None:
     old, _ = make_key(project, developer, expires_at=clock.now() + timedelta(days=10))
     ApiKey.objects.update(created_at=clock.now() - timedelta(days=20))
     rotate(as_developer, old, when="now")
@@ -83,7 +82,7 @@ def test_an_expiry_is_moved_and_cancelled(as_developer: Browser, project: Projec
     assert key.expires_at is None
 
 
-def test_the_address_of_an_accepted_call_is_kept(client: Browser, project: Project, developer: Account) -> None:
+def test_the_ip_address_of_the_last_call_is_stored(client: Browser, project: Project, developer: Account) -> None:
     key, raw = make_key(project, developer)
     dead, dead_raw = make_key(project, developer, expires_at=clock.now() - timedelta(seconds=1))
     statuses = [client.get("/v1/me", headers={"Authorization": f"Bearer {one}"}).status_code for one in (raw, dead_raw)]

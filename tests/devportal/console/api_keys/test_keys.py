@@ -15,8 +15,7 @@ from accounts.models import Account
 from api.models import ApiKey
 from core import clock
 from core.credentials import matches
-from devportal.console.models import IdempotencyToken
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, IdempotencyToken
 from oidc.models import Project, ProjectMember
 from tests.devportal.console.forms import MOST_STATEMENTS, at, is_nowhere, send, trail
 from tests.factories import make_key, make_project
@@ -44,7 +43,7 @@ def me(raw: str) -> Any:
 # --- The list ---
 
 
-def test_the_list_has_this_projects_keys_and_never_what_they_are(
+def test_the_list_shows_this_projects_keys_without_secrets(
     as_viewer: Browser, project: Project, developer: Account, outsider: Account
 ) -> None:
     row, raw = make_key(project, developer)
@@ -57,10 +56,44 @@ def test_the_list_has_this_projects_keys_and_never_what_they_are(
     assert is_nowhere(raw[20:], page)
     assert is_nowhere(row.digest, page)
     assert ">Create an API key</a>" not in page
-    assert "Revoke" not in page.partition("<main")[2]
+    assert at("key_revoke", project, key_id=row.public_id) not in page
 
 
-def test_where_there_is_no_key_the_first_is_created_on_the_list(
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"state": "live"}, {"live", "powerless", "old"}),
+        ({"state": "expired"}, {"expired"}),
+        ({"state": "revoked"}, {"revoked"}),
+        ({"permission": "none"}, {"powerless"}),
+        ({"used": "lately"}, {"live"}),
+        ({"q": "OWER"}, {"powerless"}),
+        ({"q": "dan@"}, {"live", "powerless", "old", "expired", "revoked"}),
+        ({"q": "nothing"}, set()),
+    ],
+)
+def test_keys_are_filtered(
+    as_developer: Browser, project: Project, developer: Account, query: dict[str, str], found: set[str]
+) -> None:
+    now = clock.now()
+    states: dict[str, dict[str, Any]] = {
+        "live": {"last_used_at": now - timedelta(days=1)},
+        "powerless": {"permissions": ""},
+        "old": {"last_used_at": now - timedelta(days=100)},
+        "expired": {"expires_at": now - timedelta(days=1)},
+        "revoked": {"revoked_at": now},
+    }
+    for name, fields in states.items():
+        key, _ = make_key(project, developer)
+        ApiKey.objects.filter(pk=key.pk).update(name=name, **fields)
+    response = as_developer.get(at("keys", project), query)
+    assert {row["key"].name for row in response.context["rows"]} == found
+    assert "form" not in response.context
+    if not found:
+        assert "No API key matches the filters." in response.content.decode()
+
+
+def test_without_keys_the_first_one_is_created_on_the_list(
     as_developer: Browser, as_viewer: Browser, project: Project
 ) -> None:
     url = at("keys", project)
@@ -74,7 +107,7 @@ def test_where_there_is_no_key_the_first_is_created_on_the_list(
     assert form not in as_developer.get(url).content.decode()
 
 
-def test_states_are_told(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_the_state_of_each_key_is_shown(as_owner: Browser, project: Project, owner: Account) -> None:
     make_key(project, owner)
     make_key(project, owner, expires_at=clock.now() - timedelta(seconds=1))
     revoked, _ = make_key(project, owner)
@@ -85,7 +118,7 @@ def test_states_are_told(as_owner: Browser, project: Project, owner: Account) ->
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_the_list_is_paged_and_costs_the_same(
+def test_the_list_is_paged_with_a_fixed_number_of_statements(
     as_viewer: Browser, project: Project, owner: Account, count: int, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(count):
@@ -111,7 +144,7 @@ def test_a_key_is_shown_once_and_works(as_developer: Browser, developer: Account
     assert "Never put an API key into a page" in page
 
 
-def test_the_key_is_in_that_one_answer_and_nowhere_else(as_developer: Browser, project: Project) -> None:
+def test_the_key_is_in_one_response_only(as_developer: Browser, project: Project) -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     root = logging.getLogger()
@@ -131,7 +164,7 @@ def test_the_key_is_in_that_one_answer_and_nowhere_else(as_developer: Browser, p
     assert is_nowhere(secret, pages, sessions, rows, dict(response.headers), stream.getvalue())
 
 
-def test_the_form_sent_twice_makes_one_key(as_developer: Browser, project: Project) -> None:
+def test_sending_the_form_twice_creates_one_key(as_developer: Browser, project: Project) -> None:
     url = at("key_new", project)
     fields = {"once": as_developer.get(url).context["once"], "name": "Report", "permissions": "account.read"}
     raw_in(as_developer.post(url, fields))
@@ -141,13 +174,13 @@ def test_the_form_sent_twice_makes_one_key(as_developer: Browser, project: Proje
     assert ApiKey.objects.count() == 1
 
 
-def test_a_form_without_its_token_makes_none(as_developer: Browser, project: Project) -> None:
+def test_a_form_without_its_token_creates_nothing(as_developer: Browser, project: Project) -> None:
     page = as_developer.post(at("key_new", project), {"name": "Report"}).content.decode()
     assert "send the form again" in page
     assert not ApiKey.objects.exists()
 
 
-def test_a_key_may_be_allowed_nothing(as_developer: Browser, project: Project) -> None:
+def test_a_key_can_have_no_permissions(as_developer: Browser, project: Project) -> None:
     raw = raw_in(new(as_developer, project, permissions=[]))
     assert me(raw).status_code == 403
 
@@ -170,7 +203,7 @@ def test_a_key_may_be_allowed_nothing(as_developer: Browser, project: Project) -
         ({"expires_on": "2031-12-24\x00"}, "expires_on", "Enter the day as"),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
+def test_errors_are_shown_next_to_their_fields(
     as_developer: Browser, project: Project, changes: dict[str, Any], field: str, said: str
 ) -> None:
     response = new(as_developer, project, **changes)
@@ -194,12 +227,12 @@ def test_a_key_works_through_its_last_day(
 
 
 @pytest.mark.parametrize("fields", [{"name": "x" * 1_000_000}, {"permissions": ["account.read"] * 10_000}])
-def test_a_huge_form_is_refused(as_developer: Browser, project: Project, fields: dict[str, Any]) -> None:
+def test_an_oversized_form_is_rejected(as_developer: Browser, project: Project, fields: dict[str, Any]) -> None:
     assert new(as_developer, project, **fields).status_code == 400
     assert not ApiKey.objects.exists()
 
 
-def test_what_no_form_may_set_is_ignored(
+def test_unknown_form_fields_are_ignored(
     as_developer: Browser, developer: Account, owner: Account, project: Project
 ) -> None:
     stolen = {
@@ -219,16 +252,14 @@ def test_what_no_form_may_set_is_ignored(
     assert row.subject.account == developer
 
 
-def test_a_project_with_all_its_keys_says_so(
-    as_developer: Browser, project: Project, owner: Account, settings: Any
-) -> None:
+def test_the_limit_of_keys_is_shown(as_developer: Browser, project: Project, owner: Account, settings: Any) -> None:
     settings.KEYS_PER_PROJECT = 1
     make_key(project, owner)
     assert "which is the maximum" in new(as_developer, project).content.decode()
     assert ApiKey.objects.count() == 1
 
 
-def test_a_viewer_makes_none(as_viewer: Browser, project: Project) -> None:
+def test_viewers_can_not_create_keys(as_viewer: Browser, project: Project) -> None:
     assert as_viewer.get(at("key_new", project)).status_code == 403
     fields = {"once": "x" * 22, "name": "Report", "permissions": "account.read"}
     assert as_viewer.post(at("key_new", project), fields).status_code == 403
@@ -242,7 +273,7 @@ def revoke(browser: Browser, key: ApiKey) -> Any:
     return browser.post(at("key_revoke", key.project, key_id=key.public_id))
 
 
-def test_a_developer_revokes_their_own(as_developer: Browser, developer: Account, project: Project) -> None:
+def test_developers_can_revoke_their_own_keys(as_developer: Browser, developer: Account, project: Project) -> None:
     key, raw = make_key(project, developer)
     page = as_developer.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
     assert "within 30 seconds" in page
@@ -253,14 +284,14 @@ def test_a_developer_revokes_their_own(as_developer: Browser, developer: Account
     assert (event.actor, event.target, event.before["name"]) == (developer, key.public_id, "A script")
 
 
-def test_an_owner_revokes_anybodys(as_owner: Browser, owner: Account, developer: Account, project: Project) -> None:
+def test_owners_can_revoke_any_key(as_owner: Browser, owner: Account, developer: Account, project: Project) -> None:
     key, raw = make_key(project, developer)
     revoke(as_owner, key)
     assert me(raw).status_code == 401
     assert trail("api_key.revoked")[0].actor == owner
 
 
-def test_a_developer_does_not_revoke_anothers(as_developer: Browser, owner: Account, project: Project) -> None:
+def test_developers_can_not_revoke_keys_of_others(as_developer: Browser, owner: Account, project: Project) -> None:
     key, raw = make_key(project, owner)
     assert revoke(as_developer, key).status_code == 403
     assert me(raw).status_code == 200
@@ -268,7 +299,7 @@ def test_a_developer_does_not_revoke_anothers(as_developer: Browser, owner: Acco
     assert at("key_revoke", project, key_id=key.public_id) not in page
 
 
-def test_who_may_only_look_by_now_still_revokes_their_own(
+def test_former_developers_can_still_revoke_their_own_keys(
     as_developer: Browser, developer: Account, project: Project
 ) -> None:
     key, raw = make_key(project, developer)
@@ -277,7 +308,7 @@ def test_who_may_only_look_by_now_still_revokes_their_own(
     assert me(raw).status_code == 401
 
 
-def test_revoking_again_is_no_fault_and_is_told_once(as_owner: Browser, owner: Account, project: Project) -> None:
+def test_revoking_twice_is_recorded_once(as_owner: Browser, owner: Account, project: Project) -> None:
     key, _ = make_key(project, owner)
     for _ in range(2):
         assert revoke(as_owner, key).status_code == 302
@@ -288,5 +319,5 @@ def test_revoking_again_is_no_fault_and_is_told_once(as_owner: Browser, owner: A
 
 
 @pytest.mark.parametrize("key_id", ["nothing", "x" * 1000, "é", "..", "%27"])
-def test_a_key_that_is_not_there_is_404(as_owner: Browser, project: Project, key_id: str) -> None:
+def test_an_unknown_key_is_404(as_owner: Browser, project: Project, key_id: str) -> None:
     assert as_owner.get(at("key_revoke", project, key_id=key_id)).status_code == 404

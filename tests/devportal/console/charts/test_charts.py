@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from django.template.loader import render_to_string
 
-from devportal.console.charts.bars import KINDS, SIZES, BarChart, LimitLine, Series
-from devportal.console.charts.svg import nice_scale, short_number
+from devportal.console.charts import KINDS, SIZES, BarChart, LimitLine, Series, nice_scale, short_number
 
 START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -47,7 +46,7 @@ def test_an_axis_ends_at_a_round_number_that_holds_the_peak(peak: int, top: int,
     assert nice_scale(peak) == (top, distance)
 
 
-def test_every_axis_is_whole_and_has_few_marks() -> None:
+def test_every_axis_has_whole_numbers_and_few_marks() -> None:
     for peak in [*range(2000), 10**6, 10**9 + 1, 10**15]:
         top, distance = nice_scale(peak)
         assert top >= peak
@@ -125,7 +124,7 @@ def test_colour_is_not_the_only_carrier() -> None:
     assert len(marks) == len(KINDS) - 2
 
 
-def test_a_drawing_says_what_it_shows() -> None:
+def test_a_chart_has_a_text_alternative() -> None:
     made = chart(
         Series("Good", "good", [1200, 3]), Series("Bad", "server-error", [0, 4]), limit=LimitLine("the cap", 9)
     )
@@ -148,13 +147,13 @@ def test_the_table_holds_every_value() -> None:
     assert cells == [["20 Nov, 03:00", "1,234", "0", "1,234"], ["20 Nov, 04:00", "3", "4", "7"]]
 
 
-def test_an_empty_chart_is_a_sentence() -> None:
+def test_an_empty_chart_shows_a_sentence() -> None:
     page = render_to_string("console/partials/chart.html", {"chart": chart(Series("Good", "good", [0, 0]))})
     assert "<svg" not in page
     assert "There is no data for this period" in page
 
 
-def test_no_bars_at_all_is_empty_too() -> None:
+def test_a_chart_without_bars_is_empty() -> None:
     assert BarChart("k", "t", [], HOUR, [Series("Good", "good", [])]).is_empty
 
 
@@ -174,7 +173,7 @@ def test_nothing_is_inline_and_ids_are_unique() -> None:
     assert referred <= set(ids)
 
 
-def test_names_from_outside_are_text() -> None:
+def test_names_in_charts_are_escaped() -> None:
     hostile = '</title><script>alert(1)</script>"&'
     page = render_to_string(
         "console/partials/chart.html",

@@ -4,6 +4,7 @@
 import io
 import logging
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from accounts.models import Account
+from core import clock
 from core.credentials import matches
-from devportal.console.models import IdempotencyToken
-from devportal.operations.models import AuditEvent
+from devportal.console.analytics.store import SignInCount, add_counts
+from devportal.console.models import AuditEvent, IdempotencyToken
 from oidc.models import Client, ClientSecret, Project
+from oidc.sign_in_steps import Step
 from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, is_nowhere, send, trail
-from tests.factories import make_client, make_project
+from tests.factories import as_reviewed, make_client, make_project, make_web_client
 from tests.oidc.test_names import DISGUISES
 
 SECRET = re.compile(r"op_secret_[A-Za-z0-9]{43}")
@@ -53,15 +56,15 @@ def test_an_empty_list_says_what_to_do(as_developer: Browser, as_viewer: Browser
     ("wanted", "found"),
     [
         ("orbit", {"Orbit Notes", "orbit diary"}),
-        ("Notes", set()),
+        ("Notes", {"Orbit Notes"}),
         ("", {"Orbit Notes", "orbit diary", "Zebra"}),
         ("%", set()),
         ("op_client_zebra", {"Zebra"}),
-        ("x" * 5000, set()),
+        ("x" * 255, set()),
         ("é\u202e'\"<", set()),
     ],
 )
-def test_search_goes_by_the_start_of_name_or_id(
+def test_search_finds_parts_of_names_and_beginnings_of_ids(
     as_viewer: Browser, project: Project, wanted: str, found: set[str]
 ) -> None:
     make_client(project, name="Orbit Notes")
@@ -72,12 +75,50 @@ def test_search_goes_by_the_start_of_name_or_id(
     assert '"<' not in response.content.decode()
 
 
-def test_a_nul_in_the_search_is_no_fault(as_viewer: Browser, project: Project) -> None:
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"type": "web"}, {"Keyed", "Keyless"}),
+        ({"status": "off"}, {"Off"}),
+        ({"review": "reviewed"}, {"Reviewed"}),
+        ({"secret": "none"}, {"Keyless"}),
+        ({"signed_in": "week"}, {"Used"}),
+        ({"signed_in": "month"}, {"Used", "Used before"}),
+        ({"signed_in": "before", "type": "spa", "status": "on", "review": "unreviewed"}, {"Quiet"}),
+        ({"type": "spaceship"}, {"Keyed", "Keyless", "Off", "Reviewed", "Used", "Used before", "Quiet"}),
+    ],
+)
+def test_clients_are_filtered(as_viewer: Browser, project: Project, query: dict[str, str], found: set[str]) -> None:
+    make_web_client(project, name="Keyed")
+    keyless, _ = make_web_client(project, name="Keyless")
+    keyless.secrets.update(ended_at=clock.now())
+    make_client(project, name="Off", enabled=False)
+    make_client(project, name="Reviewed", **as_reviewed())
+    make_client(project, name="Quiet")
+    for name, days in (("Used", 2), ("Used before", 20)):
+        hour = (clock.now() - timedelta(days=days)).replace(minute=0, second=0, microsecond=0)
+        add_counts([SignInCount(make_client(project, name=name).pk, hour, Step.EXCHANGED, "", 1)])
+    response = as_viewer.get(at("clients", project), query)
+    assert {client.name for client in response.context["page"].rows} == found
+
+
+def test_filters_that_match_nothing_say_so(as_viewer: Browser, project: Project) -> None:
+    make_client(project)
+    page = as_viewer.get(at("clients", project), {"q": "nothing"}).content.decode()
+    assert "No client matches the filters." in page
+
+
+def test_a_search_that_is_too_long_shows_an_error(as_viewer: Browser, project: Project) -> None:
+    make_client(project)
+    assert "This is too long." in as_viewer.get(at("clients", project), {"q": "x" * 5000}).content.decode()
+
+
+def test_a_nul_byte_in_the_search_is_handled(as_viewer: Browser, project: Project) -> None:
     assert as_viewer.get(at("clients", project), {"q": "a\x00"}).status_code == 400
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_the_list_is_paged_and_costs_the_same(
+def test_the_list_is_paged_with_a_fixed_number_of_statements(
     as_viewer: Browser, project: Project, count: int, django_assert_max_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -121,7 +162,7 @@ def test_a_web_client_ends_on_its_secret_shown_once(
     assert client.client_id in response.content.decode()
 
 
-def test_the_secret_is_in_that_one_answer_and_nowhere_else(as_developer: Browser, project: Project) -> None:
+def test_the_secret_is_in_one_response_only(as_developer: Browser, project: Project) -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     root = logging.getLogger()
@@ -149,7 +190,7 @@ def test_the_secret_is_in_that_one_answer_and_nowhere_else(as_developer: Browser
     assert is_nowhere(secret[0][10:], pages, sessions, rows, headers, stream.getvalue())
 
 
-def test_the_form_sent_twice_makes_one_client(as_developer: Browser, project: Project) -> None:
+def test_sending_the_form_twice_creates_one_client(as_developer: Browser, project: Project) -> None:
     url = at("client_new", project)
     token = as_developer.get(url).context["once"]
     fields = {"once": token, "name": "Orbit Notes", "type": "web", "redirect_uris": [URI]}
@@ -163,9 +204,7 @@ def test_the_form_sent_twice_makes_one_client(as_developer: Browser, project: Pr
     assert not SECRET.search(page)
 
 
-def test_a_form_without_its_token_makes_nothing_and_keeps_what_was_typed(
-    as_developer: Browser, project: Project
-) -> None:
+def test_a_form_without_its_token_creates_nothing_and_keeps_the_input(as_developer: Browser, project: Project) -> None:
     for token in ("", "x", "x" * 22 + "\x00"):
         fields = {"once": token, "name": "Orbit Notes", "type": "web", "redirect_uris": [URI]}
         page = as_developer.post(at("client_new", project), fields).content.decode()
@@ -175,7 +214,7 @@ def test_a_form_without_its_token_makes_nothing_and_keeps_what_was_typed(
     assert not Client.objects.exists()
 
 
-def test_more_rows_are_given_without_checking_or_making_anything(as_developer: Browser, project: Project) -> None:
+def test_adding_rows_validates_and_saves_nothing(as_developer: Browser, project: Project) -> None:
     fields = {"name": "", "type": "web", "redirect_uris": [URI, "http://a.example/"], "more": "redirect_uris"}
     response = new(as_developer, project, **fields)
     form = response.context["form"]
@@ -189,7 +228,7 @@ def test_more_rows_are_given_without_checking_or_making_anything(as_developer: B
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00b", "x" * 100_000, *DISGUISES[:26]])
-def test_a_bad_name_is_refused_beside_its_field(as_developer: Browser, project: Project, name: str) -> None:
+def test_an_invalid_name_shows_an_error_at_its_field(as_developer: Browser, project: Project, name: str) -> None:
     response = new(as_developer, project, name=name)
     assert response.status_code == 200
     assert response.context["form"].errors.keys() == {"name"}
@@ -201,7 +240,7 @@ def test_a_bad_name_is_refused_beside_its_field(as_developer: Browser, project: 
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "'; DROP TABLE oidc_client; --", "{{ 7 }}", "🛰 Orbit"])
-def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project: Project, name: str) -> None:
+def test_an_unusual_name_is_accepted_and_escaped(as_developer: Browser, project: Project, name: str) -> None:
     assert new(as_developer, project, name=name).status_code == 302
     assert Client.objects.get(project=project).name == name
     page = as_developer.get(at("clients", project)).content.decode()
@@ -227,7 +266,7 @@ def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project:
         ("type", "web\x00", "Choose one of these three."),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
+def test_errors_are_shown_next_to_their_fields(
     as_developer: Browser, project: Project, field: str, values: Any, said: str
 ) -> None:
     response = new(as_developer, project, **{field: values})
@@ -237,7 +276,7 @@ def test_what_is_wrong_is_said_beside_its_field(
     assert not Client.objects.exists()
 
 
-def test_what_is_entered_twice_is_kept_once(as_developer: Browser, project: Project) -> None:
+def test_repeated_urls_are_stored_once(as_developer: Browser, project: Project) -> None:
     new(as_developer, project, redirect_uris=[URI, f" {URI} ", f"{URI}/"])
     assert Client.objects.get(project=project).registered_redirect_uris == (URI, f"{URI}/")
 
@@ -251,14 +290,14 @@ def test_what_is_entered_twice_is_kept_once(as_developer: Browser, project: Proj
         {"once": "x" * 1_000_000},
     ],
 )
-def test_a_huge_form_is_refused_and_nothing_is_stored(
+def test_an_oversized_form_is_rejected_and_stores_nothing(
     as_developer: Browser, project: Project, fields: dict[str, Any]
 ) -> None:
     assert new(as_developer, project, **fields).status_code == 400
     assert not Client.objects.exists()
 
 
-def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Account, project: Project) -> None:
+def test_unknown_form_fields_are_ignored(as_developer: Browser, outsider: Account, project: Project) -> None:
     other = make_project(outsider)
     stolen = {
         "project": other.pk,
@@ -282,7 +321,7 @@ def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Accoun
     assert not client.skip_authorization
 
 
-def test_a_full_project_says_so(as_developer: Browser, project: Project, settings: Any) -> None:
+def test_a_project_at_its_limit_shows_a_message(as_developer: Browser, project: Project, settings: Any) -> None:
     settings.CLIENTS_PER_PROJECT = 1
     make_client(project)
     page = new(as_developer, project).content.decode()
@@ -309,7 +348,7 @@ def test_a_name_is_checked_by_the_same_rule(as_viewer: Browser, name: str, error
     assert "no-store" in response["Cache-Control"]
 
 
-def test_addresses_are_checked_by_the_same_rules(as_viewer: Browser) -> None:
+def test_urls_are_checked_by_the_same_rules(as_viewer: Browser) -> None:
     texts = [URI, f"{URI}/", "", "http://app.example.com/", "http://localhost/", URI]
     response = as_viewer.post(reverse("console:check_addresses"), {"address": texts})
     slash = ["This URL differs from another one only by a trailing slash. Both are kept."]
@@ -332,5 +371,5 @@ def test_a_check_needs_the_forms_token(viewer: Account) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"address": [URI] * 10_000}, {"address": "a" * 1_000_000}])
-def test_a_huge_check_is_refused(as_viewer: Browser, fields: dict[str, Any]) -> None:
+def test_an_oversized_check_is_rejected(as_viewer: Browser, fields: dict[str, Any]) -> None:
     assert as_viewer.post(reverse("console:check_addresses"), fields).status_code == 400

@@ -28,7 +28,7 @@ def optional_of(client: Client) -> str:
     return str(Client.objects.get(pk=client.pk).optional_scopes)
 
 
-def test_a_developer_says_what_people_may_leave_out(as_developer: Browser, developer: Account, app: Client) -> None:
+def test_a_developer_sets_optional_scopes(as_developer: Browser, developer: Account, app: Client) -> None:
     assert save(as_developer, app, ["profile", "email"], post_logout_redirect_uris=app.post_logout_redirect_uris)
     assert optional_of(app) == "email profile"
     (event,) = trail("client.changed")
@@ -44,14 +44,14 @@ def test_a_developer_says_what_people_may_leave_out(as_developer: Browser, devel
 
 
 @pytest.mark.parametrize("scope", ["openid", "account.read", "nonsense", "", "email\x00", "email profile"])
-def test_only_what_it_may_ask_for_and_can_do_without(as_developer: Browser, app: Client, scope: str) -> None:
+def test_only_available_scopes_except_openid_can_be_optional(as_developer: Browser, app: Client, scope: str) -> None:
     response = save(as_developer, app, ["email", scope])
     assert response.status_code in (200, 400)
     assert optional_of(app) == ""
     assert not trail("client.changed")
 
 
-def test_what_was_approved_may_be_left_out_too(as_developer: Browser, app: Client) -> None:
+def test_approved_scopes_can_be_optional(as_developer: Browser, app: Client) -> None:
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
     save(as_developer, app, ["account.read"])
     assert optional_of(app) == "account.read"
@@ -65,7 +65,9 @@ def test_an_approval_that_ended_meanwhile_is_seen_under_the_lock(developer: Acco
         update_client(app, developer, [REDIRECT_URI], [], optional_scopes=["account.read"])
 
 
-def test_a_viewer_reads_it_and_an_outsider_does_not(as_viewer: Browser, as_outsider: Browser, app: Client) -> None:
+def test_viewers_can_read_optional_scopes_and_outsiders_can_not(
+    as_viewer: Browser, as_outsider: Browser, app: Client
+) -> None:
     Client.objects.filter(pk=app.pk).update(optional_scopes="profile")
     assert "<code>profile</code>" in as_viewer.get(at("client_settings", app.project, app)).content.decode()
     assert save(as_viewer, app, []).status_code == 403

@@ -41,7 +41,9 @@ def settings_page(browser: Browser, client: Client) -> str:
 # --- The settings page ---
 
 
-def test_each_address_of_a_reviewed_app_says_whether_it_counts(as_developer: Browser, client_of: Client) -> None:
+def test_each_redirect_url_of_a_reviewed_app_shows_whether_it_is_covered(
+    as_developer: Browser, client_of: Client
+) -> None:
     make_domain(client_of.project, "orbit.test")
     Client.objects.update(
         redirect_uris=f"{URI} {FOREIGN} https://sub.orbit.test/x http://localhost:3000/x",
@@ -56,16 +58,14 @@ def test_each_address_of_a_reviewed_app_says_whether_it_counts(as_developer: Bro
     assert "nobody new can use it when the project’s unreviewed apps have 100 people" in page
 
 
-def test_a_viewer_reads_it_too(as_viewer: Browser, client_of: Client) -> None:
+def test_viewers_can_read_it_too(as_viewer: Browser, client_of: Client) -> None:
     page = settings_page(as_viewer, client_of)
     assert "Counts as reviewed because it was approved." in page
     assert OUTSIDE in page
 
 
 @pytest.mark.parametrize("fields", [{"verified_at": None}, {"first_party": True}])
-def test_where_the_question_does_not_arise_nothing_is_said(
-    as_developer: Browser, client_of: Client, fields: dict[str, Any]
-) -> None:
+def test_apps_without_review_show_no_coverage(as_developer: Browser, client_of: Client, fields: dict[str, Any]) -> None:
     Client.objects.update(**fields)
     page = settings_page(as_developer, client_of)
     assert "Counts as reviewed" not in page
@@ -81,13 +81,13 @@ def test_a_url_that_is_not_saved_yet_is_checked_as_well(as_developer: Browser, c
         assert page.count(said) >= 1
 
 
-def test_a_form_with_a_mistake_keeps_what_is_said(as_developer: Browser, client_of: Client) -> None:
+def test_a_form_with_errors_still_shows_the_coverage(as_developer: Browser, client_of: Client) -> None:
     page = words(save(as_developer, client_of, redirect_uris=[FOREIGN, "http://elsewhere.test/", "\x00"]))
     assert page.count(OUTSIDE) == 1
     assert "Nothing is saved yet" in page
 
 
-def test_many_addresses_take_no_more_statements(as_developer: Browser, client_of: Client) -> None:
+def test_many_redirect_urls_take_no_more_statements(as_developer: Browser, client_of: Client) -> None:
     for number in range(20):
         make_domain(client_of.project, f"orbit{number}.test")
     Client.objects.update(redirect_uris=" ".join(f"https://h{n}.orbit{n % 25}.test/" for n in range(50)))
@@ -97,7 +97,7 @@ def test_many_addresses_take_no_more_statements(as_developer: Browser, client_of
     assert len(counted.statements) <= MOST_STATEMENTS
 
 
-def test_saving_tells_of_each_new_host_once(as_developer: Browser, client_of: Client) -> None:
+def test_saving_shows_one_message_for_each_new_host(as_developer: Browser, client_of: Client) -> None:
     make_domain(client_of.project, "orbit.test")
     uris = [URI, FOREIGN, "https://a.orbit.test/1", "https://a.orbit.test/2", "https://third.test/", f"{URI}/2"]
     page = words(as_developer.get(save(as_developer, client_of, redirect_uris=uris)["Location"]))
@@ -114,7 +114,7 @@ def test_many_new_hosts_are_named_in_part(as_developer: Browser, client_of: Clie
     assert "Not reviewed: h0.test, h1.test, h2.test, h3.test, h4.test and 3 more. " in page
 
 
-def test_the_trail_tells_which_hosts_count_now(as_developer: Browser, as_owner: Browser, client_of: Client) -> None:
+def test_the_audit_trail_has_the_covered_hosts(as_developer: Browser, as_owner: Browser, client_of: Client) -> None:
     make_domain(client_of.project, "orbit.test")
     save(as_developer, client_of, redirect_uris=[URI, "https://a.orbit.test/", "https://third.test/"])
     (event,) = trail("client.changed")
@@ -127,7 +127,7 @@ def test_the_trail_tells_which_hosts_count_now(as_developer: Browser, as_owner: 
     assert "Hosts outside of the review" in page
 
 
-def test_another_path_on_a_known_host_is_no_news_of_hosts(as_developer: Browser, client_of: Client) -> None:
+def test_another_path_on_a_known_host_shows_no_message(as_developer: Browser, client_of: Client) -> None:
     save(as_developer, client_of, redirect_uris=[URI, FOREIGN, f"{FOREIGN}/2"])
     (event,) = trail("client.changed")
     assert event.after.keys() == {"redirect_uris"}
@@ -221,7 +221,7 @@ def test_the_domain_of_the_home_page_is_the_reason_that_is_given(client_of: Clie
     assert (found.reason, found.counts) == (HostReason.HOME, False)
 
 
-def test_the_console_says_what_to_do_about_a_domain_proven_later(as_developer: Browser, client_of: Client) -> None:
+def test_the_console_explains_a_domain_proven_after_the_review(as_developer: Browser, client_of: Client) -> None:
     make_domain(client_of.project, "elsewhere.test")
     page = settings_page(as_developer, client_of)
     assert "Not reviewed: your domain elsewhere.test was not part of the review." in page
@@ -243,5 +243,5 @@ def test_the_console_says_that_the_home_page_is_not_proven(as_viewer: Browser, c
 
 
 @pytest.mark.parametrize("uri", ["", "https://", "nothing", "\x00", playground_redirect_uri])
-def test_what_is_no_host_of_the_app_has_no_standing(client_of: Client, uri: Any) -> None:
+def test_other_hosts_have_no_coverage(client_of: Client, uri: Any) -> None:
     assert standing(client_of, uri() if callable(uri) else uri) is None

@@ -34,7 +34,7 @@ def change(browser: Browser, secret: ClientSecret, **fields: str) -> Any:
 
 
 @pytest.mark.parametrize(("when", "hours"), [("1h", 1), ("24h", 24), ("7d", 168)])
-def test_one_act_makes_the_new_one_and_ends_the_old_one(
+def test_rotating_creates_a_secret_and_sets_the_end_of_the_old_one(
     as_developer: Browser, web: Client, when: str, hours: int
 ) -> None:
     old = web.secrets.get()
@@ -50,7 +50,7 @@ def test_one_act_makes_the_new_one_and_ends_the_old_one(
     assert len(trail("client_secret.rotated")) == 1
 
 
-def test_now_ends_the_old_one_at_once(as_developer: Browser, web: Client) -> None:
+def test_rotating_with_an_immediate_end_revokes_the_old_secret(as_developer: Browser, web: Client) -> None:
     old = web.secrets.get()
     rotate(as_developer, old, when="now")
     assert list(web.secrets.live()) == [web.secrets.latest("pk")]
@@ -74,7 +74,7 @@ def test_a_chosen_time_is_utc(as_developer: Browser, web: Client) -> None:
         ({"when": "at", "at": "0001-01-01T00:00"}, "in the past"),
     ],
 )
-def test_a_wrong_end_rotates_nothing(as_developer: Browser, web: Client, fields: dict[str, str], text: str) -> None:
+def test_an_invalid_end_rotates_nothing(as_developer: Browser, web: Client, fields: dict[str, str], text: str) -> None:
     old = web.secrets.get()
     url = at("client_secret_rotate", web.project, web, secret_id=old.pk)
     once = as_developer.get(url).context["once"]
@@ -93,7 +93,7 @@ def test_a_form_that_is_sent_twice_rotates_once(as_developer: Browser, web: Clie
     assert web.secrets.count() == 2
 
 
-def test_of_two_live_ones_one_can_only_end_now(as_developer: Browser, web: Client) -> None:
+def test_one_of_two_active_secrets_can_only_end_immediately(as_developer: Browser, web: Client) -> None:
     old = web.secrets.get()
     create_secret(web)
     assert (
@@ -119,7 +119,7 @@ def test_an_end_is_moved_and_cancelled(as_developer: Browser, web: Client) -> No
     assert old.expires_at is None
 
 
-def test_an_expired_one_has_nothing_to_rotate(as_developer: Browser, web: Client) -> None:
+def test_an_expired_secret_can_not_be_rotated(as_developer: Browser, web: Client) -> None:
     old = web.secrets.get()
     ClientSecret.objects.update(expires_at=clock.now())
     for name in ("client_secret_rotate", "client_secret_expiry", "client_secret_end"):
@@ -129,7 +129,7 @@ def test_an_expired_one_has_nothing_to_rotate(as_developer: Browser, web: Client
     assert "no live secret" in page
 
 
-def test_a_viewer_rotates_nothing(as_viewer: Browser, web: Client) -> None:
+def test_viewers_can_not_rotate(as_viewer: Browser, web: Client) -> None:
     assert rotate_status(as_viewer, web) == 403
     assert web.secrets.count() == 1
 
@@ -139,7 +139,9 @@ def rotate_status(browser: Browser, web: Client) -> int:
     return int(browser.post(url, {"when": "now", "once": "a" * 22}).status_code)
 
 
-def test_who_still_uses_an_ending_one_is_warned(as_developer: Browser, web: Client, developer: Account) -> None:
+def test_the_page_warns_if_an_ending_secret_is_still_used(
+    as_developer: Browser, web: Client, developer: Account
+) -> None:
     url, home = at("client_secrets", web.project, web), at("project", web.project)
     ClientSecret.objects.update(
         expires_at=clock.now() + timedelta(hours=5),
@@ -158,7 +160,7 @@ def test_who_still_uses_an_ending_one_is_warned(as_developer: Browser, web: Clie
 # --- At the token endpoint ---
 
 
-def test_it_is_refused_from_its_second_on(web_app: RelyingParty, later: Callable[[float], None]) -> None:
+def test_an_expired_secret_is_rejected_from_its_end(web_app: RelyingParty, later: Callable[[float], None]) -> None:
     row = web_app.client.secrets.get()
     ClientSecret.objects.update(expires_at=datetime.now(UTC) + timedelta(seconds=30))
     assert web_app.exchange(web_app.code()).status_code == 200
@@ -171,14 +173,14 @@ def test_it_is_refused_from_its_second_on(web_app: RelyingParty, later: Callable
     assert row.ended_at is None, "nobody had to write that it has ended"
 
 
-def test_the_address_of_its_use_is_kept(web_app: RelyingParty) -> None:
+def test_the_ip_address_of_the_last_use_is_stored(web_app: RelyingParty) -> None:
     assert web_app.exchange(web_app.code()).status_code == 200
     row = web_app.client.secrets.get()
     assert row.last_used_at is not None
     assert row.last_used_address == "127.0.0.1"
 
 
-def test_creating_closes_what_has_expired(web: Client) -> None:
+def test_creating_a_secret_revokes_expired_ones(web: Client) -> None:
     end = clock.now() - timedelta(minutes=5)
     create_secret(web)
     web.secrets.order_by("pk").update(expires_at=end)

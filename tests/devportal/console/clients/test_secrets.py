@@ -12,8 +12,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import clock
 from core.credentials import matches
-from devportal.console.models import IdempotencyToken
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, IdempotencyToken
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project
 from tests.devportal.console.forms import at, is_nowhere, send, trail
@@ -44,9 +43,7 @@ def end(browser: Browser, secret: ClientSecret, **fields: str) -> Any:
 # --- The page ---
 
 
-def test_a_row_says_who_when_and_how_it_ends_and_never_what_it_is(
-    as_viewer: Browser, project: Project, developer: Account
-) -> None:
+def test_a_row_shows_who_when_and_the_last_characters(as_viewer: Browser, project: Project, developer: Account) -> None:
     client = make_client(project, type="web")
     row, raw = create_secret(client, developer)
     page = as_viewer.get(at("client_secrets", project, client)).content.decode()
@@ -62,7 +59,7 @@ def test_a_row_says_who_when_and_how_it_ends_and_never_what_it_is(
 @pytest.mark.parametrize(
     ("kind", "why"), [("spa", "A browser app has no secret"), ("native", "An installed app has no")]
 )
-def test_the_other_types_are_told_why_there_is_none(
+def test_other_client_types_see_why_there_is_no_secret(
     as_developer: Browser, project: Project, kind: str, why: str
 ) -> None:
     client = make_client(project, type=kind)
@@ -92,7 +89,7 @@ def test_a_second_secret_is_shown_once(as_developer: Browser, developer: Account
     assert (event.actor, event.target, event.after) == (developer, web.client_id, {"last_four": row.last_four})
 
 
-def test_a_third_is_refused(as_developer: Browser, web: Client) -> None:
+def test_a_third_secret_is_rejected(as_developer: Browser, web: Client) -> None:
     add(as_developer, web)
     page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
     assert "Create a second secret" not in page
@@ -102,7 +99,7 @@ def test_a_third_is_refused(as_developer: Browser, web: Client) -> None:
     assert ClientSecret.objects.count() == 2
 
 
-def test_a_form_sent_again_makes_no_other(as_developer: Browser, web: Client) -> None:
+def test_sending_the_form_again_creates_no_other_secret(as_developer: Browser, web: Client) -> None:
     token = as_developer.get(at("client_secrets", web.project, web)).context["once"]
     url = at("client_secret_new", web.project, web)
     assert SECRET.search(as_developer.post(url, {"once": token}).content.decode())
@@ -113,7 +110,7 @@ def test_a_form_sent_again_makes_no_other(as_developer: Browser, web: Client) ->
     assert ClientSecret.objects.count() == 2
 
 
-def test_a_form_without_its_token_makes_none(as_developer: Browser, web: Client) -> None:
+def test_a_form_without_its_token_creates_nothing(as_developer: Browser, web: Client) -> None:
     response = as_developer.post(at("client_secret_new", web.project, web))
     assert "No secret was created" in as_developer.get(response["Location"]).content.decode()
     assert ClientSecret.objects.count() == 1
@@ -122,7 +119,7 @@ def test_a_form_without_its_token_makes_none(as_developer: Browser, web: Client)
 # --- Ending ---
 
 
-def test_one_of_two_that_is_out_of_use_ends_without_more(
+def test_an_unused_secret_is_revoked_without_confirmation(
     as_developer: Browser, developer: Account, web: Client
 ) -> None:
     old = ClientSecret.objects.get()
@@ -136,7 +133,9 @@ def test_one_of_two_that_is_out_of_use_ends_without_more(
 
 
 @pytest.mark.parametrize(("hours", "must_tick"), [(0.1, True), (23.9, True), (24.1, False)])
-def test_one_in_use_wants_a_tick(as_developer: Browser, web: Client, hours: float, must_tick: bool) -> None:
+def test_revoking_a_used_secret_needs_confirmation(
+    as_developer: Browser, web: Client, hours: float, must_tick: bool
+) -> None:
     old = ClientSecret.objects.get()
     create_secret(web)
     ClientSecret.objects.filter(pk=old.pk).update(last_used_at=clock.now() - timedelta(hours=hours))
@@ -150,7 +149,7 @@ def test_one_in_use_wants_a_tick(as_developer: Browser, web: Client, hours: floa
     assert ClientSecret.objects.filter(ended_at=None).count() == 1
 
 
-def test_the_only_one_wants_a_tick(as_developer: Browser, web: Client) -> None:
+def test_revoking_the_only_secret_needs_confirmation(as_developer: Browser, web: Client) -> None:
     only = ClientSecret.objects.get()
     assert "This is the only secret." in end(as_developer, only).content.decode()
     assert end(as_developer, only, understood="on").status_code == 302
@@ -159,7 +158,7 @@ def test_the_only_one_wants_a_tick(as_developer: Browser, web: Client) -> None:
     assert f"…{only.last_four}" in page
 
 
-def test_an_ended_one_is_not_there_to_end(as_developer: Browser, web: Client) -> None:
+def test_a_revoked_secret_can_not_be_revoked_again(as_developer: Browser, web: Client) -> None:
     old = ClientSecret.objects.get()
     end(as_developer, old, understood="on")
     assert end(as_developer, old, understood="on").status_code == 404
@@ -167,11 +166,11 @@ def test_an_ended_one_is_not_there_to_end(as_developer: Browser, web: Client) ->
 
 
 @pytest.mark.parametrize("number", [0, 10**18, 10**40])
-def test_a_secret_that_is_not_there_is_404(as_developer: Browser, web: Client, number: int) -> None:
+def test_an_unknown_secret_is_404(as_developer: Browser, web: Client, number: int) -> None:
     assert as_developer.get(at("client_secret_end", web.project, web, secret_id=number)).status_code == 404
 
 
-def test_another_clients_secret_is_not_reached_through_ones_own(as_developer: Browser, web: Client) -> None:
+def test_a_secret_of_another_client_is_404(as_developer: Browser, web: Client) -> None:
     other, _ = make_web_client(web.project, name="Other")
     theirs = other.secrets.get()
     url = at("client_secret_end", web.project, web, secret_id=theirs.pk)
@@ -179,13 +178,13 @@ def test_another_clients_secret_is_not_reached_through_ones_own(as_developer: Br
     assert other.secrets.filter(ended_at=None).exists()
 
 
-def test_a_viewer_adds_and_ends_none(as_viewer: Browser, web: Client) -> None:
+def test_viewers_can_not_add_or_revoke_secrets(as_viewer: Browser, web: Client) -> None:
     assert as_viewer.post(at("client_secret_new", web.project, web), {"once": "x" * 22}).status_code == 403
     assert end(as_viewer, ClientSecret.objects.get(), understood="on").status_code == 403
     assert ClientSecret.objects.filter(ended_at=None).count() == 1
 
 
-def test_use_is_told_once_it_was(as_viewer: Browser, web: Client, later: Callable[[float], None]) -> None:
+def test_the_last_use_is_shown(as_viewer: Browser, web: Client, later: Callable[[float], None]) -> None:
     ClientSecret.objects.update(last_used_at=clock.now() - timedelta(days=3))
     page = as_viewer.get(at("client_secrets", web.project, web)).content.decode()
     assert "Never" not in page.partition("<main")[2]

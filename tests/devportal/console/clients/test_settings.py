@@ -1,5 +1,6 @@
 """A client's settings: addresses, the tester, off and on, another type, deletion."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,8 +10,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from api import usage_counts
 from core import clock
-from devportal.console.models import SignInEvent
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
 from oidc.models import Client, ClientSecret, Project, TokenFamily
 from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, trail
 from tests.factories import SIGN_OUT_URI, make_access_token, make_account, make_client, make_project, make_web_client
@@ -111,13 +111,13 @@ def test_a_viewer_reads_whether_lost_responses_are_forgiven_and_can_not_change_i
 
 
 @pytest.mark.parametrize("level", ["phrh", "PHR", " phr ", "1", "x" * 5000, "\U0001f600"])
-def test_a_level_that_nobody_knows_is_refused(as_developer: Browser, client_of: Client, level: str) -> None:
+def test_an_unknown_level_is_rejected(as_developer: Browser, client_of: Client, level: str) -> None:
     response = save(as_developer, client_of, least_acr=level)
     assert "Choose one of these three." in response.content.decode()
     assert Client.objects.get().least_acr == ""
 
 
-def test_a_viewer_reads_and_changes_nothing(as_viewer: Browser, client_of: Client) -> None:
+def test_viewers_can_read_settings_but_not_change_them(as_viewer: Browser, client_of: Client) -> None:
     before = settings_of(client_of)
     page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode()
     assert URI in page
@@ -132,7 +132,7 @@ def test_a_viewer_reads_and_changes_nothing(as_viewer: Browser, client_of: Clien
     assert not AuditEvent.objects.exists()
 
 
-def test_the_name_of_a_verified_client_is_no_field(as_developer: Browser, client_of: Client) -> None:
+def test_the_name_of_a_verified_client_is_read_only(as_developer: Browser, client_of: Client) -> None:
     Client.objects.update(verified_at=clock.now())
     page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
     assert 'name="name"' not in page
@@ -156,7 +156,7 @@ def test_the_name_of_a_verified_client_is_no_field(as_developer: Browser, client
         ),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_stored(
+def test_errors_are_shown_and_nothing_is_stored(
     as_developer: Browser, client_of: Client, changes: dict[str, Any], said: str
 ) -> None:
     before = settings_of(client_of)
@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said_and_nothing_is_stored(
     assert not AuditEvent.objects.exists()
 
 
-def test_what_was_typed_stays_in_the_form(as_developer: Browser, client_of: Client) -> None:
+def test_a_form_with_errors_keeps_the_input(as_developer: Browser, client_of: Client) -> None:
     hostile = "https://app.example.com/\"><script>alert('x')</script>"
     page = save(as_developer, client_of, redirect_uris=[hostile, URI]).content.decode()
     assert "<script>alert" not in page
@@ -183,13 +183,13 @@ def test_what_was_typed_stays_in_the_form(as_developer: Browser, client_of: Clie
         {"redirect_uris": [f"{URI}{number}" for number in range(10_000)]},
     ],
 )
-def test_a_huge_form_is_refused(as_developer: Browser, client_of: Client, changes: dict[str, Any]) -> None:
+def test_an_oversized_form_is_rejected(as_developer: Browser, client_of: Client, changes: dict[str, Any]) -> None:
     before = settings_of(client_of)
     assert save(as_developer, client_of, **changes).status_code == 400
     assert settings_of(client_of) == before
 
 
-def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Account, client_of: Client) -> None:
+def test_unknown_form_fields_are_ignored(as_developer: Browser, outsider: Account, client_of: Client) -> None:
     before = Client.objects.values().get()
     stolen = {
         "project": make_project(outsider).pk,
@@ -210,7 +210,7 @@ def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Accoun
     assert {name for name in after if after[name] != before[name]} == {"redirect_uris", "updated"}
 
 
-def test_more_rows_save_nothing(as_developer: Browser, client_of: Client) -> None:
+def test_adding_rows_saves_nothing(as_developer: Browser, client_of: Client) -> None:
     response = save(as_developer, client_of, redirect_uris=[f"{URI}2"], more="redirect_uris")
     assert len(response.context["form"]["redirect_uris"].rows) == 1 + 1 + 1
     assert "Not saved yet" in response.content.decode()
@@ -236,8 +236,46 @@ def test_a_proposed_address_is_a_row_and_is_not_saved(as_developer: Browser, cli
     assert settings_of(client_of)[1] == URI
 
 
+def propose(browser: Browser, client: Client, added: str) -> str:
+    return str(browser.get(at("client_settings", client.project, client), {"add": added}).content.decode())
+
+
+def test_the_save_button_of_a_proposed_url_has_the_focus(as_developer: Browser, client_of: Client) -> None:
+    page = propose(as_developer, client_of, f"{URI}/")
+    (button,) = re.findall(r"<button[^>]*autofocus>[^<]*", page)
+    assert button.endswith(">Save")
+    (note,) = re.findall(r'aria-describedby="([^"]*)"', button)
+    assert re.search(f'id="{note}">\\s*<p class="addresses__note">Not saved yet. Press Save to add it.', page)
+    for nothing_to_add in ("", URI, "http://evil.example/"):
+        assert "autofocus" not in propose(as_developer, client_of, nothing_to_add)
+
+
+@pytest.mark.parametrize(
+    ("added", "warns"),
+    [("https://evil.test:444/x", True), ("https://other.example.com/x", False), ("http://localhost:3000/x", False)],
+)
+def test_a_proposed_host_unlike_the_registered_ones_is_warned_of(
+    as_developer: Browser, client_of: Client, added: str, warns: bool
+) -> None:
+    assert ("evil.test:444 has nothing in common" in propose(as_developer, client_of, added)) is warns
+
+
+def test_hosts_of_sign_out_urls_are_known_hosts_too(as_developer: Browser, client_of: Client) -> None:
+    Client.objects.update(post_logout_redirect_uris="https://evil.test/")
+    assert "nothing in common" not in propose(as_developer, client_of, "https://evil.test/x")
+
+
+def test_a_saved_url_is_never_warned_of(as_developer: Browser, client_of: Client) -> None:
+    Client.objects.update(redirect_uris=f"{URI} https://evil.test/x")
+    assert "nothing in common" not in propose(as_developer, client_of, "")
+
+
+def test_a_viewer_reads_only_registered_urls(as_viewer: Browser, client_of: Client) -> None:
+    assert "evil.test" not in propose(as_viewer, client_of, "https://evil.test/x")
+
+
 @pytest.mark.parametrize("added", ["", URI, f" {URI} "])
-def test_what_is_there_already_is_not_proposed(as_developer: Browser, client_of: Client, added: str) -> None:
+def test_a_registered_url_is_not_proposed(as_developer: Browser, client_of: Client, added: str) -> None:
     page = as_developer.get(at("client_settings", client_of.project, client_of), {"add": added})
     assert "Not saved yet" not in page.content.decode()
 
@@ -251,7 +289,7 @@ def test_what_is_there_already_is_not_proposed(as_developer: Browser, client_of:
         ("https://a.example/\u202e", "only contain ASCII"),
     ],
 )
-def test_a_proposed_address_that_may_not_be_says_why(
+def test_an_invalid_proposed_url_shows_the_reason(
     as_developer: Browser, client_of: Client, added: str, said: str
 ) -> None:
     response = as_developer.get(at("client_settings", client_of.project, client_of), {"add": added})
@@ -303,14 +341,14 @@ def test_a_client_that_is_off_is_turned_on_from_the_tester(as_developer: Browser
     assert "#switch" in try_it(as_developer, client_of, query).content.decode()
 
 
-def test_a_viewer_is_sent_to_no_change(as_viewer: Browser, client_of: Client) -> None:
+def test_viewers_get_no_link_to_changes(as_viewer: Browser, client_of: Client) -> None:
     query = RelyingParty(client_of, as_viewer).parameters(redirect_uri="https://app.example.com/new")
     page = try_it(as_viewer, client_of, urlencode(query)).content.decode()
     assert "?add=" not in page
     assert "A developer or owner of the project can" in page
 
 
-def test_the_settings_tell_issuer_and_endpoints(as_viewer: Browser, client_of: Client) -> None:
+def test_the_settings_show_the_issuer_and_endpoints(as_viewer: Browser, client_of: Client) -> None:
     page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode().replace("<wbr>", "")
     told = Browser().get("/.well-known/openid-configuration").json()
     for name in ("issuer", "authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"):
@@ -319,7 +357,7 @@ def test_the_settings_tell_issuer_and_endpoints(as_viewer: Browser, client_of: C
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 16_001, "?a=\x00"])
-def test_what_is_no_text_to_try_is_refused(as_viewer: Browser, client_of: Client, text: str) -> None:
+def test_invalid_tester_input_is_rejected(as_viewer: Browser, client_of: Client, text: str) -> None:
     response = try_it(as_viewer, client_of, text)
     assert response.status_code == 200
     assert response.context["form"].errors.keys() == {"url"}
@@ -328,14 +366,14 @@ def test_what_is_no_text_to_try_is_refused(as_viewer: Browser, client_of: Client
 @pytest.mark.parametrize(
     "text", ["?%", "?=&=", "?a=%00", "?%ff=%ff", "\u202e?\ud7ff=é", "://?x", "?<script>alert(1)</script>"]
 )
-def test_nonsense_is_no_fault(as_viewer: Browser, client_of: Client, text: str) -> None:
+def test_nonsense_in_the_tester_is_handled(as_viewer: Browser, client_of: Client, text: str) -> None:
     response = try_it(as_viewer, client_of, text)
     assert response.status_code == 200
     assert "The request would be refused." in response.content.decode()
     assert "<script>alert" not in response.content.decode()
 
 
-def test_trying_leaves_no_trace(as_viewer: Browser, client_of: Client) -> None:
+def test_the_tester_stores_nothing(as_viewer: Browser, client_of: Client) -> None:
     session = dict(as_viewer.session)
     try_it(
         as_viewer,
@@ -351,7 +389,7 @@ def test_trying_leaves_no_trace(as_viewer: Browser, client_of: Client) -> None:
 # --- Off and on ---
 
 
-def test_off_and_on_again(as_developer: Browser, developer: Account, client_of: Client) -> None:
+def test_a_client_is_turned_off_and_on(as_developer: Browser, developer: Account, client_of: Client) -> None:
     url = at("client_switch", client_of.project, client_of)
     page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
     assert "within 30 seconds" in page
@@ -367,7 +405,7 @@ def test_off_and_on_again(as_developer: Browser, developer: Account, client_of: 
 # --- Another type ---
 
 
-def test_another_type_names_what_ends_and_wants_a_tick(
+def test_changing_the_type_lists_what_ends_and_needs_confirmation(
     as_developer: Browser, developer: Account, project: Project
 ) -> None:
     client, _ = make_web_client(project)
@@ -405,7 +443,7 @@ def test_a_client_that_becomes_a_web_app_is_led_to_its_secrets(as_developer: Bro
 
 
 @pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit Note", "Orbit Notes\x00", "x" * 10_000])
-def test_deletion_wants_the_name(as_developer: Browser, client_of: Client, typed: str) -> None:
+def test_deleting_needs_the_name(as_developer: Browser, client_of: Client, typed: str) -> None:
     response = as_developer.post(at("client_delete", client_of.project, client_of), {"typed": typed})
     assert response.status_code == 200
     assert response.context["form"].errors.keys() == {"typed"}
@@ -430,7 +468,7 @@ def test_a_deleted_client_is_gone(as_developer: Browser, developer: Account, pro
 
 @pytest.mark.parametrize("page", ["client_settings", "client_tester", "client_type", "client_delete", "client_secrets"])
 @pytest.mark.parametrize("count", [1, 60])
-def test_each_page_costs_the_same(
+def test_each_page_takes_a_fixed_number_of_statements(
     as_developer: Browser, project: Project, django_assert_max_num_queries: Any, page: str, count: int
 ) -> None:
     uris = " ".join(f"{URI}{number}" for number in range(min(count, 50)))

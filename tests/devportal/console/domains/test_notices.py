@@ -8,12 +8,12 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review.cases import MAX_EVENTS
 from devportal.review.models import ReviewCase
 from oidc.domains import claims
-from oidc.domains.tasks import check_domains
 from oidc.models import Project, ProjectDomain, ProjectMember
+from oidc.tasks import check_domains
 from tests.devportal.review.reviewing import mails
 from tests.factories import make_account, make_client
 from tests.oidc.domains.internet import DAY, HOUR, Internet, prove
@@ -35,7 +35,7 @@ def new_mails() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_owners_and_developers_hear_once_of_each_turn(
+def test_owners_and_developers_get_one_mail_for_each_change(
     internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -73,7 +73,7 @@ def test_owners_and_developers_hear_once_of_each_turn(
     assert subject == "example.com is proven without its subdomains"
 
 
-def test_a_proof_that_comes_back_in_time_is_told_as_such(
+def test_a_proof_that_returns_in_time_is_reported(
     internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
@@ -89,7 +89,7 @@ def test_a_proof_that_comes_back_in_time_is_told_as_such(
     assert "Nothing changed for people in the meantime." in body
 
 
-def test_nobody_is_mailed_whose_address_is_not_proven_or_account_closed(
+def test_unverified_and_closed_accounts_get_no_mail(
     internet: Internet, domain: ProjectDomain, owner: Account, later: Callable[[float], None]
 ) -> None:
     unproven = make_account("una@example.com", verified=False)
@@ -146,7 +146,7 @@ def test_no_case_is_opened_while_it_is_only_missing_or_no_reviewed_app_is_there(
     assert not ReviewCase.objects.exists()
 
 
-def test_what_becomes_of_the_domain_is_added_to_the_open_case(
+def test_later_changes_are_added_to_the_open_case(
     internet: Internet, domain: ProjectDomain, owner: Account, later: Callable[[float], None]
 ) -> None:
     reviewed(domain.project)
@@ -176,7 +176,7 @@ def test_a_closed_case_stays_closed_and_a_new_loss_opens_another(
     assert ReviewCase.objects.filter(closed_at=None).count() == 1
 
 
-def test_the_activity_tells_it_in_sentences(
+def test_the_activity_page_describes_domain_changes(
     internet: Internet, domain: ProjectDomain, owner: Account, as_viewer: Browser, later: Callable[[float], None]
 ) -> None:
     other = claims.add_domain(domain.project, "other.example", owner)

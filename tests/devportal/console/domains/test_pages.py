@@ -57,7 +57,7 @@ def test_it_shows_what_to_publish_with_copy_buttons(as_developer: Browser, domai
     assert "Not proven" in text
 
 
-def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> None:
+def test_each_state_is_described(as_viewer: Browser, project: Project) -> None:
     moment = clock.now()
     make_domain(project, "by-dns.example")
     make_domain(project, "by-file.example", method=Method.FILE)
@@ -86,7 +86,7 @@ def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> N
     assert "What to publish" not in cards["ours.example"]
 
 
-def test_viewers_read_and_have_no_buttons(as_viewer: Browser, domain: ProjectDomain) -> None:
+def test_viewers_can_read_domains_but_have_no_buttons(as_viewer: Browser, domain: ProjectDomain) -> None:
     text = text_of(as_viewer.get(at(domain.project)))
     assert domain.token in text
     for word in ("Check now", "Remove", "Add domain"):
@@ -101,7 +101,7 @@ def test_viewers_read_and_have_no_buttons(as_viewer: Browser, domain: ProjectDom
     assert ProjectDomain.objects.count() == 1
 
 
-def test_outsiders_find_nothing_and_no_domain_of_another_project(
+def test_outsiders_and_other_projects_domains_are_404(
     as_outsider: Browser, as_owner: Browser, domain: ProjectDomain, outsider: Account
 ) -> None:
     theirs = make_domain(Project.objects.get(members__account=outsider), "theirs.example")
@@ -144,7 +144,7 @@ def test_a_domain_is_added_as_it_is_typed(as_developer: Browser, project: Projec
 
 
 @pytest.mark.parametrize("typed", [*REFUSED, "exam\x00ple.com", "<script>alert(1)</script>.example"], ids=ascii)
-def test_what_is_no_domain_is_refused_in_the_form_and_kept_there(
+def test_an_invalid_domain_shows_an_error_and_stays_in_the_form(
     as_developer: Browser, project: Project, typed: str
 ) -> None:
     sent = urlencode({"name": typed.encode("utf-8", "surrogatepass")})
@@ -159,7 +159,7 @@ def test_what_is_no_domain_is_refused_in_the_form_and_kept_there(
     assert not ProjectDomain.objects.exists()
 
 
-def test_what_is_listed_and_what_is_too_many_is_said_in_the_form(
+def test_duplicate_and_too_many_domains_show_an_error(
     as_developer: Browser, domain: ProjectDomain, settings: Any
 ) -> None:
     text = text_of(as_developer.post(at(domain.project), {"name": "EXAMPLE.com"}))
@@ -173,7 +173,7 @@ def test_what_is_listed_and_what_is_too_many_is_said_in_the_form(
 # --- Checking ---
 
 
-def test_the_button_proves_at_once_where_tasks_run_inline(
+def test_the_check_button_works_without_a_worker(
     internet: Internet, as_developer: Browser, domain: ProjectDomain, django_capture_on_commit_callbacks: Any
 ) -> None:
     internet.publish_file(domain)
@@ -182,7 +182,7 @@ def test_the_button_proves_at_once_where_tasks_run_inline(
     assert "What was seen" not in text
 
 
-def test_what_was_seen_is_said(
+def test_the_result_of_a_check_is_shown(
     internet: Internet, as_developer: Browser, domain: ProjectDomain, django_capture_on_commit_callbacks: Any
 ) -> None:
     internet.publish_record(domain, "<b>something else</b>")
@@ -193,7 +193,7 @@ def test_what_was_seen_is_said(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_message_tells_the_result(internet: Internet, as_developer: Browser, domain: ProjectDomain) -> None:
+def test_the_message_shows_the_result(internet: Internet, as_developer: Browser, domain: ProjectDomain) -> None:
     url = at(domain.project, f"/{domain.pk}/check")
     assert "No proof of example.com was found." in text_of(as_developer.post(url, follow=True))
     internet.publish_record(domain)
@@ -204,7 +204,7 @@ def test_the_message_tells_the_result(internet: Internet, as_developer: Browser,
     assert "Proof missing" in text_of(as_developer.post(url, follow=True))
 
 
-def test_with_workers_the_page_says_that_it_is_under_way(
+def test_with_workers_the_page_says_that_the_check_is_running(
     internet: Internet,
     as_developer: Browser,
     domain: ProjectDomain,
@@ -220,7 +220,7 @@ def test_with_workers_the_page_says_that_it_is_under_way(
     assert internet.asked == []
 
 
-def test_one_person_asks_for_so_many_checks_an_hour(
+def test_checks_per_person_are_limited(
     internet: Internet, as_developer: Browser, as_owner: Browser, project: Project, settings: Any, stopped_clock: None
 ) -> None:
     settings.DOMAIN_CHECKS_PER_HOUR = 2
@@ -233,7 +233,7 @@ def test_one_person_asks_for_so_many_checks_an_hour(
 # --- Removing ---
 
 
-def test_removing_says_what_depends_on_the_domain(
+def test_removing_lists_what_depends_on_the_domain(
     as_developer: Browser, project: Project, domain: ProjectDomain
 ) -> None:
     url = at(project, f"/{domain.pk}/remove")

@@ -11,8 +11,8 @@ from accounts.models import Account
 from core import clock
 from oidc.domains import claims
 from oidc.domains.results import refresh_reviewed_hosts
-from oidc.domains.tasks import check_domains
 from oidc.models import Client, Project, ProjectDomain
+from oidc.tasks import check_domains
 from tests.factories import make_account, make_client, make_domain
 from tests.oidc.domains.internet import Internet, state
 
@@ -45,7 +45,7 @@ def provision(tmp_path: Path) -> Any:
     return apply
 
 
-def test_declared_domains_are_proven_and_nobody_looks_for_them(provision: Any, internet: Internet) -> None:
+def test_declared_domains_are_proven_without_checks(provision: Any, internet: Internet) -> None:
     provision('domains = ["https://Example.com/", "bücher.example"]')
     rows = ProjectDomain.objects.order_by("name")
     assert [(row.name, state(row)) for row in rows] == [
@@ -56,7 +56,7 @@ def test_declared_domains_are_proven_and_nobody_looks_for_them(provision: Any, i
     assert internet.asked == []
 
 
-def test_again_changes_nothing_and_what_is_left_out_stays(provision: Any) -> None:
+def test_a_second_run_changes_nothing_and_keeps_undeclared_domains(provision: Any) -> None:
     provision('domains = ["example.com"]')
     before = list(ProjectDomain.objects.values())
     for domains in ('domains = ["example.com"]', "", "domains = []"):

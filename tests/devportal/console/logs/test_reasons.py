@@ -7,9 +7,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import usage_counts
-from devportal.console.logs.call_fixes import FIXES
+from devportal.console.logs.fixes import FIXES, fix_for
 from devportal.console.logs.request_log import CODES
-from devportal.console.logs.sign_in_fixes import fix_for
 from devportal.console.models import SignInEvent
 from oidc.models import Client
 from tests.oidc.test_sign_in_log import REFUSED

@@ -30,7 +30,7 @@ def page(browser: Browser, row: RequestLog) -> str:
     return str(response.content.decode())
 
 
-def test_a_real_call_with_all_that_is_known_of_it(as_viewer: Browser, project: Project) -> None:
+def test_an_entry_shows_all_details_of_a_call(as_viewer: Browser, project: Project) -> None:
     key, raw = make_key(project)
     response = call(ME, raw)
     usage_counts.flush_usage()
@@ -50,7 +50,7 @@ def test_a_time_is_in_utc_and_in_the_time_of_the_reader(as_viewer: Browser, proj
     assert 'data-local="seconds">21 Nov 2026, 04:30:20 UTC<' in text
 
 
-def test_a_call_of_a_client_leads_to_it(as_viewer: Browser, project: Project) -> None:
+def test_a_call_of_a_client_links_to_the_client(as_viewer: Browser, project: Project) -> None:
     client = make_client(project, name="Web Notes")
     text = page(as_viewer, log(project, client=client.client_id))
     assert reverse("console:client_settings", args=[project.public_id, client.client_id]) in text
@@ -72,7 +72,7 @@ def fix(browser: Browser, row: RequestLog) -> Any:
     return browser.get(address(row, row.project)).context["fix"]
 
 
-def test_a_scope_that_is_missing(as_owner: Browser, project: Project) -> None:
+def test_a_missing_scope_is_explained(as_owner: Browser, project: Project) -> None:
     key, client = make_key(project)[0], make_client(project)
     values = {"status": 403, "code": "insufficient_scope"}
     assert fix(as_owner, log(project, credential=key.public_id, **values)).url.endswith("/keys/new")
@@ -83,7 +83,7 @@ def test_a_scope_that_is_missing(as_owner: Browser, project: Project) -> None:
     assert fix(as_owner, plan).url.startswith("/docs/")
 
 
-def test_a_key_or_token_that_is_refused(as_owner: Browser, project: Project) -> None:
+def test_a_rejected_key_or_token_is_explained(as_owner: Browser, project: Project) -> None:
     key, client = make_key(project)[0], make_client(project)
     refused = log(project, credential=key.public_id, status=401, code="invalid_api_key")
     assert fix(as_owner, refused).url.endswith("/keys")
@@ -96,7 +96,9 @@ def test_a_key_or_token_that_is_refused(as_owner: Browser, project: Project) -> 
     assert fix(as_owner, expired).url.endswith("#switch")
 
 
-def test_who_may_not_fix_it_is_told_who_may(as_viewer: Browser, as_developer: Browser, project: Project) -> None:
+def test_people_without_permission_see_who_can_fix_it(
+    as_viewer: Browser, as_developer: Browser, project: Project
+) -> None:
     row = log(project, status=403, code="insufficient_scope", credential="x")
     link = f'href="{reverse("console:key_new", args=[project.public_id])}"'
     assert link in page(as_developer, row)
@@ -108,7 +110,7 @@ def test_who_may_not_fix_it_is_told_who_may(as_viewer: Browser, as_developer: Br
 @pytest.mark.parametrize(
     ("path", "is_whole"), [("/v1/me", True), ("/v1/…/plan", False), ("nonsense", False), ("/v1/a'b$(x)", True)]
 )
-def test_a_call_as_curl(path: str, is_whole: bool, as_viewer: Browser, project: Project) -> None:
+def test_an_entry_shows_the_call_as_curl(path: str, is_whole: bool, as_viewer: Browser, project: Project) -> None:
     command = as_viewer.get(address(log(project, path=path), project)).context["curl"]
     assert bool(command) == is_whole
     if is_whole:
@@ -122,7 +124,7 @@ def test_a_call_as_curl(path: str, is_whole: bool, as_viewer: Browser, project: 
 # --- What is not there ---
 
 
-def test_an_entry_that_is_gone_says_so(as_viewer: Browser, project: Project, settings: Any) -> None:
+def test_a_deleted_entry_shows_a_message(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.REQUEST_LOG_DAYS = 17
     row = log(project)
     row.delete()
@@ -134,24 +136,24 @@ def test_an_entry_that_is_gone_says_so(as_viewer: Browser, project: Project, set
 
 
 @pytest.mark.parametrize("entry", ["x", "-1", "1e3", "9" * 40, "٣", "1.5", "%00", "' OR 1=1", "\u202e"])
-def test_what_is_no_id_is_not_found(entry: str, as_viewer: Browser, project: Project) -> None:
+def test_an_invalid_id_is_not_found(entry: str, as_viewer: Browser, project: Project) -> None:
     assert as_viewer.get(f"/console/p/{project.public_id}/requests/{entry}").status_code in (400, 404)
 
 
-def test_an_entry_of_another_project_is_not_told(as_viewer: Browser, project: Project) -> None:
+def test_an_entry_of_another_project_is_not_found(as_viewer: Browser, project: Project) -> None:
     row = log(make_project(), path="/v1/secret")
     response = as_viewer.get(address(row, project))
     assert response.status_code == 404
     assert "/v1/secret" not in response.content.decode()
 
 
-def test_outsiders_get_nothing(as_outsider: Browser, project: Project) -> None:
+def test_outsiders_have_no_access(as_outsider: Browser, project: Project) -> None:
     response = as_outsider.get(address(log(project), project))
     assert response.status_code == 404
     assert "kept for" not in response.content.decode()
 
 
-def test_hostile_values_are_text(as_viewer: Browser, project: Project) -> None:
+def test_hostile_values_are_escaped(as_viewer: Browser, project: Project) -> None:
     hostile = '"><script>alert(1)</script>'
     text = page(as_viewer, log(project, client=hostile, request_id=hostile, path=hostile, method="<b>", subject="<b>"))
     assert "<script>alert" not in text

@@ -55,7 +55,7 @@ def test_an_empty_log_says_what_to_do(as_viewer: Browser, project: Project) -> N
     assert reverse("console:keys", args=[project.public_id]) in text
 
 
-def test_a_call_shows_up_with_all_that_is_known_of_it(as_viewer: Browser, project: Project) -> None:
+def test_a_call_appears_with_all_details(as_viewer: Browser, project: Project) -> None:
     raw = make_key(project)[1]
     response = call(ME, raw)
     usage_counts.flush_usage()
@@ -67,7 +67,7 @@ def test_a_call_shows_up_with_all_that_is_known_of_it(as_viewer: Browser, projec
     assert raw not in text
 
 
-def test_a_time_is_told_in_utc_to_the_second(as_viewer: Browser, project: Project) -> None:
+def test_times_are_shown_in_utc_with_seconds(as_viewer: Browser, project: Project) -> None:
     log(project)
     text = page(as_viewer, project)
     assert "Sat, 21 Nov 2026 (UTC)" in text
@@ -75,14 +75,14 @@ def test_a_time_is_told_in_utc_to_the_second(as_viewer: Browser, project: Projec
     assert 'datetime="2026-11-21T04:30:20Z"' in text
 
 
-def test_each_day_has_one_head(as_viewer: Browser, project: Project) -> None:
+def test_each_day_has_one_heading(as_viewer: Browser, project: Project) -> None:
     for days in (1, 1, 0, 0):
         log(project, at=AT - timedelta(days=days))
     text = page(as_viewer, project)
     assert [text.count(day) for day in ("20 Nov 2026 (UTC)", "21 Nov 2026 (UTC)")] == [1, 1]
 
 
-def test_who_called_has_a_name(as_viewer: Browser, project: Project, key: ApiKey) -> None:
+def test_the_caller_is_named(as_viewer: Browser, project: Project, key: ApiKey) -> None:
     client = make_client(project, name="Web Notes")
     log(project, client=client.client_id)
     log(project, client="op_client_gone")
@@ -92,7 +92,7 @@ def test_who_called_has_a_name(as_viewer: Browser, project: Project, key: ApiKey
     assert names == ["A key that was deleted", "A script", "A client that was deleted", "Web Notes"]
 
 
-def test_a_name_of_another_project_is_not_told(as_viewer: Browser, project: Project) -> None:
+def test_names_of_another_project_are_not_shown(as_viewer: Browser, project: Project) -> None:
     other = make_client(make_project(), name="Secret name")
     log(project, client=other.client_id)
     assert "Secret name" not in page(as_viewer, project)
@@ -104,7 +104,7 @@ def test_newest_first(as_viewer: Browser, project: Project) -> None:
     assert shown(as_viewer, project) == ["r2", "r1", "r0"]
 
 
-def test_what_is_promised_is_said(as_viewer: Browser, project: Project, settings: Any) -> None:
+def test_the_page_says_how_long_entries_are_kept(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.REQUEST_LOG_DAYS = 17
     text = page(as_viewer, project)
     for promise in ("within about 10 seconds", "kept for 17 days", "Credentials are never stored"):
@@ -157,7 +157,7 @@ def test_a_key_is_found_by_what_pages_show_of_it(as_viewer: Browser, varied: Pro
         assert shown(as_viewer, varied, who=text) == ["plan"]
 
 
-def test_what_was_asked_stands_in_the_form_again(as_viewer: Browser, varied: Project) -> None:
+def test_the_form_keeps_the_filters(as_viewer: Browser, varied: Project) -> None:
     text = page(as_viewer, varied, status="4xx", who="c9", **{"from": "2026-11-21T04:31"})
     assert '<option value="4xx" selected>' in text
     assert 'value="c9"' in text
@@ -182,7 +182,7 @@ def test_a_request_id_that_is_not_written_yet_can_be_looked_for_again(as_viewer:
         ("request_id", "x" * 300, "This is too long"),
     ],
 )
-def test_what_is_no_filter_narrows_nothing_and_says_so(
+def test_invalid_filters_are_reported_and_ignored(
     name: str, value: str, sentence: str, as_viewer: Browser, varied: Project
 ) -> None:
     assert len(shown(as_viewer, varied, **{name: value})) == 6
@@ -202,7 +202,7 @@ def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Proj
     assert b"<script>alert" not in response.content
 
 
-def test_hostile_values_are_text(as_viewer: Browser, project: Project) -> None:
+def test_hostile_values_are_escaped(as_viewer: Browser, project: Project) -> None:
     hostile = '"><script>alert(1)</script>'
     make_client(project, name=hostile, client_id="c1")
     log(project, client="c1")
@@ -247,7 +247,7 @@ def test_pages_keep_the_filters(as_viewer: Browser, project: Project) -> None:
 # --- Who, and at what cost ---
 
 
-def test_outsiders_get_nothing(as_outsider: Browser, varied: Project) -> None:
+def test_outsiders_have_no_access(as_outsider: Browser, varied: Project) -> None:
     assert as_outsider.get(address(varied)).status_code == 404
 
 

@@ -54,7 +54,7 @@ def test_an_address_that_could_be_registered_can_be_added(as_developer: Browser,
     assert sent.replace("&", "&amp;") in settings_page.content.decode()
 
 
-def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
+def test_viewers_see_who_can_fix_it(as_viewer: Browser, app: Client) -> None:
     text = page(as_viewer, log(app, reason=DIFFERS, redirect_uri="https://app.example.com/other"))
     assert "?add=" not in text
     assert "A developer or owner of the project can fix it: Add this redirect URL" in text
@@ -73,13 +73,13 @@ def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
         ("https://app.example.com/[token]", "The log does not hold the whole URL"),
     ],
 )
-def test_an_address_that_could_not_says_why(sent: str, why: str, as_owner: Browser, app: Client) -> None:
+def test_a_url_that_can_not_be_registered_shows_the_reason(sent: str, why: str, as_owner: Browser, app: Client) -> None:
     row = log(app, reason=DIFFERS, redirect_uri=sent)
     assert "?add=" not in fix(as_owner, row).url
     assert why in page(as_owner, row)
 
 
-def test_an_address_that_has_been_added_since_needs_nothing(as_owner: Browser, app: Client) -> None:
+def test_a_url_registered_since_needs_no_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, reason=DIFFERS, redirect_uri=REDIRECT_URI)
     assert "now registered" in fix(as_owner, row).text
     assert as_owner.get(address(row)).context["compared"] == []
@@ -114,7 +114,7 @@ def test_scopes(names: list[str], says: str, page_of: str, as_owner: Browser, ap
     assert page_of in found.url
 
 
-def test_a_scope_that_is_approved_by_now(as_owner: Browser, app: Client) -> None:
+def test_a_scope_approved_since_needs_no_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, error="invalid_scope", reason=Reason.SCOPE_NOT_APPROVED, parameters={"scopes": ["account.read"]})
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
     assert "now approved" in fix(as_owner, row).text
@@ -130,7 +130,7 @@ def test_a_client_that_is_off(as_owner: Browser, app: Client, project: Project) 
     assert fix(as_owner, row).url.endswith("#appeal")
 
 
-def test_a_success_has_nothing_to_fix(as_owner: Browser, app: Client) -> None:
+def test_a_success_shows_no_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, outcome=Outcome.SIGNED_IN, endpoint="token", error="", reason="")
     response = as_owner.get(address(row))
     assert response.context["fix"] is None
@@ -148,7 +148,7 @@ def test_the_docs_of_a_reason(reason: Reason, as_owner: Browser, app: Client) ->
     assert HELP[reason].cause in unescape(text)
 
 
-def test_a_reason_that_is_not_known_here_is_shown_by_its_code(as_owner: Browser, app: Client) -> None:
+def test_an_unknown_reason_is_shown_by_its_code(as_owner: Browser, app: Client) -> None:
     text = page(as_owner, log(app, reason="of_a_later_version"))
     assert "of_a_later_version" in text
     assert "Cause and fix are in the documentation of the error." in text
@@ -169,7 +169,7 @@ def steps(client: Client) -> list[SignInEvent]:
     ]
 
 
-def test_the_steps_of_a_sign_in_stand_beside_each_other(as_viewer: Browser, app: Client, project: Project) -> None:
+def test_the_steps_of_a_sign_in_are_shown_together(as_viewer: Browser, app: Client, project: Project) -> None:
     rows = steps(app)
     log(app, family=8)
     log(app)
@@ -182,9 +182,7 @@ def test_the_steps_of_a_sign_in_stand_beside_each_other(as_viewer: Browser, app:
     assert family(as_viewer, log(app)) == []
 
 
-def test_steps_are_looked_for_near_by_and_are_bounded(
-    as_viewer: Browser, app: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_search_for_steps_is_limited(as_viewer: Browser, app: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [log(app, family=7) for _ in range(30)]
     assert len(family(as_viewer, rows[15])) == 21
     monkeypatch.setattr(sign_in_log, "NEARBY", 3)
@@ -237,7 +235,7 @@ def test_requests_as_curl(as_viewer: Browser, app: Client, project: Project) -> 
 # --- What is not there ---
 
 
-def test_an_entry_that_is_gone_says_so(as_viewer: Browser, app: Client, settings: Any) -> None:
+def test_a_deleted_entry_shows_a_message(as_viewer: Browser, app: Client, settings: Any) -> None:
     settings.SIGN_IN_LOG_DAYS = 17
     row = log(app)
     path = address(row)
@@ -248,12 +246,12 @@ def test_an_entry_that_is_gone_says_so(as_viewer: Browser, app: Client, settings
 
 
 @pytest.mark.parametrize("entry", ["x", "-1", "9" * 40, "٣", "%00"])
-def test_what_is_no_id_is_not_found(entry: str, as_viewer: Browser, app: Client) -> None:
+def test_an_invalid_id_is_not_found(entry: str, as_viewer: Browser, app: Client) -> None:
     path = reverse("console:sign_ins", args=[app.project.public_id, app.client_id])
     assert as_viewer.get(f"{path}/{entry}").status_code in (400, 404)
 
 
-def test_an_entry_of_another_client_is_not_told(as_viewer: Browser, app: Client, project: Project) -> None:
+def test_an_entry_of_another_client_is_not_found(as_viewer: Browser, app: Client, project: Project) -> None:
     row = log(make_client(project), reason="elsewhere")
     path = reverse("console:sign_in_detail", args=[project.public_id, app.client_id, row.pk])
     response = as_viewer.get(path)
@@ -261,19 +259,19 @@ def test_an_entry_of_another_client_is_not_told(as_viewer: Browser, app: Client,
     assert "elsewhere" not in response.content.decode()
 
 
-def test_outsiders_get_nothing(as_outsider: Browser, app: Client) -> None:
+def test_outsiders_have_no_access(as_outsider: Browser, app: Client) -> None:
     assert as_outsider.get(address(log(app))).status_code == 404
 
 
 @pytest.mark.parametrize("sent", ['"><script>alert(1)</script>', "\u202ehttps://x.example/", "x" * 2000, "[", "//["])
-def test_hostile_values_are_text(sent: str, as_owner: Browser, app: Client) -> None:
+def test_hostile_values_are_escaped(sent: str, as_owner: Browser, app: Client) -> None:
     facts = {"registered": sent, "received": sent, "expected": sent, "scopes": [sent, sent], "name": sent}
     for reason in (Reason.REDIRECT_URI_PATH, Reason.SCOPE_UNKNOWN, sent[:40]):
         row = log(app, redirect_uri=sent, reason=reason, parameters=facts, request_id=sent[:64], error="invalid_scope")
         assert "<script>alert" not in page(as_owner, row)
 
 
-def test_what_strangers_sent_stays_not_in_the_process(as_owner: Browser, app: Client) -> None:
+def test_sent_values_are_not_cached_in_the_process(as_owner: Browser, app: Client) -> None:
     kept.cache_clear()
     assert "curl" in page(as_owner, log(app, redirect_uri="https://elsewhere.example/", error="invalid_request"))
     assert kept.cache_info().currsize == 0

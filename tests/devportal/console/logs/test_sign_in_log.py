@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from api import usage_counts
-from devportal.console.logs.sign_in_fixes import sign_in_url
+from devportal.console.logs.fixes import sign_in_url
 from devportal.console.logs.sign_in_log import MEANINGS
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project
@@ -54,7 +54,7 @@ def test_an_empty_log_says_what_to_do(as_viewer: Browser, app: Client) -> None:
     assert reverse("console:quick_start", args=[app.project.public_id, app.client_id]) in text
 
 
-def test_a_refusal_is_found_by_what_the_error_page_tells(as_viewer: Browser, app: Client) -> None:
+def test_an_error_is_found_by_the_id_on_its_page(as_viewer: Browser, app: Client) -> None:
     sent = f"{REDIRECT_URI}/"
     query = urlencode({"client_id": app.client_id, "redirect_uri": sent, "response_type": "code"})
     refused = Browser().get(f"/connect/authorize?{query}")
@@ -88,21 +88,21 @@ def test_each_outcome_has_a_badge_a_filter_and_a_meaning(outcome: Outcome, as_vi
     assert MEANINGS[outcome]
 
 
-def test_a_time_is_told_in_utc_to_the_second(as_viewer: Browser, app: Client) -> None:
+def test_times_are_shown_in_utc_with_seconds(as_viewer: Browser, app: Client) -> None:
     log(app)
     text = page(as_viewer, app)
     assert "Sat, 21 Nov 2026 (UTC)" in text
     assert ">04:30:20<" in text
 
 
-def test_another_clients_log_is_its_own(as_viewer: Browser, app: Client, project: Project) -> None:
+def test_logs_of_other_clients_are_separate(as_viewer: Browser, app: Client, project: Project) -> None:
     log(make_client(project, name="Other"), request_id="other")
     log(app, request_id="mine")
     assert shown(as_viewer, app) == ["mine"]
     assert shown(as_viewer, app, request_id="other") == []
 
 
-def test_what_is_promised_is_said(as_viewer: Browser, app: Client, settings: Any) -> None:
+def test_the_page_says_how_long_entries_are_kept(as_viewer: Browser, app: Client, settings: Any) -> None:
     settings.SIGN_IN_LOG_DAYS, settings.SIGN_IN_LOG_PER_MINUTE = 17, 33
     text = page(as_viewer, app)
     for promise in ("within about 10 seconds", "kept for 17 days", "At most 33 entries a minute", "are removed"):
@@ -174,7 +174,7 @@ def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Clie
 @pytest.mark.parametrize(
     "sent", ['"><script>alert(1)</script>', "https://x.example/'\"<b>", "\u202ehttps://x.example/", "x" * 2000]
 )
-def test_hostile_addresses_are_text(sent: str, as_owner: Browser, app: Client) -> None:
+def test_hostile_urls_are_escaped(sent: str, as_owner: Browser, app: Client) -> None:
     log(app, redirect_uri=sent, reason="", error="<script>alert", request_id="<script>alert")
     log(app, redirect_uri=sent, reason="", error="")
     text = page(as_owner, app)
@@ -195,7 +195,7 @@ def test_pages_keep_the_filters(as_viewer: Browser, app: Client) -> None:
 # --- Who, and at what cost ---
 
 
-def test_outsiders_get_nothing(as_outsider: Browser, varied: Client) -> None:
+def test_outsiders_have_no_access(as_outsider: Browser, varied: Client) -> None:
     assert as_outsider.get(address(varied)).status_code == 404
 
 

@@ -40,11 +40,11 @@ def test_spans_count_back_from_now(span: str, found: list[str], as_viewer: Brows
 
 
 @pytest.mark.parametrize("span", ["90d", "\u202e", "x" * 3000, "15m;DROP"])
-def test_what_is_no_span_narrows_nothing(span: str, as_viewer: Browser, aged: Project) -> None:
+def test_an_invalid_time_span_is_ignored(span: str, as_viewer: Browser, aged: Project) -> None:
     assert len(shown(as_viewer, aged, range=span)) == 4
 
 
-def test_from_and_to_win_over_a_span(as_viewer: Browser, aged: Project) -> None:
+def test_from_and_to_take_precedence_over_a_time_span(as_viewer: Browser, aged: Project) -> None:
     since = (clock.now() - timedelta(hours=30)).strftime("%Y-%m-%dT%H:%M")
     assert shown(as_viewer, aged, range="15m", **{"from": since}) == ["5", "40", "1200"]
 
@@ -74,7 +74,7 @@ def test_each_filter_is_a_chip_that_can_be_removed(as_viewer: Browser, aged: Pro
     assert 'Remove<span class="visually-hidden"> the filter Status</span>' in text
 
 
-def test_a_filter_that_can_not_be_read_is_no_chip_and_opens_the_form(as_viewer: Browser, aged: Project) -> None:
+def test_an_invalid_filter_opens_the_form(as_viewer: Browser, aged: Project) -> None:
     found = toolbar(as_viewer, aged, **{"from": "soon"})
     assert found.chips == []
     assert found.is_open
@@ -95,6 +95,6 @@ def test_pages_and_entries_keep_the_filters(as_viewer: Browser, project: Project
     assert entry.context["log_url"] == address(project, status="2xx", range="1h")
 
 
-def test_a_toolbar_of_no_filters() -> None:
+def test_a_toolbar_without_filters() -> None:
     none: Any = LogFilters(given={"status": ""})
     assert build_toolbar(none, [("status", "Status", {"2xx": "Good"})], 30).chips == []

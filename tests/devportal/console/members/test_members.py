@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations
 from tests.factories import make_account, make_key, make_project
@@ -34,7 +34,7 @@ def invite(browser: Browser, project: Project, email: str = "ines@example.com", 
 # --- Who sees what ---
 
 
-def test_everybody_sees_the_members_and_owners_the_invitations(
+def test_members_are_shown_to_all_and_invitations_to_owners(
     as_owner: Browser, as_viewer: Browser, project: Project, owner: Account
 ) -> None:
     invitations.invite(project, "ines@example.com", "viewer", owner)
@@ -101,7 +101,7 @@ def test_known_and_unknown_addresses_look_the_same(as_owner: Browser, project: P
         "a@-x-.com",
     ],
 )
-def test_what_can_not_be_mailed_is_refused_beside_the_field(as_owner: Browser, project: Project, email: str) -> None:
+def test_an_invalid_email_address_shows_an_error_at_the_field(as_owner: Browser, project: Project, email: str) -> None:
     text = text_of(invite(as_owner, project, email))
     assert 'class="field__errors"' in text
     assert not ProjectInvitation.objects.exists()
@@ -109,17 +109,26 @@ def test_what_can_not_be_mailed_is_refused_beside_the_field(as_owner: Browser, p
 
 
 @pytest.mark.parametrize("role", ["", "emperor", "Owner", "owner\x00", "viewer,owner"])
-def test_a_role_that_is_none_is_refused(as_owner: Browser, project: Project, role: str) -> None:
+def test_an_unknown_role_is_rejected(as_owner: Browser, project: Project, role: str) -> None:
     response = invite(as_owner, project, role=role)
     assert response.status_code in (200, 400)
     assert not ProjectInvitation.objects.exists()
+
+
+def test_an_invitation_that_gets_another_role_says_so(as_owner: Browser, project: Project) -> None:
+    url = at(project)
+    as_owner.post(url, {"email": "grace@example.com", "role": "viewer"})
+    page = text_of(as_owner.post(url, {"email": "grace@example.com", "role": "viewer"}, follow=True))
+    assert "with another role" not in page
+    page = text_of(as_owner.post(url, {"email": "grace@example.com", "role": "developer"}, follow=True))
+    assert "There was an open invitation with another role. The role is now developer." in page
 
 
 def test_a_member_is_not_invited(as_owner: Browser, project: Project) -> None:
     assert "dan@example.com is already a member" in text_of(invite(as_owner, project, "Dan@example.com"))
 
 
-def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Project, settings: Any) -> None:
+def test_too_many_invitations_show_an_error(as_owner: Browser, project: Project, settings: Any) -> None:
     settings.INVITATIONS_PER_HOUR = 1
     invite(as_owner, project)
     assert "many invitations in one hour" in text_of(invite(as_owner, project, "more@example.com"))
@@ -127,7 +136,7 @@ def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Projec
     assert "at most 4 members" in text_of(invite(as_owner, project, "more@example.com"))
 
 
-def test_fields_that_are_not_in_the_form_set_nothing(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_unknown_form_fields_change_nothing(as_owner: Browser, project: Project, owner: Account) -> None:
     other = make_project(name="Elsewhere")
     extras = {"project": str(other.pk), "invited_by": "1", "expires_at": "2999-01-01", "ended_at": "2020-01-01"}
     as_owner.post(at(project), {"email": "ines@example.com", "role": "viewer"} | extras)
@@ -155,7 +164,7 @@ def test_an_invitation_is_renewed_and_withdrawn(
     assert "is withdrawn" in text_of(as_owner.get(at(project)))
 
 
-def test_what_was_answered_meanwhile_is_said(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_an_invitation_answered_meanwhile_shows_a_message(as_owner: Browser, project: Project, owner: Account) -> None:
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "viewer", owner)
     invitations.accept(row.pk, ines)
@@ -167,7 +176,7 @@ def test_what_was_answered_meanwhile_is_said(as_owner: Browser, project: Project
 
 @pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
 @pytest.mark.parametrize("path", ["members/{}", "members/{}/remove", "invitations/{}/renew", "invitations/{}/withdraw"])
-def test_what_is_not_there_is_a_404(as_owner: Browser, project: Project, path: str, number: int) -> None:
+def test_unknown_members_and_invitations_are_404(as_owner: Browser, project: Project, path: str, number: int) -> None:
     assert as_owner.post(at(project, path.format(number))).status_code == 404
 
 
@@ -183,13 +192,13 @@ def test_an_owner_changes_a_role(as_owner: Browser, project: Project, developer:
 
 
 @pytest.mark.parametrize("role", ["", "emperor", "OWNER"])
-def test_no_other_role_is_set(as_owner: Browser, project: Project, developer: Account, role: str) -> None:
+def test_invalid_roles_are_rejected(as_owner: Browser, project: Project, developer: Account, role: str) -> None:
     text = text_of(as_owner.post(at(project, f"members/{seat(project, developer).pk}"), {"role": role}))
     assert 'class="field__errors"' in text
     assert seat(project, developer).role == Role.DEVELOPER
 
 
-def test_the_last_owner_is_told_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_the_last_owner_sees_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
     own = seat(project, owner)
     for path, data in ((f"members/{own.pk}", {"role": "viewer"}), (f"members/{own.pk}/remove", {})):
         response = as_owner.post(at(project, path), data, follow=True)
@@ -197,7 +206,7 @@ def test_the_last_owner_is_told_what_to_do_first(as_owner: Browser, project: Pro
     assert seat(project, owner).role == Role.OWNER
 
 
-def test_who_is_removed_sees_nothing_and_their_keys_end(
+def test_removed_members_lose_access_and_their_keys(
     as_owner: Browser, as_developer: Browser, project: Project, developer: Account
 ) -> None:
     key, _ = make_key(project, developer)
@@ -216,7 +225,7 @@ def test_an_owner_may_remove_themselves_while_another_one_stays(
     assert as_owner.get("/console/").status_code == 200
 
 
-def test_developers_and_viewers_change_nobody(
+def test_developers_and_viewers_can_not_change_members(
     as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project, owner: Account
 ) -> None:
     row = invitations.invite(project, "ines@example.com", "viewer", owner)

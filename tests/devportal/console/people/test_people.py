@@ -78,7 +78,7 @@ def test_a_verified_app_has_no_limit(as_viewer: Browser, project: Project, setti
     assert "Limit before review" not in text
 
 
-def test_a_full_project_says_so_and_what_lifts_the_limit(as_viewer: Browser, project: Project, settings: Any) -> None:
+def test_a_full_project_explains_how_to_lift_the_limit(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 5
     client = make_client(project)
     join(client, 4)
@@ -110,7 +110,7 @@ def test_the_page_counts_as_the_limit_does(project: Project, owner: Account, set
             consent.record_consent(newcomer, client, ["openid"])
 
 
-def test_nobody_is_named(as_owner: Browser, project: Project) -> None:
+def test_people_are_not_named(as_owner: Browser, project: Project) -> None:
     people = join(make_client(project), 2)
     content = as_owner.get(f"/console/p/{project.public_id}/people").content.decode()
     for person in people:

@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client, Connection, Project, TokenFamily
 from tests.devportal.console.playground.playing import CALLBACK, Playground, tokens_in, tokens_on
@@ -86,7 +86,7 @@ def test_the_plan_is_read_where_it_may_be(spa: Playground) -> None:
     assert "plan_id" in calls[1].body
 
 
-def test_with_openid_alone_the_api_is_not_called(spa: Playground) -> None:
+def test_with_only_openid_the_api_is_not_called(spa: Playground) -> None:
     spa.go()
     page = spa.exchange()
     assert page.context["result"].calls == []
@@ -101,7 +101,7 @@ def test_the_request_is_shown_with_what_each_parameter_is_for(spa: Playground) -
     assert spa.run["verifier"] not in page.content.decode()
 
 
-def test_what_was_cancelled_is_explained(spa: Playground) -> None:
+def test_a_cancelled_sign_in_is_explained(spa: Playground) -> None:
     page = text(spa.go("email", decision="cancel"))
     assert "access_denied" in page
     assert "offer to try again" in page
@@ -128,12 +128,12 @@ def test_a_wrong_secret_is_explained_and_may_be_fixed(web: tuple[Playground, str
     playground.go("email")
     page = playground.exchange("wrong")
     assert page.context["result"].exchange.error == "invalid_client"
-    assert "Compare client id and secret" in text(page)
+    assert "Compare the client id and the secret" in text(page)
     assert "wrong" not in text(page).split("<ol")[1].replace("is wrong", "")
     assert playground.exchange(secret).context["result"].exchange.status == 200
 
 
-def test_without_a_secret_the_field_says_so(web: tuple[Playground, str]) -> None:
+def test_a_missing_secret_shows_an_error_at_its_field(web: tuple[Playground, str]) -> None:
     playground, _ = web
     playground.go("email")
     page = playground.exchange("  ")
@@ -142,7 +142,7 @@ def test_without_a_secret_the_field_says_so(web: tuple[Playground, str]) -> None
     assert 'aria-invalid="true"' in text(page)
 
 
-def test_a_code_that_has_ended_is_explained(spa: Playground, later: Callable[[float], None]) -> None:
+def test_an_expired_code_is_explained(spa: Playground, later: Callable[[float], None]) -> None:
     spa.go("email")
     later(120)
     page = spa.exchange()
@@ -150,7 +150,7 @@ def test_a_code_that_has_ended_is_explained(spa: Playground, later: Callable[[fl
     assert "Start a new sign-in" in text(page)
 
 
-def test_a_run_that_waited_too_long_is_gone(spa: Playground, later: Callable[[float], None]) -> None:
+def test_an_old_run_is_deleted(spa: Playground, later: Callable[[float], None]) -> None:
     location = spa.sign_in(spa.begin("email"))
     later(3601)
     assert spa.arrive(location).status_code == 400
@@ -165,7 +165,7 @@ def test_sending_the_exchange_twice_harms_nothing(spa: Playground) -> None:
     assert me(token) == 200
 
 
-def test_an_exchange_with_a_spent_form_sends_no_code(spa: Playground) -> None:
+def test_a_repeated_exchange_form_sends_no_code(spa: Playground) -> None:
     once = spa.go("email").context["once"]
     # As a second request finds it that came while the first was under way.
     before = dict(spa.run)
@@ -177,7 +177,7 @@ def test_an_exchange_with_a_spent_form_sends_no_code(spa: Playground) -> None:
     assert me(token) == 200
 
 
-def test_an_app_that_is_off_is_said_to_be(spa: Playground) -> None:
+def test_a_disabled_app_is_reported(spa: Playground) -> None:
     Client.objects.filter(pk=spa.client.pk).update(enabled=False)
     assert "This client is off" in text(spa.page())
 
@@ -233,7 +233,7 @@ def test_ending_the_test_ends_its_tokens_and_keeps_the_consent(spa: Playground, 
     assert spa.page().context["run"] is None
 
 
-def test_beginning_again_ends_the_test_before(spa: Playground) -> None:
+def test_starting_again_ends_the_previous_run(spa: Playground) -> None:
     spa.go("email")
     token = tokens_on(spa.exchange())["access_token"]
     spa.post("end")
@@ -244,7 +244,7 @@ def test_beginning_again_ends_the_test_before(spa: Playground) -> None:
     assert TokenFamily.objects.filter(revoked_at=None).count() == 0
 
 
-def test_ending_it_ends_no_other_sign_in(spa: Playground) -> None:
+def test_ending_a_run_ends_no_other_sign_in(spa: Playground) -> None:
     spa.go("email")
     spa.exchange()
     mine = RelyingParty(spa.client, spa.browser).tokens(scope="openid email")["access_token"]
@@ -252,7 +252,7 @@ def test_ending_it_ends_no_other_sign_in(spa: Playground) -> None:
     assert me(mine) == 200
 
 
-def test_a_run_kept_by_another_version_is_no_fault(spa: Playground) -> None:
+def test_a_run_stored_by_another_version_is_handled(spa: Playground) -> None:
     versions: tuple[object, ...] = ({"old": 1}, "x", None, [], 7)
     for kept in versions:
         session = spa.browser.session
@@ -289,7 +289,7 @@ def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_key
     assert added.actor_email == "dan@example.com"
 
 
-def test_what_the_list_of_addresses_does_not_take_is_said(project: Project, at_keyboard: Browser) -> None:
+def test_errors_of_the_list_of_redirect_urls_are_shown(project: Project, at_keyboard: Browser) -> None:
     full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
     playground = Playground(full, at_keyboard).open()
     assert "at most 50 of these URLs" in text(playground.page())
@@ -300,7 +300,7 @@ def test_what_the_list_of_addresses_does_not_take_is_said(project: Project, at_k
     assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
 
 
-def test_without_the_address_no_test_begins(project: Project, at_keyboard: Browser) -> None:
+def test_without_the_redirect_url_no_run_starts(project: Project, at_keyboard: Browser) -> None:
     playground = Playground(make_client(project), at_keyboard)
     playground.post("begin", scope=["email"])
     page = playground.page()
@@ -308,7 +308,7 @@ def test_without_the_address_no_test_begins(project: Project, at_keyboard: Brows
     assert "redirect URL to this client first" in text(page)
 
 
-def test_the_service_itself_never_stands_for_an_app(project: Project) -> None:
+def test_the_playground_never_acts_as_an_app(project: Project) -> None:
     only = make_client(project, redirect_uris=playground_redirect_uri())
     first = make_client(project, redirect_uris=f"{playground_redirect_uri()} {APP}")
     assert (only.domain, first.domain) == ("", "app.example.com")
@@ -326,14 +326,16 @@ def test_owners_and_developers_use_it_and_viewers_do_not(
     assert Playground(client, as_outsider).page().status_code == 404
 
 
-def test_who_counts_as_one_of_the_people_is_told_so(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
+def test_people_who_will_count_are_informed(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
     client = make_client(project)
     told = "toward the project’s limit of people"
     assert told in text(Playground(client, at_keyboard).page())
     assert told not in text(Playground(client, as_owner).page())
 
 
-def test_each_page_is_quick(spa: Playground, django_assert_max_num_queries: Callable[[int], object]) -> None:
+def test_each_page_takes_few_statements(
+    spa: Playground, django_assert_max_num_queries: Callable[[int], object]
+) -> None:
     with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
         spa.page()
     spa.go("email")

@@ -64,7 +64,7 @@ def test_a_name_that_can_not_be_is_refused_with_its_reason(browser_of: Any, db: 
     assert not Project.objects.exists()
 
 
-def test_a_card_shows_what_is_counted(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_a_card_shows_the_figures(as_viewer: Browser, project: Project, owner: Account) -> None:
     client = make_client(project)
     make_client(project, name="Second")
     for _ in range(3):
@@ -88,26 +88,26 @@ def test_calls_over_http_are_on_the_card(as_owner: Browser, project: Project, ow
     assert "<dt>Calls, 24 h</dt><dd>2</dd>" in text_of(as_owner)
 
 
-def test_a_person_of_two_apps_is_one(as_owner: Browser, project: Project) -> None:
+def test_a_person_of_two_apps_counts_once(as_owner: Browser, project: Project) -> None:
     person = make_account()
     for name in ("One", "Two"):
         consent.record_consent(person, make_client(project, name=name), ["openid"])
     assert "<dt>People</dt><dd>1</dd>" in text_of(as_owner)
 
 
-def test_who_removed_the_app_is_not_among_its_people(as_owner: Browser, project: Project) -> None:
+def test_people_who_removed_the_app_are_not_counted(as_owner: Browser, project: Project) -> None:
     consent.remove_consent(consent.record_consent(make_account(), make_client(project), ["openid"]))
     assert "<dt>People</dt><dd>0</dd>" in text_of(as_owner)
 
 
-def test_only_ones_own_projects_are_there(as_outsider: Browser, project: Project) -> None:
+def test_only_own_projects_are_listed(as_outsider: Browser, project: Project) -> None:
     text = text_of(as_outsider)
     assert "Elsewhere" in text
     assert "Orbit Notes" not in text
     assert project.public_id not in text
 
 
-def test_nobody_sees_the_figures_of_others(owner: Account, project: Project, outsider: Account) -> None:
+def test_figures_of_other_projects_are_not_shown(owner: Account, project: Project, outsider: Account) -> None:
     other = Project.objects.get(name="Elsewhere")
     count_calls(other, 7)
     consent.record_consent(make_account(), make_client(other), ["openid"])
@@ -137,7 +137,7 @@ def test_the_card_says_how_far_review_is(
     assert f">{expected}</span>" in text_of(as_owner)
 
 
-def test_a_name_is_shown_and_never_run(as_owner: Browser, project: Project) -> None:
+def test_names_are_escaped(as_owner: Browser, project: Project) -> None:
     Project.objects.filter(pk=project.pk).update(name="<script>alert(1)</script> & {{ 7 }}")
     text = text_of(as_owner)
     assert "<script>alert" not in text
@@ -147,7 +147,7 @@ def test_a_name_is_shown_and_never_run(as_owner: Browser, project: Project) -> N
 # --- What needs attention ---
 
 
-def test_a_quiet_project_needs_nothing(project: Project, owner: Account) -> None:
+def test_a_project_without_problems_has_no_warnings(project: Project, owner: Account) -> None:
     make_web_client(project)
     make_client(project)
     make_key(project, owner)
@@ -155,7 +155,7 @@ def test_a_quiet_project_needs_nothing(project: Project, owner: Account) -> None
     assert warnings_of(owner) == []
 
 
-def test_a_key_that_ends_soon(project: Project, owner: Account, later: Later) -> None:
+def test_a_key_that_expires_soon_is_a_warning(project: Project, owner: Account, later: Later) -> None:
     end = clock.now() + timedelta(days=20)
     make_key(project, owner, expires_at=end)
     assert warnings_of(owner) == []
@@ -167,16 +167,14 @@ def test_a_key_that_ends_soon(project: Project, owner: Account, later: Later) ->
     assert warnings_of(owner) == []
 
 
-def test_a_revoked_key_ends_nothing(project: Project, owner: Account) -> None:
+def test_a_revoked_key_is_no_warning(project: Project, owner: Account) -> None:
     key, _ = make_key(project, owner, expires_at=clock.now() + timedelta(days=1))
     key.revoked_at = clock.now()
     key.save()
     assert warnings_of(owner) == []
 
 
-def test_a_project_near_its_limit_of_people_and_one_that_is_full(
-    project: Project, owner: Account, settings: Any
-) -> None:
+def test_a_nearly_full_and_a_full_project_have_warnings(project: Project, owner: Account, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 5
     client = make_client(project, name="Starling")
     for _ in range(3):
@@ -206,7 +204,7 @@ def test_a_project_near_its_limit_of_people_and_one_that_is_full(
         ((1000, 500), (0, 0), False),
     ],
 )
-def test_errors_are_rising_when_clearly_more_calls_fail_than_before(
+def test_a_rise_of_failed_calls_is_a_warning(
     project: Project, owner: Account, before: tuple[int, int], recent: tuple[int, int], rises: bool
 ) -> None:
     for hours_ago, (calls, errors) in ((10, before), (0, recent)):
@@ -218,7 +216,7 @@ def test_errors_are_rising_when_clearly_more_calls_fail_than_before(
         assert found == ["Errors are rising: 10 % of the latest calls failed."]
 
 
-def test_a_web_client_without_a_secret(project: Project, owner: Account) -> None:
+def test_a_web_client_without_a_secret_is_a_warning(project: Project, owner: Account) -> None:
     make_web_client(project)
     assert warnings_of(owner) == []
     ClientSecret.objects.update(ended_at=clock.now())
@@ -227,7 +225,7 @@ def test_a_web_client_without_a_secret(project: Project, owner: Account) -> None
     assert warnings_of(owner) == []
 
 
-def test_changes_that_a_reviewer_asks_for(project: Project, owner: Account) -> None:
+def test_requested_changes_are_a_warning(project: Project, owner: Account) -> None:
     status = AppReview.Status.CHANGES_REQUESTED
     AppReview.objects.create(client=make_client(project), number=1, status=status, created_at=clock.now())
     assert warnings_of(owner) == ["A reviewer requested changes."]
@@ -242,7 +240,7 @@ def test_a_suspended_project_is_marked(as_viewer: Browser, project: Project) -> 
     assert ">Suspended</span>" in text_of(as_viewer)
 
 
-def test_a_deleted_project_is_there_for_its_owners_alone(
+def test_a_deleted_project_is_shown_only_to_owners(
     as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project, owner: Account
 ) -> None:
     lifecycle.delete_project(project, owner)
@@ -252,7 +250,7 @@ def test_a_deleted_project_is_there_for_its_owners_alone(
         assert "Orbit Notes" not in text_of(browser)
 
 
-def test_once_its_time_is_over_a_deleted_project_is_not_proposed_any_more(
+def test_a_deleted_project_disappears_after_its_time(
     as_owner: Browser, project: Project, owner: Account, later: Later
 ) -> None:
     lifecycle.delete_project(project, owner)
@@ -268,7 +266,7 @@ def invited(outsider: Account, project: Project, owner: Account) -> ProjectInvit
     return invitations.invite(project, outsider.email, "developer", owner)
 
 
-def test_an_invitation_says_who_invites_to_what_and_as_what(as_outsider: Browser, invited: ProjectInvitation) -> None:
+def test_an_invitation_shows_inviter_project_and_role(as_outsider: Browser, invited: ProjectInvitation) -> None:
     text = text_of(as_outsider)
     assert "Invitation to Orbit Notes" in text
     assert "olga@example.com has invited you to work on it as a developer" in text
@@ -290,27 +288,29 @@ def test_declining_makes_nobody_a_member(as_outsider: Browser, invited: ProjectI
 
 
 @pytest.mark.parametrize("decision", ["", "ACCEPT", "accept\x00", "maybe"])
-def test_another_answer_is_none(as_outsider: Browser, invited: ProjectInvitation, decision: str) -> None:
+def test_unknown_answers_are_ignored(as_outsider: Browser, invited: ProjectInvitation, decision: str) -> None:
     response = as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": decision})
     assert response.status_code in (302, 400)
     assert ProjectInvitation.objects.get().is_open
 
 
 @pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
-def test_an_invitation_that_is_not_there_is_no_fault(as_outsider: Browser, number: int) -> None:
+def test_an_unknown_invitation_shows_a_message(as_outsider: Browser, number: int) -> None:
     response = as_outsider.post(f"/console/invitations/{number}", {"decision": "accept"})
     assert response.status_code == 302
     assert "no longer open" in text_of(as_outsider)
 
 
-def test_nobody_answers_anothers_invitation(as_viewer: Browser, invited: ProjectInvitation, project: Project) -> None:
+def test_invitations_of_others_can_not_be_answered(
+    as_viewer: Browser, invited: ProjectInvitation, project: Project
+) -> None:
     for decision in ("accept", "decline"):
         as_viewer.post(f"/console/invitations/{invited.pk}", {"decision": decision})
     assert invited.is_open
     assert project.members.count() == 3
 
 
-def test_who_owns_enough_is_told_so(
+def test_the_limit_of_owned_projects_is_shown(
     as_outsider: Browser, outsider: Account, project: Project, owner: Account, settings: Any
 ) -> None:
     settings.PROJECTS_PER_PERSON = 1

@@ -10,7 +10,7 @@ from accounts.models import Account
 from api.models import UsageTotal
 from core import clock
 from devportal.console import idempotency
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle
@@ -51,7 +51,7 @@ def make(browser: Browser, name: str, **more: str) -> Any:
 # --- Making ---
 
 
-def test_a_project_is_made_and_leads_to_its_overview(as_outsider: Browser, outsider: Account) -> None:
+def test_creating_a_project_leads_to_its_overview(as_outsider: Browser, outsider: Account) -> None:
     response = make(as_outsider, "  Lunar Notes ")
     project = Project.objects.get(name="Lunar Notes")
     assert response["Location"] == f"/console/p/{project.public_id}/"
@@ -59,21 +59,21 @@ def test_a_project_is_made_and_leads_to_its_overview(as_outsider: Browser, outsi
     assert "Lunar Notes is created" in text_of(as_outsider.get(response["Location"]))
 
 
-def test_a_form_that_is_sent_twice_makes_one_project(as_outsider: Browser) -> None:
+def test_sending_the_form_twice_creates_one_project(as_outsider: Browser) -> None:
     token = idempotency.new_token()
     first, second = (make(as_outsider, "Lunar Notes", once=token) for _ in range(2))
     assert first["Location"] == second["Location"]
     assert Project.objects.filter(name="Lunar Notes").count() == 1
 
 
-def test_a_form_that_somebody_else_sent_leads_nowhere_else(as_outsider: Browser, as_viewer: Browser) -> None:
+def test_a_form_token_of_another_person_reveals_nothing(as_outsider: Browser, as_viewer: Browser) -> None:
     token = idempotency.new_token()
     make(as_outsider, "Lunar Notes", once=token)
     assert make(as_viewer, "Solar Notes", once=token)["Location"] == "/console/"
     assert not Project.objects.filter(name="Solar Notes").exists()
 
 
-def test_a_form_without_its_mark_makes_nothing_and_keeps_what_was_typed(as_outsider: Browser) -> None:
+def test_a_form_without_its_token_creates_nothing_and_keeps_the_input(as_outsider: Browser) -> None:
     text = text_of(make(as_outsider, "Lunar Notes", once="x"))
     assert "Nothing was created" in text
     assert 'value="Lunar Notes"' in text
@@ -88,7 +88,7 @@ def test_a_hostile_name_is_refused_beside_the_field(as_outsider: Browser, name: 
     assert Project.objects.count() == before
 
 
-def test_fields_that_are_not_in_the_form_set_nothing(as_outsider: Browser) -> None:
+def test_unknown_form_fields_change_nothing(as_outsider: Browser) -> None:
     extras = {"public_id": "prj_mine", "suspended_at": "2020-01-01", "deleted_at": "2020-01-01", "id": "1", "role": "x"}
     make(as_outsider, "Lunar Notes", **extras)
     made = Project.objects.get(name="Lunar Notes")
@@ -96,7 +96,7 @@ def test_fields_that_are_not_in_the_form_set_nothing(as_outsider: Browser) -> No
     assert (made.suspended_at, made.deleted_at) == (None, None)
 
 
-def test_who_owns_enough_projects_is_told_so(as_outsider: Browser, settings: Any) -> None:
+def test_the_limit_of_owned_projects_is_shown(as_outsider: Browser, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 1
     assert "You own 1 projects" in text_of(make(as_outsider, "Lunar Notes"))
 
@@ -120,7 +120,7 @@ def test_the_checklist_ticks_itself(as_owner: Browser, project: Project, owner: 
     assert done() == 4
 
 
-def test_a_viewer_is_led_to_nothing_that_they_may_not_do(as_viewer: Browser, project: Project) -> None:
+def test_viewers_get_no_links_to_forbidden_actions(as_viewer: Browser, project: Project) -> None:
     text = text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
     assert "clients/new" not in text
     assert "You are a viewer" in text
@@ -143,7 +143,7 @@ def test_the_overview_takes_eleven_statements_however_much_there_is(
 
 
 @pytest.mark.parametrize("project_id", ["prj_", "x" * 5000, "prj_0000000000000000000000", "-", "%00", "ÿ"])
-def test_a_project_that_is_not_there_is_a_404(as_owner: Browser, project_id: str) -> None:
+def test_an_unknown_project_is_404(as_owner: Browser, project_id: str) -> None:
     assert as_owner.get(f"/console/p/{project_id}/").status_code in (400, 404)
 
 
@@ -154,7 +154,7 @@ def settings_of(project: Project) -> str:
     return f"/console/p/{project.public_id}/settings"
 
 
-def test_an_owner_renames(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_owners_can_rename(as_owner: Browser, project: Project, owner: Account) -> None:
     assert as_owner.post(settings_of(project), {"name": "Lunar Notes"}).status_code == 302
     assert Project.objects.get(pk=project.pk).name == "Lunar Notes"
     event = AuditEvent.objects.get(action="project.renamed")
@@ -177,7 +177,9 @@ def test_a_name_that_is_older_than_a_rule_can_be_saved_again(as_owner: Browser, 
     assert Project.objects.get(pk=project.pk).name == "Support"
 
 
-def test_nobody_else_renames(as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project) -> None:
+def test_other_roles_can_not_rename(
+    as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project
+) -> None:
     for browser, status in ((as_developer, 403), (as_viewer, 403), (as_outsider, 404)):
         assert browser.post(settings_of(project), {"name": "Lunar Notes"}).status_code == status
     assert Project.objects.get(pk=project.pk).name == "Orbit Notes"
@@ -199,7 +201,7 @@ def role_in(project: Project, account: Account) -> str:
     return ProjectMember.objects.get(project=project, account=account).role
 
 
-def test_an_owner_hands_over_and_stays_as_a_developer(
+def test_an_owner_transfers_the_project_and_stays_as_a_developer(
     as_owner: Browser, project: Project, owner: Account, viewer: Account
 ) -> None:
     url = f"/console/p/{project.public_id}/transfer"
@@ -228,7 +230,7 @@ def test_a_project_is_handed_over_to_no_outsider(
     assert stranger.project != project
 
 
-def test_who_works_alone_is_told_to_invite_somebody(browser_of: Any, db: None) -> None:
+def test_owners_without_members_are_asked_to_invite_somebody(browser_of: Any, db: None) -> None:
     alone = make_account()
     text = text_of(browser_of(alone).get(f"/console/p/{make_project(alone).public_id}/transfer"))
     assert "You are the only member" in text
@@ -246,7 +248,7 @@ def test_a_developer_leaves(as_developer: Browser, project: Project, developer: 
     assert as_developer.get(url).status_code == 404
 
 
-def test_the_only_owner_is_told_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
+def test_the_only_owner_sees_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
     url = f"/console/p/{project.public_id}/leave"
     assert "You are its only owner" in text_of(as_owner.get(url))
     response = as_owner.post(url, follow=True)
@@ -257,7 +259,7 @@ def test_the_only_owner_is_told_what_to_do_first(as_owner: Browser, project: Pro
 # --- Deleting and restoring ---
 
 
-def test_deleting_names_its_consequence_and_the_way_back(as_owner: Browser, project: Project) -> None:
+def test_deleting_explains_the_consequences_and_how_to_restore(as_owner: Browser, project: Project) -> None:
     text = text_of(as_owner.get(f"/console/p/{project.public_id}/delete"))
     assert "All access and refresh tokens, client secrets and API keys" in text
     assert "For 30 days, its owners can restore it" in text
@@ -287,12 +289,12 @@ def test_a_deleted_project_has_no_page_but_home_and_comes_back(
     assert as_viewer.get(url).status_code == 200
 
 
-def test_restoring_what_is_there_changes_nothing(as_owner: Browser, project: Project) -> None:
+def test_restoring_an_existing_project_changes_nothing(as_owner: Browser, project: Project) -> None:
     assert as_owner.post(f"/console/p/{project.public_id}/restore").status_code == 302
     assert not AuditEvent.objects.filter(action="project.restored").exists()
 
 
-def test_once_its_time_is_over_nothing_comes_back(
+def test_a_project_can_not_be_restored_after_its_time(
     as_owner: Browser, project: Project, owner: Account, later: Later
 ) -> None:
     lifecycle.delete_project(project, owner)
@@ -301,12 +303,12 @@ def test_once_its_time_is_over_nothing_comes_back(
     assert Project.objects.get(pk=project.pk).is_deleted
 
 
-def test_an_outsider_restores_nothing(as_outsider: Browser, project: Project, owner: Account) -> None:
+def test_outsiders_can_not_restore(as_outsider: Browser, project: Project, owner: Account) -> None:
     lifecycle.delete_project(project, owner)
     assert as_outsider.post(f"/console/p/{project.public_id}/restore").status_code == 404
     assert Project.objects.get(pk=project.pk).is_deleted
 
 
-def test_a_suspended_project_says_so_on_its_pages(as_viewer: Browser, project: Project) -> None:
+def test_the_pages_of_a_suspended_project_show_a_note(as_viewer: Browser, project: Project) -> None:
     Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
     assert "This project is suspended" in text_of(as_viewer.get(f"/console/p/{project.public_id}/"))

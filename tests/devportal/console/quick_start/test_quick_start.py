@@ -30,7 +30,7 @@ def web(project: Project) -> tuple[Client, str]:
     return make_web_client(project, redirect_uris=f"https://app.example.com/cb {LOOPBACK}")
 
 
-def test_every_member_sees_it_and_nobody_else(
+def test_only_members_see_the_quick_start(
     web: tuple[Client, str],
     as_owner: Browser,
     as_developer: Browser,
@@ -51,7 +51,7 @@ def test_a_client_of_another_project_is_not_found(project: Project, as_owner: Br
 
 
 @pytest.mark.parametrize("language", ["curl", "python", "javascript"])
-def test_its_values_are_filled_in_and_its_secret_is_not(
+def test_the_code_has_the_clients_values_but_not_its_secret(
     web: tuple[Client, str], as_owner: Browser, language: str
 ) -> None:
     client, secret = web
@@ -70,7 +70,7 @@ def test_the_tabs_are_links(web: tuple[Client, str], as_owner: Browser) -> None:
 
 
 @pytest.mark.parametrize("language", ["", "cobol", "%00", "../x", "%ff"])
-def test_an_odd_language_shows_the_usual_one(web: tuple[Client, str], as_owner: Browser, language: str) -> None:
+def test_an_unknown_language_shows_the_default_one(web: tuple[Client, str], as_owner: Browser, language: str) -> None:
     answer = as_owner.get(path_of(web[0], language))
     assert answer.status_code in (200, 400)
     if answer.status_code == 200:
@@ -89,11 +89,11 @@ def test_without_a_loopback_address_it_says_which_to_add(
     assert "Add it under Settings" not in seen_by_viewer
 
 
-def test_with_one_it_does_not(web: tuple[Client, str], as_owner: Browser) -> None:
+def test_with_a_loopback_url_there_is_no_hint(web: tuple[Client, str], as_owner: Browser) -> None:
     assert "on your own machine" not in text(as_owner, web[0])
 
 
-def test_a_web_client_without_a_secret_is_told_so(project: Project, as_owner: Browser) -> None:
+def test_a_web_client_without_a_secret_shows_a_hint(project: Project, as_owner: Browser) -> None:
     client = make_client(project, type="web", redirect_uris=LOOPBACK)
     assert "has no secret" in text(as_owner, client)
     create_secret(client)
@@ -101,13 +101,13 @@ def test_a_web_client_without_a_secret_is_told_so(project: Project, as_owner: Br
     assert "has no secret" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
 
 
-def test_a_client_that_is_off_is_told_so(project: Project, as_owner: Browser) -> None:
+def test_a_disabled_client_shows_a_hint(project: Project, as_owner: Browser) -> None:
     client = make_client(project, redirect_uris=LOOPBACK, enabled=False)
     assert "This client is off" in text(as_owner, client)
     assert "This client is off" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
 
 
-def test_what_sign_in_needs_is_told(project: Project, as_owner: Browser) -> None:
+def test_required_sign_in_settings_are_shown(project: Project, as_owner: Browser) -> None:
     client = make_client(project, redirect_uris=LOOPBACK, least_acr="phr")
     assert "Required sign-in" in text(as_owner, client)
     assert "Required sign-in" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
@@ -122,6 +122,8 @@ def test_a_hostile_name_or_address_stays_text(project: Project, as_owner: Browse
         assert page.count("<script") == page.count("</script>") == page.count("<script src=")
 
 
-def test_it_is_quick(web: tuple[Client, str], as_owner: Browser, django_assert_max_num_queries: object) -> None:
+def test_the_quick_start_takes_few_statements(
+    web: tuple[Client, str], as_owner: Browser, django_assert_max_num_queries: object
+) -> None:
     with django_assert_max_num_queries(10):  # type: ignore[operator]
         as_owner.get(path_of(web[0]))

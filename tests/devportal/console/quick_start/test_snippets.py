@@ -73,7 +73,7 @@ def test_a_shell_reads_back_what_was_quoted(text: str) -> None:
         assert done.stdout.decode() == "".join(character for character in text if character not in "\r\n")
 
 
-def test_keys_of_a_terminal_are_left_out_of_shell_words() -> None:
+def test_control_characters_are_removed_from_shell_words() -> None:
     assert shell_string("a\x03\x1b[A\x7f\x9bb") == "'a[Ab'"
 
 
@@ -160,7 +160,7 @@ def test_the_secret_comes_from_the_environment(language: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["web", "native"])
-def test_python_is_tidy(kind: str) -> None:
+def test_python_snippets_pass_the_linter(kind: str) -> None:
     code = next(
         block.code
         for block in quick_start_blocks(QuickStartApp(kind, "x", "http://localhost/cb"), "python")

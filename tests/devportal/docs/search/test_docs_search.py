@@ -7,8 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 from django.test import Client as Browser
 
-from devportal.docs.search.ranking import LONGEST_QUERY, Index, Section, clean, marked
-from devportal.docs.search.sections import MOST, docs_index
+from devportal.docs.search import LONGEST_QUERY, MOST, Index, Section, clean, docs_index, marked
 
 # What somebody types, and the address of the section that comes first.
 FIRST = {
@@ -49,16 +48,16 @@ def test_the_right_section_comes_first(query: str, address: str) -> None:
 
 
 @pytest.mark.parametrize(("query", "address"), [("insuf", "api-insufficient_scope"), ("invalid_gr", "invalid_grant")])
-def test_the_last_word_may_be_in_the_midst_of_being_typed(query: str, address: str) -> None:
+def test_the_last_word_can_be_incomplete(query: str, address: str) -> None:
     assert any(one.address.endswith(address) for one in docs_index().search(query, 3))
 
 
 @pytest.mark.parametrize("query", ["refesh", "entitlments", "revocaton", "discovry"])
-def test_a_slip_of_the_finger_is_forgiven(query: str) -> None:
+def test_a_typo_is_corrected(query: str) -> None:
     assert docs_index().search(query, 3)
 
 
-def test_sections_with_all_words_come_alone() -> None:
+def test_sections_with_all_words_hide_the_others() -> None:
     index = Index([Section("A", "One", "/1", "red boat"), Section("A", "Two", "/2", "red tree")])
     assert [one.address for one in index.search("red boat", 5)] == ["/1"]
     assert {one.address for one in index.search("red garden", 5)} == {"/1", "/2"}
@@ -72,7 +71,7 @@ def test_a_heading_counts_more_than_text() -> None:
 
 def test_words_are_marked_and_text_is_escaped(client: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index([Section("<b>A", "One", "/docs/errors", "a <script> with a lamp in it")])
-    monkeypatch.setattr("devportal.docs.search.sections.docs_index", lambda: index)
+    monkeypatch.setattr("devportal.docs.search.docs_index", lambda: index)
     page = client.get("/docs/search?q=lamp").content.decode()
     assert "<mark>lamp</mark>" in page
     assert "&lt;script&gt;" in page
@@ -94,9 +93,11 @@ def test_hits_are_links_to_their_anchors(client: Browser, django_assert_num_quer
     ("number", "said"),
     [(1, "1 section for"), (MOST, f"{MOST} sections for"), (MOST + 1, f"The {MOST} best sections for")],
 )
-def test_it_says_how_many_there_are(number: int, said: str, client: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_results_is_shown(
+    number: int, said: str, client: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = Index([Section("Lamps", str(n), f"/docs/{n}", "a lamp") for n in range(number)])
-    monkeypatch.setattr("devportal.docs.search.sections.docs_index", lambda: index)
+    monkeypatch.setattr("devportal.docs.search.docs_index", lambda: index)
     page = client.get("/docs/search?q=lamp").content.decode()
     assert said in page
     assert page.count("hits__title") == min(number, MOST)
@@ -116,7 +117,7 @@ def test_odd_queries_are_answered(query: str, client: Browser) -> None:
     assert b"<script>alert" not in answer.content
 
 
-def test_what_cannot_be_seen_is_no_part_of_a_query() -> None:
+def test_invisible_characters_are_removed_from_queries() -> None:
     assert clean("\x00 in\tvalid\u202e_grant\n ") == "in valid _grant"
     assert len(clean("x" * 5000)) == LONGEST_QUERY
 
@@ -130,9 +131,9 @@ def test_a_typo_is_one_letter_or_two_that_changed_places(query: str, is_found: b
     assert bool(index.search(query, 5)) == is_found
 
 
-def test_nothing_found_is_said(client: Browser) -> None:
+def test_an_empty_result_shows_a_message(client: Browser) -> None:
     page = client.get("/docs/search?q=zqxv%20kjwq").content.decode()
-    assert "Nothing in the docs has “zqxv kjwq”" in page
+    assert "No results for “zqxv kjwq”" in page
     assert client.get("/docs/search").status_code == 200
     assert client.post("/docs/search").status_code == 405
 

@@ -46,7 +46,7 @@ def test_words_of_a_name_and_of_a_page_lead_to_that_page(owner: Account) -> None
     assert set(titles(owner, "")) == {"Garden", "Office", "Rose shop", "Printer"}
 
 
-def test_only_what_ones_role_may_open_is_listed(owner: Account) -> None:
+def test_only_pages_that_the_role_can_open_are_listed(owner: Account) -> None:
     project = make_project(owner, name="Garden")
     client = make_client(project, name="Rose shop")
     viewer = make_account()
@@ -83,7 +83,7 @@ def call_of(project: Project) -> dict[str, Any]:
     return {"project": project, "at": clock.now()} | fields
 
 
-def test_ids_lead_straight_to_what_they_name(as_owner: Browser, project: Project) -> None:
+def test_ids_lead_to_their_pages(as_owner: Browser, project: Project) -> None:
     client = make_client(project)
     base = f"/console/p/{project.public_id}/"
     assert as_owner.get(PAGE, {"q": f" {client.client_id} "})["Location"] == f"{base}clients/{client.client_id}/"
@@ -137,5 +137,5 @@ def test_options_are_those_of_a_listbox(as_owner: Browser, project: Project) -> 
     assert not soup.select("header, main")
 
 
-def test_strangers_sign_in_first() -> None:
+def test_anonymous_people_are_sent_to_sign_in() -> None:
     assert Browser().get(PAGE)["Location"].startswith("/account/login/")

@@ -14,9 +14,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
+from oidc import signing_keys
 from oidc.models import SigningKey
-from oidc.signing_keys import keyring
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty
 from tests.totp import totp
@@ -48,7 +48,7 @@ def lost_key(person: Account, settings: Any) -> str:
     """The person `ada` has an authenticator app, and the key that its secret needs is gone."""
     secret = with_app(person)
     settings.KEY_ENCRYPTION_KEY = LOST
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     return secret
 
 
@@ -56,7 +56,7 @@ def types_of(person: Account) -> set[str]:
     return set(Authenticator.objects.filter(user=person).values_list("type", flat=True))
 
 
-def test_until_then_codes_are_rejected_and_no_page_fails(lost_key: str, person: Account) -> None:
+def test_unreadable_factors_reject_codes_and_break_no_page(lost_key: str, person: Account) -> None:
     browser = Browser()
     assert browser.post("/account/login/", {"login": person.email, "password": PASSWORD}).status_code == 302
     code = totp(lost_key)
@@ -74,7 +74,7 @@ def test_a_dry_run_counts_and_changes_nothing(lost_key: str, person: Account) ->
     assert not AuditEvent.objects.filter(action="encryption_key.lost").exists()
 
 
-def test_unasked_it_does_nothing(lost_key: str, person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_confirmation_it_does_nothing(lost_key: str, person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CommandError, match="--yes"):
         run()
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -83,13 +83,13 @@ def test_unasked_it_does_nothing(lost_key: str, person: Account, monkeypatch: py
     assert types_of(person) == {"totp", "recovery_codes"}
 
 
-def test_the_service_signs_again_and_what_was_signed_stays_good(app: RelyingParty, settings: Any) -> None:
+def test_the_service_can_sign_again_and_old_tokens_stay_valid(app: RelyingParty, settings: Any) -> None:
     tokens = app.tokens()
     settings.KEY_ENCRYPTION_KEY = LOST
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     assert app.refresh(tokens["refresh_token"]).status_code == 503
     assert "1 signing key(s) retired" in run("--yes")
-    keyring.clear_keyring()
+    signing_keys.clear_keyring()
     assert app.call("/v1/me", tokens["access_token"]).status_code == 200
     assert app.refresh(tokens["refresh_token"]).status_code == 200
     assert Browser().get("/health/ready").status_code == 200
@@ -117,7 +117,7 @@ def test_people_without_another_factor_prove_their_mailbox(
     assert Browser().post("/account/login/", {"login": person.email, "password": NEW_PASSWORD}).status_code == 302
 
 
-def test_their_sessions_end(signed_in: Browser, person: Account, settings: Any) -> None:
+def test_sessions_of_people_with_unreadable_factors_end(signed_in: Browser, person: Account, settings: Any) -> None:
     with_app(person)
     settings.KEY_ENCRYPTION_KEY = LOST
     assert signed_in.get("/account/").status_code == 200
@@ -125,9 +125,7 @@ def test_their_sessions_end(signed_in: Browser, person: Account, settings: Any) 
     assert signed_in.get("/account/").status_code == 302
 
 
-def test_who_has_a_passkey_beside_it_keeps_password_and_sessions(
-    signed_in: Browser, person: Account, settings: Any
-) -> None:
+def test_people_with_a_passkey_keep_password_and_sessions(signed_in: Browser, person: Account, settings: Any) -> None:
     with_app(person, passkey=True)
     settings.KEY_ENCRYPTION_KEY = LOST
     run("--yes")
@@ -136,7 +134,7 @@ def test_who_has_a_passkey_beside_it_keeps_password_and_sessions(
     assert "You sign in as before" in Outbox.objects.get().body
 
 
-def test_whose_factors_can_be_read_notices_nothing(lost_key: str, settings: Any) -> None:
+def test_people_with_readable_factors_are_not_affected(lost_key: str, settings: Any) -> None:
     other = make_account("grace@example.com")
     with_app(other)  # encrypted with the key of now
     run("--yes")
@@ -145,7 +143,7 @@ def test_whose_factors_can_be_read_notices_nothing(lost_key: str, settings: Any)
     assert list(Outbox.objects.values_list("to", flat=True)) == ["ada@example.com"]
 
 
-def test_it_stands_in_the_trail_and_a_second_run_finds_nothing(lost_key: str, person: Account) -> None:
+def test_a_run_is_in_the_audit_trail_and_a_second_one_finds_nothing(lost_key: str, person: Account) -> None:
     kid = SigningKey.objects.get().kid
     run("--yes")
     event = AuditEvent.objects.get(action="encryption_key.lost")

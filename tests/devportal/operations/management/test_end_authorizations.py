@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from oidc.models import Connection, TokenFamily
 from oidc.tokens import expiry
 from tests.factories import make_key
@@ -29,7 +29,7 @@ def alive(app: RelyingParty, tokens: dict[str, Any]) -> bool:
     return bool(app.call("/v1/me", tokens["access_token"]).status_code == 200)
 
 
-def test_everything_ends_but_sessions_consents_and_keys(app: RelyingParty) -> None:
+def test_everything_ends_except_sessions_consents_and_keys(app: RelyingParty) -> None:
     tokens, code = app.tokens(), app.code()
     raw = make_key(app.client.project)[1]
     assert "Ended: 2 authorizations, 0 API keys, 0 browser sessions." in run("--all", "--yes")
@@ -42,7 +42,7 @@ def test_everything_ends_but_sessions_consents_and_keys(app: RelyingParty) -> No
     assert alive(app, app.tokens())
 
 
-def test_a_time_may_be_given(app: RelyingParty) -> None:
+def test_a_time_can_be_given(app: RelyingParty) -> None:
     old, new = app.tokens(), app.tokens()
     first = TokenFamily.objects.earliest("pk")
     restored = clock.now() - timedelta(hours=1)
@@ -71,7 +71,7 @@ def test_a_dry_run_counts(app: RelyingParty) -> None:
     assert not AuditEvent.objects.filter(action="authorizations.ended").exists()
 
 
-def test_unasked_it_ends_nothing(app: RelyingParty) -> None:
+def test_without_confirmation_it_ends_nothing(app: RelyingParty) -> None:
     tokens = app.tokens()
     with pytest.raises(CommandError, match="--yes"):
         run("--all")
@@ -81,12 +81,12 @@ def test_unasked_it_ends_nothing(app: RelyingParty) -> None:
 @pytest.mark.parametrize(
     "arguments", [[], ["--all", "--since", "2026-01-01"], ["--since", "yesterday"], ["--before", "99"]]
 )
-def test_a_time_has_to_be_meant(arguments: list[str]) -> None:
+def test_an_ambiguous_time_is_rejected(arguments: list[str]) -> None:
     with pytest.raises(CommandError):
         run(*arguments, "--yes")
 
 
-def test_it_stands_in_the_trail_and_developers_read_why(app: RelyingParty) -> None:
+def test_a_run_is_in_the_audit_trail_and_developers_see_the_reason(app: RelyingParty) -> None:
     tokens = app.tokens()
     run("--since", "2020-01-01", "--why", "restored from a backup", "--yes")
     event = AuditEvent.objects.get(action="authorizations.ended")

@@ -11,7 +11,7 @@ from core.telemetry import exporter
 from devportal.operations.management.commands import serve
 
 
-def test_what_is_loaded_is_frozen_before_any_process_is_forked(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_loaded_objects_are_frozen_before_forking(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """Otherwise each process would copy it at its first garbage collection."""
     settings.EMBEDDED, settings.METRICS_PORT = False, 9000
     order: list[str] = []

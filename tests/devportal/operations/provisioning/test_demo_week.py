@@ -15,8 +15,7 @@ from django.urls import reverse
 from accounts.models import Account
 from api.models import ApiKey, RequestLog, UsageBucket, UsageDay, UsageHour, UsageTotal
 from core import clock
-from devportal.console.models import SignInDay, SignInEvent, SignInHour
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInDay, SignInEvent, SignInHour
 from devportal.operations.provisioning import demo, demo_week, provision
 from devportal.operations.provisioning.demo_week.calls import Week
 from devportal.operations.provisioning.demo_week.people import NAMES, address
@@ -49,7 +48,7 @@ def steps(model: Any) -> Counter[tuple[int, str, str]]:
 # --- Once, and only for the demo ---
 
 
-def test_it_is_made_once(made: dict[str, Any]) -> None:
+def test_the_demo_week_is_created_once(made: dict[str, Any]) -> None:
     before = [model._default_manager.count() for model in (SignInEvent, RequestLog, Account, SignInHour, ClientSecret)]
     assert not demo_week.make_week(made)
     # Nor by a start after everything was deleted on purpose: the trail remembers.
@@ -60,7 +59,7 @@ def test_it_is_made_once(made: dict[str, Any]) -> None:
     assert AuditEvent.objects.filter(action=demo_week.MADE).count() == 1
 
 
-def test_it_is_made_neither_in_production_nor_where_an_app_is_used(result: dict[str, Any], settings: Any) -> None:
+def test_the_demo_week_is_not_created_in_production_or_with_used_apps(result: dict[str, Any], settings: Any) -> None:
     settings.EMBEDDED = False
     assert not demo_week.make_week(result)
     settings.EMBEDDED = True
@@ -70,7 +69,7 @@ def test_it_is_made_neither_in_production_nor_where_an_app_is_used(result: dict[
     assert not SignInEvent.objects.exists()
 
 
-def test_it_is_not_made_where_a_key_was_used(result: dict[str, Any]) -> None:
+def test_the_demo_week_is_not_created_with_used_keys(result: dict[str, Any]) -> None:
     project = Project.objects.get(public_id=result["projects"][0]["id"])
     RequestLog.objects.create(project=project, at=clock.now(), method="GET", path="/v1/me", status=200, milliseconds=3)
     assert not demo_week.make_week(result)
@@ -186,7 +185,7 @@ def test_the_evening_stands_out(made: dict[str, Any]) -> None:
     assert ended.last_used_at < begin
 
 
-def test_what_is_older_than_kept_is_not_made(result: dict[str, Any], settings: Any) -> None:
+def test_the_demo_week_has_no_data_older_than_its_retention(result: dict[str, Any], settings: Any) -> None:
     settings.SIGN_IN_LOG_DAYS, settings.REQUEST_LOG_DAYS = 2, 3
     demo_week.make_week(result)
     now = clock.now()
@@ -199,7 +198,7 @@ def test_what_is_older_than_kept_is_not_made(result: dict[str, Any], settings: A
 # --- Nothing in it can be used ---
 
 
-def test_its_people_can_not_sign_in_and_are_few(made: dict[str, Any]) -> None:
+def test_demo_people_can_not_sign_in(made: dict[str, Any]) -> None:
     people = Account.objects.filter(email__in=[address(name) for name in NAMES])
     assert people.count() == len(NAMES) <= 25
     assert not any(account.has_usable_password() for account in people)
@@ -207,7 +206,7 @@ def test_its_people_can_not_sign_in_and_are_few(made: dict[str, Any]) -> None:
     assert set(Connection.objects.values_list("account", flat=True)) <= set(people.values_list("pk", flat=True))
 
 
-def test_the_same_clock_makes_the_same_week(made: dict[str, Any], stopped_clock: None) -> None:
+def test_the_demo_week_is_deterministic(made: dict[str, Any], stopped_clock: None) -> None:
     week = Week(datetime(2026, 11, 21, 4, 30, tzinfo=UTC))
     assert list(week.moments("x", 100)) == list(week.moments("x", 100))
     assert 80 <= len(list(week.moments("x", 100))) <= 120
@@ -215,7 +214,7 @@ def test_the_same_clock_makes_the_same_week(made: dict[str, Any], stopped_clock:
     assert by_day[6] < by_day[1] / 2
 
 
-def test_the_pages_have_something_to_show(made: dict[str, Any], client: Browser) -> None:
+def test_the_demo_fills_the_pages(made: dict[str, Any], client: Browser) -> None:
     client.force_login(Account.objects.get(email="developer@example.com"))
     project = Project.objects.get(public_id=made["projects"][0]["id"])
     for name in ("project_analytics", "usage", "requests", "people"):

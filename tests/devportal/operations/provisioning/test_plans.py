@@ -16,7 +16,7 @@ from accounts.models import (
     Subscription,
     SubscriptionEvent,
 )
-from accounts.models.subscriptions import State
+from accounts.models.plans import State
 from accounts.plans import resolution
 from tests.devportal.operations.provisioning.test_provision import provision
 
@@ -95,7 +95,7 @@ def answer(name: str) -> dict[str, Any]:
     return resolution.resolve_plan(Account.objects.get(email=f"{name}@example.com")).answer
 
 
-def test_it_puts_in_place_what_is_declared(tmp_path: Path) -> None:
+def test_declared_plans_are_created(tmp_path: Path) -> None:
     result = provision(tmp_path, FILE)
     assert list(result) == ["issuer", "base_url", "people", "projects"]
     assert result["people"][0] == {"email": "ada@example.com", "password": None}
@@ -131,7 +131,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert rows() == before
 
 
-def test_what_is_left_out_stays_and_what_is_said_counts(tmp_path: Path) -> None:
+def test_undeclared_plans_stay_and_declared_ones_are_updated(tmp_path: Path) -> None:
     provision(tmp_path, FILE)
     provision(
         tmp_path,
@@ -170,7 +170,7 @@ name = "Acme"
 
 
 @pytest.mark.parametrize("state", State.values)
-def test_any_state_may_be_declared(tmp_path: Path, state: str) -> None:
+def test_any_state_can_be_declared(tmp_path: Path, state: str) -> None:
     provision(tmp_path, FILE.replace('state = "Trial"', f'state = "{state}"'))
     assert Subscription.objects.get(account__email="ada@example.com").state == state
     provision(tmp_path, FILE)

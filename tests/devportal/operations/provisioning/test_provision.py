@@ -113,7 +113,7 @@ def test_rotating_replaces_the_secret(tmp_path: Path) -> None:
     assert Client.objects.get(name="Web").secrets.filter(ended_at=None).count() == 1
 
 
-def test_what_the_file_leaves_out_stays(tmp_path: Path) -> None:
+def test_undeclared_objects_stay(tmp_path: Path) -> None:
     provision(tmp_path, FILE)
     Client.objects.filter(name="Web").update(enabled=False)
     dana = Account.objects.get(email="dana@example.com")
@@ -241,7 +241,36 @@ def test_a_bad_file_is_refused_by_key_and_changes_nothing(tmp_path: Path, broken
     assert not Project.objects.exists()
 
 
-def test_a_picture_is_read_from_beside_the_file(tmp_path: Path, settings: Any) -> None:
+def test_every_error_of_a_file_is_listed(tmp_path: Path) -> None:
+    broken = FILE.replace('given_name = "Dana"', 'email_verified = "yes"').replace('type = "spa"', 'typ = "spa"')
+    with pytest.raises(CommandError) as refused:
+        provision(tmp_path, broken + PERSON + KEY.replace("Nightly", "  "))
+    errors = str(refused.value)
+    assert "people[0].email_verified: must be true or false" in errors
+    assert "projects[0].clients[1].typ: is unknown" in errors
+    assert not Account.objects.exists()
+
+
+def test_a_valid_row_counts_for_later_sections_even_if_another_row_is_invalid(tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        provision(tmp_path, FILE + PERSON + "roles = [7]")
+    assert "roles" in str(refused.value)
+    assert "owner" not in str(refused.value)
+
+
+def test_a_dry_run_checks_the_file_and_changes_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "state.toml", StringIO()
+    file.write_text(FILE)
+    call_command("provision", str(file), "--dry-run", stdout=out)
+    assert "The file is valid" in out.getvalue()
+    assert "Nothing was changed" in out.getvalue()
+    assert not Account.objects.exists()
+    file.write_text(FILE.replace('type = "spa"', 'typ = "spa"'))
+    with pytest.raises(CommandError, match=r"clients\[1\]\.typ: is unknown"):
+        call_command("provision", str(file), "--dry-run")
+
+
+def test_pictures_are_read_relative_to_the_file(tmp_path: Path, settings: Any) -> None:
     from PIL import Image
 
     settings.MEDIA_ROOT = tmp_path / "media"
@@ -272,14 +301,14 @@ def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: P
     assert live.expires_at is not None
 
 
-def test_the_demo_is_such_a_file() -> None:
+def test_the_demo_file_is_valid() -> None:
     out = StringIO()
     call_command("provision", "deploy/demo.toml", "--json", stdout=out)
     clients = json.loads(out.getvalue())["projects"][0]["clients"]
     assert [client["type"] for client in clients] == ["web", "spa", "native"]
 
 
-def test_a_name_that_several_have_names_none(tmp_path: Path) -> None:
+def test_an_ambiguous_name_is_rejected(tmp_path: Path) -> None:
     """The console lets clients, and keys, of one project share a name: which one is meant can't be told."""
     provision(tmp_path, FILE + KEY)
     client, key = Client.objects.get(name="Live"), ApiKey.objects.get()

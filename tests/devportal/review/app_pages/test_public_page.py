@@ -13,7 +13,7 @@ from accounts.models import Account
 from core import clock
 from devportal.review import developer_actions, reviewer_actions
 from oidc.authorization import consent
-from oidc.clients import app_pages
+from oidc.clients import branding
 from oidc.clients.registration import update_client
 from oidc.models import Client, ProjectDomain
 from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
@@ -26,7 +26,7 @@ PAGE = "/apps/orbit-notes/"
 @pytest.fixture
 def published(app: Client, developer: Account, reviewer: Account) -> Client:
     client = approved(app, developer, reviewer)
-    app_pages.publish_page(client, developer, "orbit-notes")
+    branding.publish_page(client, developer, "orbit-notes")
     return fresh(client)
 
 
@@ -36,7 +36,7 @@ def text_of(url: str = PAGE, browser: Browser | None = None) -> str:
     return html.unescape(response.content.decode())
 
 
-def test_anybody_reads_what_was_approved_and_why(published: Client) -> None:
+def test_the_public_page_shows_what_was_approved(published: Client) -> None:
     text = text_of()
     for shown in (
         "Orbit Notes", "Reviewed by", "example.com", JUSTIFICATION,
@@ -48,13 +48,13 @@ def test_anybody_reads_what_was_approved_and_why(published: Client) -> None:
         assert address not in text
 
 
-def test_what_nobody_reviewed_is_not_on_it(published: Client) -> None:
+def test_the_public_page_omits_unreviewed_values(published: Client) -> None:
     published.project.name = "Famous Bank"
     published.project.save()
     assert "Famous Bank" not in text_of()
 
 
-def test_it_sets_no_cookie_and_is_kept_by_no_cache_for_whom_it_is_not(published: Client) -> None:
+def test_the_public_page_sets_no_cookie_and_has_safe_cache_headers(published: Client) -> None:
     response = Browser().get(PAGE)
     assert not response.cookies
     assert "csrfmiddlewaretoken" not in response.content.decode()
@@ -82,13 +82,11 @@ def _withdrawn(client: Client) -> None:
 
 
 def _down(client: Client) -> None:
-    app_pages.take_down_page(client, Account.objects.get(email="dan@example.com"))
+    branding.take_down_page(client, Account.objects.get(email="dan@example.com"))
 
 
 @pytest.mark.parametrize("act", [_off, _suspended, _deleted, _withdrawn, _down])
-def test_it_is_not_there_when_the_app_is_not_and_does_not_say_why(
-    published: Client, act: Callable[[Client], None]
-) -> None:
+def test_the_public_page_is_404_if_the_app_is_unavailable(published: Client, act: Callable[[Client], None]) -> None:
     act(published)
     found, unknown = Browser().get(PAGE), Browser().get("/apps/nobody/")
     assert found.status_code == unknown.status_code == 404
@@ -99,7 +97,7 @@ def test_it_is_not_there_when_the_app_is_not_and_does_not_say_why(
     assert without_ids(found) == without_ids(unknown)
 
 
-def test_it_is_back_when_the_app_is_approved_again(published: Client, developer: Account, reviewer: Account) -> None:
+def test_the_public_page_returns_with_a_new_approval(published: Client, developer: Account, reviewer: Account) -> None:
     _withdrawn(published)
     developer_actions.save_submission(published, developer, {"terms_url": "https://example.com/new-terms"})
     row = reviewer_actions.start(developer_actions.submit(published, developer), reviewer)
@@ -111,7 +109,7 @@ def test_it_is_back_when_the_app_is_approved_again(published: Client, developer:
     assert JUSTIFICATION not in text
 
 
-def test_a_draft_is_not_on_it(published: Client, developer: Account) -> None:
+def test_the_public_page_omits_drafts(published: Client, developer: Account) -> None:
     fill(published, developer, name="Comet Notes", support_address="new@example.com")
     developer_actions.save_submission(
         published, developer, {}, scopes={SCOPE: "Something else that nobody approved so far."}
@@ -127,14 +125,14 @@ def test_a_draft_is_not_on_it(published: Client, developer: Account) -> None:
         developer_actions.submit(published, developer)
 
 
-def test_what_developers_wrote_is_text(app: Client, developer: Account, reviewer: Account) -> None:
+def test_texts_of_developers_are_escaped(app: Client, developer: Account, reviewer: Account) -> None:
     fill(app, developer, name="<b>Tom</b> & Jerry")
     developer_actions.save_submission(
         app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x {{ 7|add:7 }}'}
     )
     row = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
     reviewer_actions.approve(row, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(row))
-    app_pages.publish_page(app, developer, "orbit-notes")
+    branding.publish_page(app, developer, "orbit-notes")
     text = Browser().get(PAGE).content.decode()
     for raw in ("<b>Tom", "<script>alert", '"onmouseover'):
         assert raw not in text
@@ -157,7 +155,7 @@ def test_domains_outside_of_the_review_are_not_named(
     client = approved(app, developer, reviewer)
     if proven == "after":
         make_domain(client.project, "bank.test")
-    app_pages.publish_page(client, developer, "orbit-notes")
+    branding.publish_page(client, developer, "orbit-notes")
     uris = [*client.registered_redirect_uris, "https://bank.test/callback"]
     update_client(client, developer, uris, [])
     text = text_of()
@@ -165,8 +163,8 @@ def test_domains_outside_of_the_review_are_not_named(
     assert "bank.test" not in text
 
 
-def test_a_former_address_leads_on(published: Client, developer: Account) -> None:
-    app_pages.publish_page(published, developer, "orbit-for-teams")
+def test_former_urls_redirect(published: Client, developer: Account) -> None:
+    branding.publish_page(published, developer, "orbit-for-teams")
     response = Browser().get(PAGE)
     assert (response.status_code, response["Location"]) == (302, "/apps/orbit-for-teams/")
     _down(published)
@@ -174,7 +172,7 @@ def test_a_former_address_leads_on(published: Client, developer: Account) -> Non
 
 
 @pytest.mark.parametrize("slug", ["ORBIT-NOTES", "orbit_notes", "0rbit-notes", "orbit-notes-", "a" * 500, "orb%C3%ADt"])
-def test_spellings_find_nothing(published: Client, slug: str) -> None:
+def test_other_spellings_are_404(published: Client, slug: str) -> None:
     assert Browser().get(f"/apps/{slug}/").status_code == 404
 
 
@@ -228,7 +226,7 @@ def test_the_links_cost_no_statement(published: Client) -> None:
 
 
 @override_settings(AUTH_URL="https://id.example.com", BASE_URL="https://api.example.com")
-def test_it_is_on_the_host_of_people(published: Client, settings: Any) -> None:
+def test_the_public_page_is_on_the_sign_in_host(published: Client, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     assert Browser().get(PAGE, headers={"Host": "id.example.com"}).status_code == 200
     assert Browser().get(PAGE, headers={"Host": "api.example.com"}).status_code == 404

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from accounts.models import Account
 from core import clock
-from devportal.operations.models import AuditEvent
-from oidc.clients import app_pages
+from devportal.console.models import AuditEvent
+from oidc.clients import branding
 from oidc.models import AppPage, AppSlug, Client, Project
 from oidc.projects import lifecycle
 from tests.devportal.review.reviewing import approved, fresh
@@ -71,7 +71,9 @@ def test_the_review_page_leads_there_once_the_app_is_reviewed(
     assert url_of(app) not in text_of(as_viewer.get(page))
 
 
-def test_viewers_read_and_outsiders_find_nothing(as_viewer: Browser, as_outsider: Browser, verified: Client) -> None:
+def test_viewers_can_read_and_outsiders_have_no_access(
+    as_viewer: Browser, as_outsider: Browser, verified: Client
+) -> None:
     assert as_viewer.get(url_of(verified)).status_code == 200
     assert publish(as_viewer, verified, "orbit-notes").status_code == 403
     assert publish(as_outsider, verified, "orbit-notes").status_code == 404
@@ -79,7 +81,7 @@ def test_viewers_read_and_outsiders_find_nothing(as_viewer: Browser, as_outsider
     assert not AppPage.objects.exists()
 
 
-def test_an_app_that_nobody_reviewed_has_no_page(as_owner: Browser, app: Client) -> None:
+def test_an_unreviewed_app_has_no_public_page(as_owner: Browser, app: Client) -> None:
     response = publish(as_owner, app, "orbit-notes")
     assert "Only reviewed apps can have a public page" in text_of(response)
     assert not AppSlug.objects.exists()
@@ -93,7 +95,7 @@ def test_an_app_that_nobody_reviewed_has_no_page(as_owner: Browser, app: Client)
         "admin", "adm1n", "sign-in", "s-i-g-n-i-n", "openport", "0penport-help", "my-open-port",
     ],
 )  # fmt: skip
-def test_what_is_no_address_or_belongs_to_the_service_is_refused_and_kept_in_the_form(
+def test_invalid_and_reserved_urls_are_rejected_and_stay_in_the_form(
     as_owner: Browser, verified: Client, slug: str
 ) -> None:
     response = publish(as_owner, verified, slug)
@@ -106,31 +108,31 @@ def test_what_is_no_address_or_belongs_to_the_service_is_refused_and_kept_in_the
 
 def test_addresses_that_read_like_anothers_are_refused(as_owner: Browser, verified: Client) -> None:
     other = reviewed(make_project())
-    app_pages.publish_page(other, make_account(), "modern-mail")
+    branding.publish_page(other, make_account(), "modern-mail")
     for slug in ("modern-mail", "modernmail", "rnodern-mail", "modem-mail", "m0dern-mai1"):
         response = publish(as_owner, verified, slug)
         assert "taken, or looks like one that is" in text_of(response), slug
     assert publish(as_owner, verified, "comet-mail").status_code == 200  # another reviewed app's name
 
 
-def test_an_address_stays_its_apps_own(as_owner: Browser, verified: Client) -> None:
+def test_a_former_url_stays_reserved_for_its_app(as_owner: Browser, verified: Client) -> None:
     publish(as_owner, verified, "orbit-notes")
     publish(as_owner, verified, "orbit-for-teams")
     as_owner.post(url_of(verified), {"step": "take_down"})
     other = reviewed(make_project())
     for slug in ("orbit-notes", "orbit-for-teams", "orbitnotes"):
         with pytest.raises(ValidationError):
-            app_pages.publish_page(other, make_account(), slug)
+            branding.publish_page(other, make_account(), slug)
     assert publish(as_owner, verified, "orbit-notes").status_code == 302
     assert fresh(verified).page_slug == "orbit-notes"
 
 
-def test_one_app_does_not_take_addresses_without_end(as_owner: Browser, verified: Client) -> None:
-    for number in range(app_pages.MAX_SLUGS):
+def test_the_number_of_urls_per_app_is_limited(as_owner: Browser, verified: Client) -> None:
+    for number in range(branding.MAX_SLUGS):
         assert publish(as_owner, verified, f"orbit-{'abcdefgh'[number]}").status_code == 302
     assert "Choose one of them" in text_of(publish(as_owner, verified, "one-more"))
     assert publish(as_owner, verified, "orbit-a").status_code == 302
-    assert AppSlug.objects.count() == app_pages.MAX_SLUGS
+    assert AppSlug.objects.count() == branding.MAX_SLUGS
 
 
 def test_publishing_the_same_again_changes_nothing(as_owner: Browser, verified: Client) -> None:
@@ -142,21 +144,21 @@ def test_publishing_the_same_again_changes_nothing(as_owner: Browser, verified: 
 
 
 def test_the_suggestion_is_an_address_or_nothing() -> None:
-    assert app_pages.suggest_slug("Orbit Notes!") == "orbit-notes"
-    assert app_pages.suggest_slug("\u661f") == ""
-    assert len(app_pages.suggest_slug("x" * 100)) == 60
-    app_pages.validate_slug(app_pages.suggest_slug("a" * 59 + " bcd"))
+    assert branding.suggest_slug("Orbit Notes!") == "orbit-notes"
+    assert branding.suggest_slug("\u661f") == ""
+    assert len(branding.suggest_slug("x" * 100)) == 60
+    branding.validate_slug(branding.suggest_slug("a" * 59 + " bcd"))
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_two_apps_at_once_one_gets_an_address() -> None:
+def test_two_concurrent_apps_do_not_get_the_same_url() -> None:
     people = [make_account() for _ in range(4)]
     apps = [reviewed(make_project(person), f"App {'abcd'[n]}") for n, person in enumerate(people)]
 
     def take(number: int) -> str:
         try:
-            app_pages.publish_page(apps[number], people[number], ("orbit-notes", "orbitnotes")[number % 2])
+            branding.publish_page(apps[number], people[number], ("orbit-notes", "orbitnotes")[number % 2])
         except ValidationError:
             return "taken"
         return "done"
@@ -168,7 +170,7 @@ def test_of_two_apps_at_once_one_gets_an_address() -> None:
 def test_the_addresses_of_a_deleted_project_are_free_again_with_its_rows(
     verified: Client, owner: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
-    app_pages.publish_page(verified, owner, "orbit-notes")
+    branding.publish_page(verified, owner, "orbit-notes")
     lifecycle.delete_project(verified.project, owner)
     assert AppSlug.objects.exists()
     Project.objects.filter(pk=verified.project.pk).delete()

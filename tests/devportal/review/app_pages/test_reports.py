@@ -9,15 +9,15 @@ import pytest
 from django.test import Client as Browser
 from django.urls import reverse
 
-from accounts.data_export.contents import sections_of
+from accounts.data_export.archive import sections_of
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.operations.models import AuditEvent
+from devportal.console.models import AuditEvent
 from devportal.review import app_reports
 from devportal.review.cases import open_case
 from devportal.review.models import AppReport, ReviewCase
 from oidc.authorization import consent
-from oidc.clients import app_pages
+from oidc.clients import branding
 from oidc.models import Client
 from tests.devportal.review.reviewing import approved
 from tests.factories import make_account, make_client, make_project
@@ -63,7 +63,7 @@ def test_a_report_opens_a_case(as_pia: Browser, pia: Account, app: Client) -> No
     assert (report.reporter, report.reason, report.text) == (pia, "deceives", "It wanted my password.")
 
 
-def test_a_second_one_changes_the_first_while_the_case_is_open(as_pia: Browser, app: Client) -> None:
+def test_a_second_report_replaces_the_first_while_the_case_is_open(as_pia: Browser, app: Client) -> None:
     send(as_pia, app)
     text = text_of(as_pia, url_of(app))
     assert "It wanted my password." in text
@@ -99,22 +99,22 @@ def test_a_reviewed_app_with_a_page_can_be_reported_by_anybody_who_is_signed_in(
 ) -> None:
     client, stranger = approved(app, developer, reviewer), browser_of(make_account())
     assert stranger.get(url_of(client)).status_code == 404
-    app_pages.publish_page(client, developer, "orbit-notes")
+    branding.publish_page(client, developer, "orbit-notes")
     assert stranger.get(url_of(client)).status_code == 200
     response = Browser().get(url_of(client))
     assert (response.status_code, response["Location"]) == (302, f"/account/login/?next={url_of(client)}")
-    app_pages.take_down_page(client, developer)
+    branding.take_down_page(client, developer)
     assert send(stranger, client).status_code == 404
 
 
 @pytest.mark.parametrize("client_id", ["op_client_nothing", "x", "op_client_" + "0" * 300, "%20", "..%2fadmin"])
-def test_an_app_that_is_none_is_not_found(as_pia: Browser, client_id: str) -> None:
+def test_an_unknown_app_is_not_found(as_pia: Browser, client_id: str) -> None:
     assert as_pia.get(f"/apps/report/{client_id}").status_code == 404
     assert as_pia.post(f"/apps/report/{client_id}", {"reason": "other"}).status_code == 404
     assert as_pia.get(f"/apps/report/{client_id}/sent").status_code == 404
 
 
-def test_a_strangers_app_is_as_one_that_is_none(as_pia: Browser) -> None:
+def test_an_app_without_connection_looks_like_an_unknown_one(as_pia: Browser) -> None:
     other = make_client(make_project())
     assert as_pia.get(url_of(other)).status_code == 404
     assert send(as_pia, other).status_code == 404
@@ -130,7 +130,7 @@ def test_a_strangers_app_is_as_one_that_is_none(as_pia: Browser) -> None:
         ({"reason": "other", "text": "a\x00b"}, "Null characters are not allowed"),
     ],
 )
-def test_a_form_that_lacks_something_says_what_and_loses_nothing(
+def test_an_incomplete_report_shows_errors_and_keeps_the_input(
     as_pia: Browser, app: Client, form: dict[str, str], said: str
 ) -> None:
     response = as_pia.post(url_of(app), form)
@@ -148,14 +148,14 @@ def test_hostile_texts_are_stored_as_texts_and_shown_as_such(as_pia: Browser, ap
     assert "\x07" not in AppReport.objects.get().text
 
 
-def test_it_needs_a_token_against_forgery(pia: Account, app: Client) -> None:
+def test_reports_need_a_csrf_token(pia: Account, app: Client) -> None:
     browser = Browser(enforce_csrf_checks=True)
     browser.force_login(pia)
     assert send(browser, app).status_code == 403
     assert not AppReport.objects.exists()
 
 
-def test_nothing_of_it_comes_to_the_developers(as_pia: Browser, pia: Account, app: Client, as_owner: Browser) -> None:
+def test_developers_do_not_see_reports(as_pia: Browser, pia: Account, app: Client, as_owner: Browser) -> None:
     send(as_pia, app)
     assert not AuditEvent.objects.exclude(project="").filter(action__contains="report").exists()
     assert not Outbox.objects.filter(body__contains="password").exists()
@@ -211,7 +211,7 @@ def test_a_report_that_meets_a_closing_case_goes_to_the_next_one(
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_at_once_it_is_one_case_and_one_report_each() -> None:
+def test_concurrent_reports_share_one_case() -> None:
     client = make_client(make_project(make_account()))
     people = [make_account() for _ in range(3)]
     at_once(6, lambda number: app_reports.report_app(client, people[number % 3], "other", f"{number}"))

@@ -56,7 +56,7 @@ def test_the_same_domain_of_another_project_is_seen_if_it_is_proven_there(app: C
     assert result(review, "domains") == "warn"
 
 
-def test_who_sent_it_and_who_owns_the_project(app: Client, developer: Account, owner: Account) -> None:
+def test_submitter_and_owners_are_collected(app: Client, developer: Account, owner: Account) -> None:
     review = sent(app, developer)
     people = [(person.email, person.part) for person in found_of(review).people]
     assert people == [(developer.email, "submitter"), (owner.email, "owner")]
@@ -68,7 +68,7 @@ def review_again(review: AppReview) -> AppReview:
     return AppReview.objects.get(pk=review.pk)
 
 
-def test_what_happened_before_in_the_project(app: Client, developer: Account, reviewer: Account) -> None:
+def test_earlier_events_of_the_project_are_collected(app: Client, developer: Account, reviewer: Account) -> None:
     other = make_client(app.project, name="Orbit for phones")
     review_in(Status.REJECTED, other, developer, reviewer)
     review = review_in(Status.REJECTED, app, developer, reviewer)
@@ -79,7 +79,9 @@ def test_what_happened_before_in_the_project(app: Client, developer: Account, re
     assert result(review_again(review), "setbacks") == "fail"
 
 
-def test_what_the_owners_have_elsewhere(app: Client, developer: Account, owner: Account, reviewer: Account) -> None:
+def test_other_projects_of_the_owners_are_collected(
+    app: Client, developer: Account, owner: Account, reviewer: Account
+) -> None:
     review = sent(app, developer)
     second = make_project(owner, name="Second")
     make_client(second, name="Nova")
@@ -240,7 +242,7 @@ def crowd(app: Client, owner: Account) -> None:
     sign_ins(app, "refused", 1500, "invalid_grant")
 
 
-def test_much_of_everything_costs_no_more_statements(
+def test_large_projects_take_no_more_statements(
     app: Client, developer: Account, owner: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("devportal.review.evidence.gathering.hash_asked", lambda *args: "0123456789abcdef")
@@ -264,7 +266,7 @@ def test_much_of_everything_costs_no_more_statements(
     assert found.usage.sign_ins_is_more
 
 
-def test_of_many_sign_ins_no_row_is_read_beyond_the_bound(app: Client, developer: Account) -> None:
+def test_the_number_of_sign_ins_read_is_limited(app: Client, developer: Account) -> None:
     review = sent(app, developer)
     with CaptureQueriesContext(connection) as queries:
         collecting.collect_evidence(review_again(review))
@@ -274,7 +276,7 @@ def test_of_many_sign_ins_no_row_is_read_beyond_the_bound(app: Client, developer
     assert unbounded == []
 
 
-def test_a_review_that_was_decided_can_still_be_looked_at(
+def test_a_decided_review_can_still_be_opened(
     app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
 ) -> None:
     review = decide(sent(app, developer), reviewer, Status.APPROVED)

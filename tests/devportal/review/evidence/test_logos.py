@@ -15,7 +15,7 @@ from core.storage import stored_files
 from core.storage.images import difference_hash, hash_distance
 from devportal.review import developer_actions
 from devportal.review.evidence import collecting, similarity, tasks
-from devportal.review.evidence.similarity import MAX_FILLED, NOTHING_TO_SEE
+from devportal.review.evidence.similarity import MAX_FILLED, NOT_COMPARABLE
 from devportal.review.models import AppReview
 from oidc.clients.branding import clean_logo
 from oidc.models import Client
@@ -200,7 +200,7 @@ def test_logos_from_before_are_hashed_by_the_periodic_task(app: Client, develope
     make_client(verified_at=clock.now())
     assert tasks.fill_logo_hashes() == 2
     assert len(fresh(app).logo_hash) == 16
-    assert fresh(gone).logo_hash == NOTHING_TO_SEE
+    assert fresh(gone).logo_hash == NOT_COMPARABLE
     assert tasks.fill_logo_hashes() == 0
 
 
@@ -218,7 +218,7 @@ def test_a_run_of_the_task_reads_a_bounded_number(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.django_db
-def test_a_store_that_is_down_keeps_nobody_from_anything(
+def test_a_failing_file_store_blocks_nothing(
     app: Client, developer: Account, committing: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(name: str) -> bytes:
@@ -247,7 +247,7 @@ def test_a_logo_is_compared_with_those_of_reviewed_apps_of_other_projects(app: C
     make_client(name="Stranger", logo_hash=far, verified_at=now)
     make_client(name="Not reviewed", logo_hash=own)
     make_client(name="Empty", logo_hash="", verified_at=now)
-    make_client(name="Blank", logo_hash=NOTHING_TO_SEE, verified_at=now)
+    make_client(name="Blank", logo_hash=NOT_COMPARABLE, verified_at=now)
     make_client(app.project, name="Sister", logo_hash=own, verified_at=now)
     developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
     sent(fresh(app), developer)
@@ -258,7 +258,7 @@ def test_a_logo_is_compared_with_those_of_reviewed_apps_of_other_projects(app: C
 
 
 @pytest.mark.django_db
-def test_only_so_many_are_compared(app: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_compared_logos_is_limited(app: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity, "MOST_VERIFIED", 2)
     own = "0123456789abcdef"
     make_client(logo_hash=own, verified_at=clock.now())

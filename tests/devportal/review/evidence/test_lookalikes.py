@@ -80,7 +80,7 @@ def test_a_projects_own_apps_are_not_alike(app: Client, developer: Account) -> N
 
 
 @pytest.mark.parametrize("name", ["!!!", "\u200d", "日本", "ﷺ" * 100, "👾"])
-def test_names_of_no_letters_are_no_fault(app: Client, developer: Account, name: str) -> None:
+def test_names_without_letters_are_handled(app: Client, developer: Account, name: str) -> None:
     fill(app, developer)
     AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"name": name})
     assert len(skeleton(name)) <= 200

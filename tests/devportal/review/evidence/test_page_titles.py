@@ -62,7 +62,7 @@ def test_the_encoding_is_the_one_that_the_page_declares(body: bytes, content_typ
     "name",
     ["zlib", "base64", "rot13", "unicode_escape", "raw_unicode_escape", "idna", "punycode", "utf-7"],
 )
-def test_what_python_takes_for_an_encoding_and_browsers_do_not_is_none(name: str) -> None:
+def test_encodings_unknown_to_browsers_are_ignored(name: str) -> None:
     assert read_title(rb"<title>+ADw- \u0041 xn--</title>", f"text/html; charset={name}") == r"+ADw- \u0041 xn--"
 
 

@@ -7,12 +7,11 @@ import pytest
 
 from core.messages import placeholders
 from devportal.review.evidence.collecting import Evidence, find_facts
-from devportal.review.evidence.facts import Result
+from devportal.review.evidence.facts import TEXTS, Code, Result
 from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, SimilarLogo, Usage
 from devportal.review.evidence.rules import RULES
 from devportal.review.evidence.rules.identity import is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
-from devportal.review.evidence.texts import TEXTS, Code
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Project
 from tests.devportal.review.evidence.world import (
@@ -160,7 +159,7 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def test_of_an_app_that_nothing_speaks_against_every_fact_passes() -> None:
+def test_an_ordinary_app_passes_every_rule() -> None:
     assert [found for found in find_facts(gathered()) if found.result != Result.PASS] == []
 
 
@@ -227,21 +226,21 @@ def test_a_scope_says_who_granted_it_and_which_endpoint_it_is_for() -> None:
         ("Welcome", False), ("nginx", False), ("404", False), ("Parked", False),
     ],
 )  # fmt: skip
-def test_a_title_names_the_app_by_any_word_that_is_its_own(title: str, names: bool) -> None:
+def test_a_title_matches_by_any_distinctive_word_of_the_name(title: str, names: bool) -> None:
     assert names_the_app(title, "Orbit Notes") is names
 
 
-def test_a_word_that_many_names_have_is_not_the_apps_own() -> None:
+def test_a_common_word_does_not_match() -> None:
     assert not names_the_app("The app for your home", "The Orbit App")
 
 
 @pytest.mark.parametrize("domain", ["gmail.com", "GMAIL.COM", "yahoo.co.jp", "hotmail.fr", "gmx.at", "qq.com"])
-def test_mailboxes_that_anybody_can_have_are_known(domain: str) -> None:
+def test_free_mail_providers_are_recognized(domain: str) -> None:
     assert is_free_mail(domain)
 
 
 @pytest.mark.parametrize(
     "domain", ["example.com", "gmail.com.example.com", "live.example.org", "yahoo", "my-gmail.com"]
 )
-def test_other_domains_are_not_taken_for_them(domain: str) -> None:
+def test_other_domains_are_not_free_mail_providers(domain: str) -> None:
     assert not is_free_mail(domain)

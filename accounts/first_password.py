@@ -1,0 +1,51 @@
+"""The password of somebody who began to sign up with a passkey, and could not create one."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.fields import PasswordField
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.password_validation import password_validators_help_text_html
+from django.db import transaction
+from django.http import HttpRequest
+
+from accounts.activity.recording import record
+from accounts.authentication import note_first_password
+from accounts.models import Account
+from accounts.sessions import has_changed
+
+
+class FirstPasswordForm(forms.Form):
+    """A password instead of a passkey."""
+
+    def __init__(self, account: Account, data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        self.account = account
+        help_text = password_validators_help_text_html()
+        self.fields["password1"] = PasswordField(label="Password", autocomplete="new-password", help_text=help_text)
+
+    def clean_password1(self) -> Any:
+        return get_adapter().clean_password(self.cleaned_data["password1"], user=self.account)
+
+
+def set_first_password(request: HttpRequest, account: Account, password: str) -> bool:
+    """Store the password of a sign-up whose email address was just verified; False if the account has changed since.
+
+    No mail is sent, as about a passkey that is created at sign-up.
+    """
+    hashed = make_password(password)  # before the transaction, because it takes long
+    with transaction.atomic():
+        row = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
+        if row is None or has_changed(account, row) or row.has_usable_password() or _has_factor(row):
+            return False
+        account.password = hashed
+        account.save(update_fields=["password"])
+        record(account, "password_set", request, notify=False)
+    note_first_password(None, request, account)
+    return True
+
+
+def _has_factor(account: Account) -> bool:
+    return bool(Authenticator.objects.filter(user=account).exists())

@@ -1,0 +1,406 @@
+"""Charts drawn on the server, as SVG with a table beside it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from django.utils.safestring import SafeString
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Possible distances of time ticks: minutes, hours and days.
+_DISTANCES = (
+    *(timedelta(minutes=count) for count in (1, 2, 5, 10, 15, 20, 30)),
+    *(timedelta(hours=count) for count in (1, 2, 3, 4, 6, 12)),
+    *(timedelta(days=count) for count in (1, 2, 5, 7, 10, 14, 30, 90, 365)),
+)
+
+
+def nice_scale(peak: int) -> tuple[int, int]:
+    """Return the maximum of an axis for `peak` and the distance of its ticks: 1, 2 or 5 times a power of ten."""
+    power = 1
+    while True:
+        for factor in (1, 2, 5):
+            if factor * power * 4 >= peak:
+                distance = factor * power
+                return max(-(-peak // distance), 1) * distance, distance
+        power *= 10
+
+
+def short_number(number: int) -> str:
+    """Format a number briefly, for an axis: 950, 2,000, 15k, 1.5M."""
+    for size, letter, least in ((10**9, "G", 10**9), (10**6, "M", 10**6), (1000, "k", 10_000)):
+        if number >= least:
+            return f"{round(number / size, 1):,g}{letter}"
+    return f"{number:,}"
+
+
+def time_ticks(starts: Sequence[datetime], step: timedelta, most: int) -> tuple[timedelta, list[int]]:
+    """Return the distance of time ticks, and the indexes of the bars that have one, at most about `most`.
+
+    Ticks are at full hours and midnights. Distances of several days count from the first day.
+    """
+    whole = step * len(starts)
+    fitting = (distance for distance in _DISTANCES if not distance % step and whole / distance <= most)
+    distance = next(fitting, whole)
+    since = _EPOCH if distance <= timedelta(days=1) else starts[0]
+    return distance, [place for place, start in enumerate(starts) if not (start - since) % distance]
+
+
+def element(parent: Element | None, tag: str, text: str = "", **attributes: Any) -> Element:
+    """Return a new element. `class_` stands for class, and underscores for hyphens."""
+    named = {_attribute(name): str(value) for name, value in attributes.items()}
+    made = Element(tag, named) if parent is None else SubElement(parent, tag, named)
+    made.text = text or None
+    return made
+
+
+def _attribute(name: str) -> str:
+    # SVG has camel-case names such as viewBox, and names with a hyphen such as text-anchor.
+    return name.rstrip("_").replace("_", "-")
+
+
+def format_number(value: float) -> str:
+    """Format a coordinate with as many digits as are visible."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def markup(svg: Element) -> SafeString:
+    """Return an element as HTML. The serializer escapes its texts."""
+    return SafeString(tostring(svg, encoding="unicode"))
+
+
+# Each chart is drawn for three widths. The stylesheet shows the one that fits, so that the text keeps its size.
+# Colors are classes (static/css/components/charts.css). Every kind also has a pattern, so that people don't need
+# color to tell them apart. Templates include console/partials/chart.html.
+
+# Kinds of bands. Each has a color in the stylesheet and a pattern.
+KINDS = ("good", "client-error", "limited", "server-error", "plain")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One layer of the stacked bars: label, style (one of KINDS), and its value in each bar."""
+
+    name: str
+    kind: str
+    values: Sequence[int]
+
+
+@dataclass(frozen=True)
+class LimitLine:
+    """A value to compare the bars with, drawn as a line across them."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar as a row of the table. `values` are in the order of the bands."""
+
+    start: datetime
+    values: Sequence[int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.values)
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page. Times are in UTC.
+
+    `step` is the time from one start to the next.
+    """
+
+    key: str
+    title: str
+    starts: Sequence[datetime]
+    step: timedelta
+    bands: Sequence[Series]
+    limit: LimitLine | None = None
+
+    @property
+    def bars(self) -> list[Bar]:
+        return [Bar(start, [band.values[place] for band in self.bands]) for place, start in enumerate(self.starts)]
+
+    @property
+    def peak(self) -> int:
+        """The highest bar."""
+        return max((bar.total for bar in self.bars), default=0)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.peak == 0
+
+    @property
+    def table_shows_days(self) -> bool:
+        """Whether a day is enough to name a bar."""
+        return self.step >= timedelta(days=1)
+
+    @property
+    def legend(self) -> list[tuple[Series, SafeString]]:
+        """The bands from top to bottom, each with a sample of its pattern."""
+        return [(band, _sample(self.key, band)) for band in reversed(self.bands)]
+
+    @property
+    def drawings(self) -> list[tuple[str, SafeString]]:
+        """The drawing for each width, by the name of the width."""
+        return [(size.name, _draw(self, size)) for size in SIZES]
+
+    @property
+    def summary(self) -> str:
+        """The text alternative of the chart. The table has the details."""
+        totals = [f"{band.name} {sum(band.values):,}" for band in self.bands]
+        text = f"{len(self.starts)} bars from {self.label(0)} to {self.label(-1)}. In all: {', '.join(totals)}."
+        text += f" The highest bar is {self.peak:,}."
+        return text + (f" A line marks {self.limit.name}." if self.limit else "")
+
+    def label(self, place: int) -> str:
+        """Return the name of the bar at a place."""
+        start = self.starts[place].astimezone(UTC)
+        return f"{start:%-d %b %Y}" if self.table_shows_days else f"{start:%-d %b %Y, %H:%M} UTC"
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a drawing in units of its view box. `ticks` is the maximum number of time ticks."""
+
+    name: str
+    width: int
+    height: int
+    ticks: int
+
+
+SIZES = (Size("narrow", 300, 200, 4), Size("middle", 640, 250, 6), Size("wide", 960, 280, 9))
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 14, 26
+
+
+# --- Drawing ---
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The coordinates of one drawing."""
+
+    size: Size
+    count: int
+    top: int
+
+    @property
+    def floor(self) -> int:
+        return self.size.height - _BOTTOM
+
+    @property
+    def end(self) -> int:
+        return self.size.width - _RIGHT
+
+    @property
+    def column(self) -> float:
+        return (self.end - _LEFT) / self.count
+
+    def left_of(self, place: int) -> float:
+        return _LEFT + place * self.column
+
+    def height_of(self, value: float) -> float:
+        return (self.floor - _TOP) * value / self.top
+
+
+def _draw(chart: BarChart, size: Size) -> SafeString:
+    top, distance = nice_scale(max(chart.peak, chart.limit.value if chart.limit else 0))
+    frame = _Frame(size, max(len(chart.starts), 1), top)
+    key = f"{chart.key}-{size.name}"
+    svg = element(
+        None,
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {size.width} {size.height}",
+        class_=f"chart__drawing chart__drawing--{size.name}",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-text",
+        focusable="false",
+    )
+    element(svg, "title", chart.title, id=f"{key}-title")
+    element(svg, "desc", chart.summary, id=f"{key}-text")
+    definitions = element(svg, "defs")
+    for band in chart.bands:
+        add_pattern(definitions, f"{key}-{band.kind}", band.kind)
+    _value_axis(svg, frame, distance)
+    _time_axis(svg, frame, chart)
+    for band, path in zip(chart.bands, _layers(chart, frame), strict=True):
+        element(svg, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=f"url(#{key}-{band.kind})")
+    if chart.limit:
+        _limit_line(svg, frame, chart.limit)
+    _hover(svg, frame, chart)
+    return markup(svg)
+
+
+def _value_axis(svg: Element, frame: _Frame, distance: int) -> None:
+    for value in range(0, frame.top + 1, distance):
+        height = format_number(frame.floor - frame.height_of(value))
+        element(svg, "line", class_="chart__grid", x1=_LEFT, x2=frame.end, y1=height, y2=height)
+        place = {"x": _LEFT - 6, "y": height, "dy": "0.32em", "text_anchor": "end"}
+        element(svg, "text", short_number(value), class_="chart__label", **place)
+
+
+def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
+    distance, places = time_ticks(chart.starts, chart.step, frame.size.ticks)
+    form = "%-d %b" if distance >= timedelta(days=1) else "%H:%M"
+    for place in places:
+        middle = frame.left_of(place) + frame.column / 2
+        x = format_number(middle)
+        element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
+        # A label must not extend beyond the drawing.
+        look = {"class_": "chart__label", "text_anchor": "end" if middle > frame.end - 14 else "middle"}
+        element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
+
+
+def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
+    """Yield the path of each band: all its bars in one element, on top of the bands below."""
+    gap = min(frame.column * 0.2, 3)
+    below = [0] * len(chart.starts)
+    for band in chart.bands:
+        parts = []
+        for place, value in enumerate(band.values):
+            if value:
+                left, low = frame.left_of(place) + gap / 2, frame.floor - frame.height_of(below[place])
+                parts.append(
+                    f"M{format_number(left)} {format_number(low)}v{format_number(-frame.height_of(value))}"
+                    f"h{format_number(frame.column - gap)}v{format_number(frame.height_of(value))}z"
+                )
+                below[place] += value
+        yield "".join(parts)
+
+
+def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
+    height = frame.floor - frame.height_of(limit.value)
+    element(
+        svg, "line", class_="chart__limit", x1=_LEFT, x2=frame.end, y1=format_number(height), y2=format_number(height)
+    )
+    place = {
+        "x": frame.end,
+        "y": format_number(height - 5 if height > _TOP + 12 else height + 14),
+        "text_anchor": "end",
+    }
+    element(svg, "text", limit.name, class_="chart__label chart__label--limit", **place)
+
+
+def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
+    """Add a tooltip to each bar. The table has the same values."""
+    for place, bar in enumerate(chart.bars):
+        if not bar.total:
+            continue
+        area: dict[str, Any] = {
+            "x": format_number(frame.left_of(place)),
+            "y": _TOP,
+            "width": format_number(frame.column),
+        }
+        column = element(svg, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
+        values = [f"{band.name} {value:,}" for band, value in zip(chart.bands, bar.values, strict=True) if value]
+        element(column, "title", f"{chart.label(place)}: {', '.join(values)}")
+
+
+def add_pattern(parent: Element, key: str, kind: str) -> None:
+    """Add the fill pattern of a kind, colored by its CSS classes."""
+    pattern = element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
+    element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
+    marks = {
+        "client-error": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6",
+        "limited": "M0 2H8M0 6H8",
+        "server-error": "M-2 10L10 -2M-2 -2L10 10",
+    }
+    if kind in marks:
+        element(pattern, "path", d=marks[kind], class_=f"chart__marks chart__marks--{kind}")
+
+
+def _sample(key: str, band: Series) -> SafeString:
+    """Return a small square with a band's pattern, for the legend."""
+    svg = element(
+        None, "svg", xmlns="http://www.w3.org/2000/svg", viewBox="0 0 16 16", class_="chart__sample", aria_hidden="true"
+    )
+    name = f"{key}-sample-{band.kind}"
+    add_pattern(element(svg, "defs"), name, band.kind)
+    look = {"class_": f"chart__band chart__band--{band.kind}", "fill": f"url(#{name})"}
+    element(svg, "rect", x=0.5, y=0.5, width=15, height=15, **look)
+    return markup(svg)
+
+
+# Like the bars (bars.py) each is drawn for three widths, and the page has a table with all values.
+
+_ROW, _TEXT, _BAR = 50, 16, 18  # heights
+_ROOM = 2  # around the drawing, so that no edge is cut off
+
+
+@dataclass(frozen=True)
+class FunnelRow:
+    """One stage: its name, its count, and its share of the first stage as text."""
+
+    name: str
+    value: int
+    share: str
+
+
+@dataclass(frozen=True)
+class FunnelChart:
+    """The stages of a funnel, widest first. `key` is part of the ids in the page."""
+
+    key: str
+    title: str
+    rows: Sequence[FunnelRow]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(row.value for row in self.rows)
+
+    @property
+    def summary(self) -> str:
+        """The text alternative. The table has the details."""
+        return ". ".join(f"{row.name} {row.value:,}, {row.share}" for row in self.rows) + "."
+
+    @property
+    def drawings(self) -> list[tuple[str, SafeString]]:
+        """The drawing for each width, by the name of the width."""
+        return [(size.name, _draw_funnel(self, size)) for size in SIZES]
+
+
+def _draw_funnel(chart: FunnelChart, size: Size) -> SafeString:
+    key, height = f"{chart.key}-{size.name}", len(chart.rows) * _ROW
+    svg = element(
+        None,
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {size.width} {height}",
+        class_=f"chart__drawing chart__drawing--{size.name}",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-text",
+        focusable="false",
+    )
+    element(svg, "title", chart.title, id=f"{key}-title")
+    element(svg, "desc", chart.summary, id=f"{key}-text")
+    definitions = element(svg, "defs")
+    for kind in ("good", "limited"):
+        add_pattern(definitions, f"{key}-{kind}", kind)
+    widest = max((row.value for row in chart.rows), default=0) or 1
+    room = size.width - 2 * _ROOM
+    widths = [room * row.value / widest for row in chart.rows]
+    for place, row in enumerate(chart.rows):
+        top = place * _ROW
+        element(svg, "text", row.name, class_="chart__label funnel__name", x=_ROOM, y=top + _TEXT - 3)
+        words = f"{row.value:,} · {row.share}"
+        element(svg, "text", words, class_="chart__label", x=size.width - _ROOM, y=top + _TEXT - 3, text_anchor="end")
+        element(svg, "rect", class_="funnel__track", x=_ROOM, y=top + _TEXT + 4, width=room, height=_BAR)
+        _bar(svg, f"{key}-good", "good", (_ROOM, top), widths[place])
+        if place and widths[place - 1] > widths[place]:
+            lost = (_ROOM + widths[place], top)
+            _bar(svg, f"{key}-limited", "limited", lost, widths[place - 1] - widths[place])
+    return markup(svg)
+
+
+def _bar(svg: Element, pattern: str, kind: str, at: tuple[float, float], width: float) -> None:
+    left, top = at
+    if width > 0:
+        look = {"class_": f"chart__band chart__band--{kind}", "fill": f"url(#{pattern})"}
+        box = {"x": format_number(left), "y": format_number(top + _TEXT + 4), "width": format_number(width)}
+        element(svg, "rect", height=_BAR, **box, **look)

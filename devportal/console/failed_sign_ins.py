@@ -1,0 +1,123 @@
+"""Details for members of an app's project on a sign-in error page: what is wrong, and the fix."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import ValidationError
+from django.dispatch import receiver
+from django.urls import reverse
+
+from accounts.models import Account
+from core.http import request_id
+from devportal.console.logs.sign_in_writer import MARKS, redact_secrets
+from devportal.console.models import AuditEvent
+from oidc.clients.lookup import is_possible_client_id
+from oidc.clients.redirect_uris import nearest_registered, shared_start, validate_redirect_uri
+from oidc.models import Client, ProjectMember
+from oidc.projects.roles import Role, is_at_least
+from oidc.signals import Comparison, DevelopersView, FailedSignIn, sign_in_failed
+
+_LONGEST = 2000  # characters of a URL that are shown
+
+
+@receiver(sign_in_failed)
+def view_for_developers(sender: Any, account: Account, failure: FailedSignIn, **kwargs: Any) -> DevelopersView | None:
+    """Return the details for a member of the app's project, or None for anyone else."""
+    if failure.client is None:
+        return _unknown_client(account, failure.client_id) if failure.kind == "client" else None
+    member = ProjectMember.objects.filter(account=account, project=failure.client.project_id).first()
+    if member is None or failure.client.project.is_deleted:
+        return None
+    may_edit = is_at_least(member.role, Role.DEVELOPER)
+    log = _page("sign_ins", failure.client, request_id=request_id.current())
+    entry = ("The entry in the sign-in log (after about 10 seconds)", log)
+    if failure.kind == "redirect-url" and failure.redirect_uri:
+        return _other_address(failure.client, failure.redirect_uri, entry, may_edit)
+    if failure.kind == "sign-out":
+        return _sign_out(failure.client, failure, entry, may_edit)
+    settings_page = _page("client_settings", failure.client)
+    if failure.kind == "unavailable":
+        may_turn_on = may_edit and not failure.client.enabled
+        fix = (("Turn the client on", f"{settings_page}#switch"),) if may_turn_on else ()
+        return DevelopersView(failure.client.unavailable_text, links=(*fix, entry))
+    if failure.kind == "full":
+        fix = (("Ask for a review", _page("review", failure.client)),) if may_edit else ()
+        return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*fix, entry))
+    fix = (("Check the authorization URL in the tester", _page("client_tester", failure.client)),)
+    return DevelopersView("The details below name the part of the request that is wrong.", links=(*fix, entry))
+
+
+def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: bool) -> DevelopersView:
+    comparison = _compare(sent, client.registered_redirect_uris)
+    text = "The redirect URL of the request is not registered. Compared with the nearest one that is:"
+    if not client.registered_redirect_uris:
+        text = "The client has no redirect URL yet. The request has this one:"
+    links = [entry]
+    if may_edit and _may_be_added(sent):
+        links.insert(0, ("Add this URL to the client", _page("client_settings", client, add=sent)))
+    return DevelopersView(text, comparison, tuple(links))
+
+
+def _sign_out(client: Client, failure: FailedSignIn, entry: tuple[str, str], may_edit: bool) -> DevelopersView:
+    sent, registered = failure.redirect_uri, client.registered_post_logout_redirect_uris
+    links = [("Check the sign-out URL in the tester", _page("client_tester", client)), entry]
+    if not sent or sent in registered:
+        return DevelopersView(failure.text, links=tuple(links))
+    if may_edit and _may_be_added(sent):
+        added = _page("client_settings", client, add_sign_out=sent)
+        links.insert(0, ("Add this URL to the client’s sign-out URLs", added))
+    if failure.text:
+        text = f"{failure.text} The sign-out URL is not registered either."
+    elif registered:
+        text = "The sign-out URL of the request is not registered. Compared with the nearest one that is:"
+    else:
+        text = "The client has no sign-out URL yet. The request has this one:"
+    return DevelopersView(text, _compare(sent, registered), tuple(links))
+
+
+def _compare(sent: str, registered: Sequence[str]) -> Comparison:
+    """Compare a received URL with the nearest registered one."""
+    received = redact_secrets(sent[:_LONGEST])
+    nearest = nearest_registered(sent, registered)
+    if nearest is None:
+        return Comparison("", received, "")
+    start = shared_start(received, nearest)
+    return Comparison(nearest[:start], received[start:], nearest[start:])
+
+
+def _may_be_added(sent: str) -> bool:
+    """Return whether the received URL could be registered. A redacted URL can't."""
+    if sent != redact_secrets(sent[:_LONGEST]) or any(mark in sent for mark in MARKS):
+        return False
+    try:
+        validate_redirect_uri(sent)
+    except ValidationError:
+        return False
+    return True
+
+
+def _unknown_client(account: Account, sent: str) -> DevelopersView | None:
+    """Return the difference to a client of the person's projects, or which deleted client had the id."""
+    wanted = sent.strip()
+    if not is_possible_client_id(wanted):
+        return None
+    own = Client.objects.filter(project__members__account=account, project__deleted_at=None)
+    near = own.filter(client_id__iexact=wanted).select_related("project").first()
+    if near is not None:
+        text = f"No client has this id. That of {near.name} differs from it only in case or in spaces: {near.client_id}"
+        return DevelopersView(text, links=(("Its quick start", _page("quick_start", near)),))
+    live = ProjectMember.objects.filter(account=account, project__deleted_at=None)
+    projects = live.values_list("project__public_id", flat=True)
+    gone = AuditEvent.objects.filter(target=wanted, action="client.deleted", project__in=list(projects)).first()
+    if gone is None:
+        return None
+    name = str(gone.before.get("name", "")) or "A client"
+    when = f"{gone.at:%-d %B %Y}"
+    link = ("The clients of the project", reverse("console:clients", args=[gone.project]))
+    return DevelopersView(f"{name}, which had this id, was deleted on {when}.", links=(link,))
+
+
+def _page(name: str, client: Client, **query: str) -> str:
+    address = reverse(f"console:{name}", args=[client.project.public_id, client.client_id])
+    return f"{address}?{urlencode(query)}" if query else address

@@ -1,0 +1,335 @@
+"""Fixes of errors in the request log and the sign-in log, with links to the documentation of each code."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from django.core.exceptions import ValidationError
+from django.urls import reverse
+
+from api.models import ApiKey, RequestLog
+from devportal.console.fixes import Fix, client_page, docs, project_page, switched_off
+from devportal.console.logs.sign_in_writer import MARKS
+from devportal.console.models import SignInEvent
+from devportal.console.reason_help import HELP
+from devportal.docs.errors import API_HELP, ErrorHelp
+from oidc.clients import redirect_uris
+from oidc.clients.reviewed_hosts import home_host
+from oidc.models import Client, Project
+from oidc.projects.roles import Role
+from oidc.reasons import Reason
+from oidc.scopes import ACCOUNT_READ, SCOPES, allowed_scopes
+from oidc.sign_in_steps import Endpoint, Outcome
+
+
+@dataclass(frozen=True)
+class ErrorDocs:
+    """An error or a reason as documented. `help` is None for a code that the docs do not list."""
+
+    code: str
+    url: str
+    help: ErrorHelp | None = None
+
+
+def api_error(code: str) -> ErrorDocs | None:
+    """Return the documentation of an error code of the developer API, or None without a code."""
+    return ErrorDocs(code, docs("errors", f"api-{code}"), API_HELP.get(code)) if code else None
+
+
+def reason_docs(event: SignInEvent) -> ErrorDocs | None:
+    """Return the documentation of the reason of a refused or cancelled step, or None for other steps."""
+    if event.reason not in HELP:
+        return None
+    found = HELP[Reason(event.reason)]
+    return ErrorDocs(event.reason, docs("errors", f"reason-{event.reason}"), ErrorHelp(found.cause, found.fix))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call and its caller, the client or the key (None if deleted)."""
+
+    row: RequestLog
+    project: Project
+    client: Client | None = None
+    key: ApiKey | None = None
+
+
+def call_fix_for(call: Call) -> Fix | None:
+    """Return the fix of a failed call, or None if it succeeded. Takes no SQL statement."""
+    if not call.row.code and call.row.status < 400:
+        return None
+    fix = FIXES.get(call.row.code)
+    return fix(call) if fix else Fix("The docs explain the cause and the fix.", "Errors", docs("errors", "api"))
+
+
+def _invalid_api_key(call: Call) -> Fix:
+    keys = project_page(call.project, "keys")
+    if call.key is not None and call.key.state == "live":
+        text = "The key is live, so the program sent it mistyped or cut off. Compare the last four characters."
+        return Fix(text, "API keys", keys)
+    text = "The key has ended. Create another one, and configure the program to use it."
+    return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
+
+
+def _invalid_token(call: Call) -> Fix:
+    if call.client is not None and not call.client.is_on:
+        return switched_off(call.client)
+    text = (
+        "Send the access token, not the ID token. Access tokens are short-lived: refresh it once, and if that is "
+        "refused, have the person sign in again."
+    )
+    return Fix(text, "How to refresh", docs("tokens", "refresh"))
+
+
+def _project_suspended(call: Call) -> Fix:
+    text = "The project’s page says why it is suspended, and how to appeal."
+    return Fix(text, "Read why", project_page(call.project, "project", "appeal"))
+
+
+def _insufficient_scope(call: Call) -> Fix:
+    if not call.row.client:
+        text = "The permissions of a key can't be changed. Create a key with the permissions of this endpoint."
+        return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
+    plan = call.row.path.startswith("/v1/me/plan")
+    if plan and call.client is not None and ACCOUNT_READ not in allowed_scopes(call.client):
+        text = f"The plan needs the scope {ACCOUNT_READ}, which needs app review first."
+        return Fix(text, "Request it in the review", client_page(call.client, "review"), Role.DEVELOPER)
+    text = "Request the scope in the authorization request. People are asked again, and new tokens have it."
+    return Fix(text, "Scope of each endpoint", docs("me_plan" if plan else "me", "access"))
+
+
+def _not_found(call: Call) -> Fix:
+    return Fix("Correct the path: it begins with /v1 and has no slash at its end.", "Endpoints", docs("me", "call"))
+
+
+def _method_not_allowed(call: Call) -> Fix:
+    return Fix("Use GET.", "Endpoints", docs("me", "call"))
+
+
+def _rate_limited(call: Call) -> Fix:
+    text = "Wait as many seconds as Retry-After says, and spread the calls. Usage shows when there are too many."
+    return Fix(text, "Usage", project_page(call.project, "usage"))
+
+
+def _internal_error(call: Call) -> Fix:
+    text = "The service failed. Try again. If the error continues, report the request id."
+    return Fix(text, "internal_error", docs("errors", "api-internal_error"))
+
+
+def _upstream_unavailable(call: Call) -> Fix:
+    text = "Try again shortly, with increasing pauses."
+    return Fix(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
+
+
+FIXES: dict[str, Callable[[Call], Fix]] = {
+    "invalid_api_key": _invalid_api_key,
+    "invalid_token": _invalid_token,
+    "project_suspended": _project_suspended,
+    "insufficient_scope": _insufficient_scope,
+    "not_found": _not_found,
+    "method_not_allowed": _method_not_allowed,
+    "rate_limited": _rate_limited,
+    "internal_error": _internal_error,
+    "upstream_unavailable": _upstream_unavailable,
+}
+
+
+# Names that other services use for a scope, which are not similar in spelling.
+_ELSEWHERE = {
+    "offline": "offline_access",
+    "mail": "email",
+    "emails": "email",
+    "user": "profile",
+    "account": "account.read",
+}
+
+
+def fix_for(client: Client, event: SignInEvent) -> Fix | None:
+    """Return the fix of a refused or cancelled step, or None if it succeeded. Takes no SQL statement."""
+    if event.outcome not in (Outcome.REFUSED, Outcome.CANCELLED):
+        return None
+    if event.reason in _FIXES:
+        return _FIXES[Reason(event.reason)](client, event)
+    if event.reason not in HELP:
+        return Fix("Cause and fix are in the documentation of the error.", "Errors", docs("errors"))
+    found = HELP[Reason(event.reason)]
+    return Fix(found.fix, found.label, found.place(client), found.at_least)
+
+
+def sign_in_url(client: Client, request_id: str) -> str:
+    """Return the URL of a client's sign-in log with the entries of one request."""
+    path = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
+    return f"{path}?{urlencode({'request_id': request_id})}"
+
+
+# --- The client and its review ---
+
+
+def _off(client: Client, event: SignInEvent) -> Fix:
+    return switched_off(client)
+
+
+def _people_limit(client: Client, event: SignInEvent) -> Fix:
+    if client.is_verified and not client.carries_badge:
+        return _host_of_review(client, event)
+    if client.is_verified:
+        return Fix("The app is now reviewed. Start a new sign-in.", "Review", client_page(client, "review"))
+    text = "Submit the app for review. A reviewed app has no limit of people."
+    return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
+
+
+def _host_of_review(client: Client, event: SignInEvent) -> Fix:
+    if client.is_verified and not client.carries_badge:
+        text = f"Prove {home_host(client)} again. It is the domain of the app's home page, which the badge names."
+        return Fix(text, "Domains", project_page(client.project, "domains"), Role.DEVELOPER)
+    text = "Submit the app for review with a redirect URL on this host, or use a host that was reviewed."
+    return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
+
+
+def _repeated(client: Client, event: SignInEvent) -> Fix:
+    if client.forgive_lost_responses:
+        text = "The new tokens were already in use. Let one process refresh at a time, and share its response."
+        return Fix(text, "How to refresh", docs("tokens", "refresh"))
+    text = (
+        "If your app did not get the last response, let the client forgive lost responses. Otherwise refresh in one "
+        "place at a time."
+    )
+    page = client_page(client, "client_settings", "lost-responses")
+    return Fix(text, "Forgive lost responses", page, Role.DEVELOPER)
+
+
+# --- Redirect URLs that are not registered ---
+
+
+@dataclass(frozen=True)
+class ComparedURI:
+    """A registered redirect URL: the beginning that it shares with the received one, and the rest of both."""
+
+    same: str
+    received: str
+    registered: str
+
+
+def registered_uris(client: Client, event: SignInEvent) -> Sequence[str]:
+    """Return the registered URLs with which the received URL of an entry is compared; none at other endpoints."""
+    if event.endpoint == Endpoint.END_SESSION:
+        return client.registered_post_logout_redirect_uris
+    return client.registered_redirect_uris if event.endpoint == Endpoint.AUTHORIZE else ()
+
+
+def is_mismatch(client: Client, event: SignInEvent) -> bool:
+    """Return whether a refused request had a redirect URL or sign-out URL that is still not registered."""
+    refused = event.outcome == Outcome.REFUSED and event.endpoint in (Endpoint.AUTHORIZE, Endpoint.END_SESSION)
+    return bool(refused and event.redirect_uri and event.redirect_uri not in registered_uris(client, event))
+
+
+def why_not_registrable(uri: str) -> str:
+    """Return why a received URL can't be registered as logged, or "" if it can."""
+    if any(mark in uri for mark in MARKS):
+        return "The log does not hold the whole URL, because a part looked like a secret or personal data."
+    try:
+        redirect_uris.validate_redirect_uri(uri)
+    except ValidationError as error:
+        return str(error.messages[0])
+    return ""
+
+
+def _redirect_uri(client: Client, event: SignInEvent) -> Fix:
+    settings = client_page(client, "client_settings")
+    if not is_mismatch(client, event):
+        return Fix("The redirect URL is now registered. Start a new sign-in.", "Settings", settings)
+    if why_not := why_not_registrable(event.redirect_uri):
+        text = f"It can’t be added: {why_not} Have the app send one that is registered, character for character."
+        return Fix(text, "Registered redirect URLs", settings)
+    text = "Register it if it is yours, or have the app send one that is registered, character for character."
+    add = f"{settings}?add={quote(event.redirect_uri, safe='')}"
+    return Fix(text, "Add this redirect URL", add, Role.DEVELOPER)
+
+
+def _sign_out_uri(client: Client, event: SignInEvent) -> Fix:
+    settings = client_page(client, "client_settings")
+    if not is_mismatch(client, event):
+        return Fix("The sign-out URL is now registered. Sign out again.", "Settings", settings)
+    if why_not := why_not_registrable(event.redirect_uri):
+        text = f"It can’t be added: {why_not} Have the app send one that is registered, character for character."
+        return Fix(text, "Registered sign-out URLs", settings)
+    text = "Register it if it is yours, or have the app send one that is registered, character for character."
+    add = f"{settings}?add_sign_out={quote(event.redirect_uri, safe='')}"
+    return Fix(text, "Add this sign-out URL", add, Role.DEVELOPER)
+
+
+def compare(received: str, registered: Sequence[str]) -> list[ComparedURI]:
+    """Compare a received URL with the registered ones, the most similar first."""
+    compared = []
+    for uri in registered:
+        shared = redirect_uris.shared_start(received, uri)
+        compared.append(ComparedURI(uri[:shared], received[shared:], uri[shared:]))
+    return sorted(compared, key=lambda each: -len(each.same))
+
+
+# --- Scopes ---
+
+
+def nearest_scope(name: str) -> str:
+    """Return the scope that `name` most likely means, or "" if none is similar."""
+    lowered = name.casefold()
+    if lowered in SCOPES:
+        return lowered
+    if lowered in _ELSEWHERE:
+        return _ELSEWHERE[lowered]
+    return next(iter(difflib.get_close_matches(lowered, SCOPES, n=1, cutoff=0.7)), "")
+
+
+def _scopes(client: Client, event: SignInEvent) -> Fix:
+    names, allowed = event.parameters.get("scopes", []), allowed_scopes(client)
+    waiting = [name for name in names if name in SCOPES and name not in allowed]
+    sentences = [_spelling(name) for name in names if name not in SCOPES]
+    if waiting:
+        sentences.insert(0, f"{' and '.join(waiting)} needs app review first. Request it there.")
+        return Fix(" ".join(sentences), "Ask for it in the review", client_page(client, "review"), Role.DEVELOPER)
+    if not sentences:
+        sentences = ["It is now approved. Start a new sign-in."]
+    return Fix(" ".join(sentences), "List of scopes", docs("authorization", "scopes"))
+
+
+def _spelling(name: str) -> str:
+    near = nearest_scope(name)
+    return f"There is no scope {name}: did you mean {near}?" if near else f"There is no scope {name}, leave it out."
+
+
+# The reasons whose fix depends on the client's present state, or on the received values.
+_FIXES: dict[Reason, Callable[[Client, SignInEvent], Fix]] = {
+    Reason.CLIENT_OFF: _off,
+    Reason.PROJECT_SUSPENDED: _off,
+    Reason.REFRESH_TOKEN_REPEATED: _repeated,
+    Reason.NO_SIGN_OUT_URI_REGISTERED: _sign_out_uri,
+    Reason.SIGN_OUT_URI_NOT_REGISTERED: _sign_out_uri,
+    **dict.fromkeys((Reason.SCOPE_UNKNOWN, Reason.SCOPE_NOT_APPROVED), _scopes),
+    **dict.fromkeys(
+        (
+            Reason.SCOPE_OUTSIDE_REVIEW,
+            Reason.SCOPE_HOME_UNPROVEN,
+            Reason.CONSENT_OUTSIDE_REVIEW,
+            Reason.CONSENT_HOME_UNPROVEN,
+        ),
+        _host_of_review,
+    ),
+    **dict.fromkeys(
+        (Reason.PEOPLE_LIMIT, Reason.PEOPLE_LIMIT_OUTSIDE_REVIEW, Reason.PEOPLE_LIMIT_HOME_UNPROVEN), _people_limit
+    ),
+    **dict.fromkeys(
+        (
+            Reason.NO_REDIRECT_URI_REGISTERED,
+            Reason.REDIRECT_URI_SLASH,
+            Reason.REDIRECT_URI_SCHEME,
+            Reason.REDIRECT_URI_HOST,
+            Reason.REDIRECT_URI_PORT,
+            Reason.REDIRECT_URI_PATH,
+            Reason.REDIRECT_URI_QUERY,
+            Reason.REDIRECT_URI_FRAGMENT,
+            Reason.REDIRECT_URI_SPELLING,
+        ),
+        _redirect_uri,
+    ),
+}

@@ -1,0 +1,381 @@
+"""The usage page: its query parameters, its report, and the CSV file."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.http import urlencode
+
+from api import usage_counts
+from api.endpoint import UNKNOWN_ENDPOINT
+from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
+from core import clock
+from core.database.postgres.replica import page_from_replica
+from devportal.console.access import get_membership
+from devportal.console.charts import BarChart, LimitLine, Series
+from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.navigation import console_page, render_page
+from oidc.models import Client, Project
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """A time range up to now with `bars` bars of length `step`, read from the counts by `unit`.
+
+    Bars begin at full minutes, hours or midnights in UTC. The last one has not ended yet.
+    """
+
+    name: str
+    label: str
+    words: str
+    unit: str
+    step: timedelta
+    bars: int
+    whole: timedelta
+
+    def bounds(self, now: datetime) -> tuple[datetime, datetime]:
+        """Return start (inclusive) and end (exclusive)."""
+        seconds = int(now.timestamp())
+        until = datetime.fromtimestamp(seconds - seconds % self._ends_on + self._ends_on, UTC)
+        return until - self.whole, until
+
+    @property
+    def _ends_on(self) -> int:
+        return 86400 if self.whole > timedelta(days=1) else int(self.step.total_seconds())
+
+
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+TIME_RANGES = (
+    TimeRange("1h", "1 hour", "hour", "minute", _MINUTE, 60, _HOUR),
+    TimeRange("24h", "24 hours", "24 hours", "hour", _HOUR, 24, _DAY),
+    TimeRange("7d", "7 days", "7 days", "hour", 3 * _HOUR, 56, 7 * _DAY),
+    TimeRange("30d", "30 days", "30 days", "day", _DAY, 30, 30 * _DAY),
+)
+_BY_NAME = {span.name: span for span in TIME_RANGES}
+_LONGEST = {"endpoint": 32, "client": 255, "key": 16}
+
+
+@dataclass(frozen=True)
+class UsageQuery:
+    """The time range and the filters by endpoint, client and key ("" for all)."""
+
+    span: TimeRange
+    endpoint: str = ""
+    client: str = ""
+    key: str = ""
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "UsageQuery":
+        """Parse the query parameters. Invalid values are ignored."""
+        given = {name: request.GET.get(name, "") for name in _LONGEST}
+        proper = {name: text for name, text in given.items() if len(text) <= _LONGEST[name] and "\x00" not in text}
+        return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["24h"]), **proper)
+
+    @property
+    def only(self) -> dict[str, str]:
+        """The filters as columns of the usage tables (api/usage_counts.py)."""
+        columns = {"endpoint": self.endpoint, "client": self.client, "credential": self.key}
+        return {name: value for name, value in columns.items() if value}
+
+    def bounds(self) -> tuple[datetime, datetime]:
+        return self.span.bounds(clock.now())
+
+    def address(self, **changes: str) -> str:
+        """Return the query string with changed parameters. "" removes one."""
+        parts = {"range": self.span.name, "endpoint": self.endpoint, "client": self.client, "key": self.key} | changes
+        return f"?{urlencode({name: value for name, value in parts.items() if value})}"
+
+
+MAX_ROWS = 25
+# The limit is drawn only if the bars are near it. Otherwise they would be too small to see.
+_NEAR = 4
+# Label and style of each status class, from the bottom of a bar to its top.
+STATUS_CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
+
+
+def status_class(status: int) -> int:
+    """Return the index of a status in STATUS_CLASSES."""
+    if status == 429:
+        return 2
+    return 0 if status < 400 else 1 if status < 500 else 3
+
+
+@dataclass(frozen=True)
+class UsageRow:
+    """One row of a table: label, calls, errors and latencies."""
+
+    name: str
+    calls: int
+    errors: int
+    latencies: Sequence[int]
+    # Query string of the filter, URL of its page, and a note beside its name.
+    narrow: str = ""
+    page: str = ""
+    note: str = ""
+
+    @property
+    def share(self) -> str:
+        """The error rate, in percent."""
+        return format_percent(self.errors, self.calls)
+
+    @property
+    def p50(self) -> str:
+        return format_quantile(self.latencies, 50)
+
+    @property
+    def p95(self) -> str:
+        return format_quantile(self.latencies, 95)
+
+
+@dataclass(frozen=True)
+class UsageReport:
+    """The data of the usage page."""
+
+    query: UsageQuery
+    since: datetime
+    until: datetime
+    chart: BarChart
+    limit_text: str
+    total: UsageRow
+    endpoints: list[UsageRow]
+    clients: list[UsageRow]
+    keys: list[UsageRow]
+    codes: list[UsageRow]
+
+
+def format_percent(part: int, whole: int) -> str:
+    """Format a share in percent. A nonzero part is never "0 %", and an incomplete one never "100 %"."""
+    share = 100 * part / whole if whole else 0
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    if 99.9 < share < 100:
+        return "> 99.9 %"
+    return f"{share:.1f} %" if share % 1 else f"{share:.0f} %"
+
+
+def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
+    """Return the upper edge of the latency class that holds this percentile, as text."""
+    total = sum(latencies)
+    if not total:
+        return "–"  # noqa: RUF001  (a dash in a table)
+    below = 0
+    for edge, count in zip(LATENCY_EDGES_MS, latencies, strict=False):
+        below += count
+        if below * 100 >= total * hundredth:
+            return f"≤ {edge:,} ms"
+    return f"> {LATENCY_EDGES_MS[-1]:,} ms"
+
+
+def usage_report(project: Project, query: UsageQuery) -> UsageReport:
+    """Return the report of a project's usage page."""
+    since, until = query.bounds()
+    kinds = usage_counts.series(project, since, until, "endpoint", "status", "code", **query.only)
+    chart = _chart(project, query, since, until)
+    callers = usage_counts.by_caller(project, since, until, **query.only)
+    return UsageReport(
+        query,
+        since,
+        until,
+        chart,
+        _limit_text(query.span, chart),
+        _line("", kinds),
+        _endpoints(kinds, query),
+        _clients(project, query, [row for row in callers if row["client"]][:MAX_ROWS]),
+        _keys(project, query, [row for row in callers if row["credential"]][:MAX_ROWS]),
+        _codes(kinds),
+    )
+
+
+# --- The chart ---
+
+
+def _chart(project: Project, query: UsageQuery, since: datetime, until: datetime) -> BarChart:
+    span = query.span
+    now = clock.now()
+    starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
+    values = [[0] * len(starts) for _ in STATUS_CLASSES]
+    for row in usage_counts.series(project, since, until, span.unit, "status", **query.only):
+        place = (row[span.unit] - since) // span.step
+        if place < len(starts):
+            values[status_class(row["status"])][place] += row["total_count"]
+    bands = [Series(name, kind, counts) for (name, kind), counts in zip(STATUS_CLASSES, values, strict=True)]
+    bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands)
+    limit = settings.API_CALLS_PER_MINUTE
+    if span.unit == "minute" and bars.peak * _NEAR >= limit:
+        return BarChart(bars.key, bars.title, starts, span.step, bands, LimitLine(f"{limit:,} a minute", limit))
+    return bars
+
+
+def _limit_text(span: TimeRange, chart: BarChart) -> str:
+    limit = settings.API_CALLS_PER_MINUTE
+    rule = f"One key or one app may make {limit:,} requests a minute"
+    if span.unit != "minute":
+        return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
+    if chart.limit is None:
+        return f"{rule}, which is far above the highest bar here ({chart.peak:,})."
+    return (
+        f"{rule}: the dashed line. Several of them together may exceed it. Filter the page by one of them to compare."
+    )
+
+
+# --- The tables ---
+
+
+def _latencies(row: Mapping[str, Any]) -> list[int]:
+    return [row[f"total_{name}"] for name in LATENCY_FIELDS]
+
+
+def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> UsageRow:
+    calls = errors = 0
+    latencies = [0] * len(LATENCY_FIELDS)
+    for row in rows:
+        calls += row["total_count"]
+        errors += row["total_count"] if row["status"] >= 400 else 0
+        latencies = [sum(pair) for pair in zip(latencies, _latencies(row), strict=True)]
+    return UsageRow(name, calls, errors, latencies, narrow)
+
+
+def _path(endpoint: str) -> str:
+    return "No such endpoint" if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
+
+
+def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery) -> list[UsageRow]:
+    names = {kind["endpoint"] for kind in kinds}
+    lines = [
+        _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), query.address(endpoint=name))
+        for name in sorted(names)
+    ]
+    return sorted(lines, key=lambda line: -line.calls)
+
+
+def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+    refused = [kind for kind in kinds if kind["status"] >= 400]
+    names = {kind["code"] for kind in refused}
+    lines = [_line(name, (kind for kind in refused if kind["code"] == name)) for name in sorted(names)]
+    return sorted(lines, key=lambda line: -line.calls)
+
+
+def _clients(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+    names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
+    known = dict(names.values_list("client_id", "name"))
+    return [
+        UsageRow(
+            known.get(row["client"], "A client that was deleted"),
+            row["total_count"],
+            row["errors"],
+            _latencies(row),
+            narrow=query.address(client=row["client"]),
+            page=row["client"] if row["client"] in known else "",
+            note=row["client"],
+        )
+        for row in rows
+    ]
+
+
+def _keys(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+    names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
+    known = {key.public_id: key for key in names}
+    return [
+        UsageRow(
+            known[key_id].name if key_id in known else "A key that was deleted",
+            row["total_count"],
+            row["errors"],
+            _latencies(row),
+            narrow=query.address(key=key_id),
+            note=known[key_id].masked if key_id in known else key_id,
+        )
+        for row in rows
+        for key_id in [row["credential"]]
+    ]
+
+
+def range_choices(query: UsageQuery) -> list[dict[str, Any]]:
+    """Return the time ranges to choose from."""
+    return [
+        {"label": span.label, "address": query.address(range=span.name), "is_current": span is query.span}
+        for span in TIME_RANGES
+    ]
+
+
+def active_filters(query: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
+    """Return the active filters, each with the URL without it."""
+    client = report.clients[0].name if query.client and report.clients else query.client
+    key = report.keys[0].name if query.key and report.keys else query.key
+    given = (
+        ("endpoint", "Endpoint", query.endpoint and _path(query.endpoint)),
+        ("client", "Client", client),
+        ("key", "Key", key),
+    )
+    return [
+        {"label": label, "value": value, "without": query.address(**{name: ""})}
+        for name, label, value in given
+        if value
+    ]
+
+
+_HEADER = ("endpoint", "status", "error", "client_id", "client", "key_id", "key", "requests")
+# First characters of spreadsheet formulas (OWASP: CSV injection).
+
+
+def csv_lines(project: Project, query: UsageQuery) -> Iterator[str]:
+    """Return the lines of the CSV file: one for each kind of call and unit of time."""
+    since, until = query.bounds()
+    clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
+    keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))
+    rows = usage_counts.iterate_rows(project, since, until, query.span.unit, **query.only)
+    return write_csv(
+        [f"{query.span.unit}_utc", *_HEADER, *LATENCY_FIELDS],
+        (
+            [
+                start,
+                row.endpoint,
+                row.status,
+                row.code,
+                row.client,
+                clients.get(row.client, ""),
+                row.credential,
+                keys.get(row.credential, ""),
+                row.count,
+                *(getattr(row, name) for name in LATENCY_FIELDS),
+            ]
+            for start, row in rows
+        ),
+    )
+
+
+def file_name(project: Project, query: UsageQuery) -> str:
+    """Return the file name, with project, time range and end."""
+    _, until = query.bounds()
+    return f"usage-{project.public_id}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
+
+
+@page_from_replica
+@console_page()
+def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/usage?range=…&endpoint=…&client=…&key=…: chart and tables."""
+    membership = get_membership(request, project_id)
+    query = UsageQuery.of(request)
+    found = usage_report(membership.project, query)
+    return render_page(
+        request,
+        "console/usage.html",
+        membership,
+        report=found,
+        chips=active_filters(query, found),
+        query=query,
+        ranges=range_choices(query),
+        usage_days=settings.USAGE_DAYS,
+        most_rows=MAX_ROWS,
+    )
+
+
+@console_page()
+def usage_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/usage.csv with the same filters."""
+    membership = get_membership(request, project_id)
+    query = UsageQuery.of(request)
+    return download(file_name(membership.project, query), FORMATS["csv"], csv_lines(membership.project, query))

@@ -1,1 +1,0 @@
-"""The usage page: its query parameters, its report, and the CSV file."""

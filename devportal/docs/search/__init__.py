@@ -1,1 +1,0 @@
-"""Search: of the docs, and the console's jump box."""

@@ -1,1 +1,0 @@
-"""The page of the docs that lets readers try the developer API."""

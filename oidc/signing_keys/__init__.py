@@ -1,1 +1,0 @@
-"""Signing keys: the published ones, and their rotation."""

@@ -1,0 +1,59 @@
+// Adds to the forms with which people sign in: a button that shows the password, what needs passkeys, and the email
+// address that was typed on the sign-in page, on the page for a forgotten password or a new account. It stays in this
+// tab (sessionStorage).
+(function () {
+  "use strict";
+
+  const KEY = "typed-email";
+
+  function addToggle(field) {
+    const button = document.createElement("button");
+    const original = field.type;
+    button.type = "button";
+    button.className = "button button--link button--small";
+    button.setAttribute("aria-controls", field.id);
+
+    function show(isShown) {
+      field.type = isShown ? "text" : original;
+      button.textContent = isShown ? "Hide password" : "Show password";
+    }
+
+    button.addEventListener("click", function () {
+      show(field.type === original);
+    });
+    // As text, a browser would remember it among the entries of text fields.
+    field.form.addEventListener("submit", function () {
+      show(false);
+    });
+    show(false);
+    field.insertAdjacentElement("afterend", button);
+  }
+
+  document.querySelectorAll('main input[type="password"]').forEach(addToggle);
+  if (window.PublicKeyCredential) {
+    document.querySelectorAll("[data-needs-passkeys]").forEach(function (part) {
+      part.hidden = false;
+    });
+  }
+
+  try {
+    const typed = document.querySelector('input[name="login"]');
+    document.querySelectorAll("a[data-carries-email]").forEach(function (link) {
+      link.addEventListener("click", function () {
+        if (typed && typed.value) {
+          sessionStorage.setItem(KEY, typed.value);
+        }
+      });
+    });
+    const field = document.querySelector("input[data-takes-email]");
+    const carried = sessionStorage.getItem(KEY);
+    if (field && carried) {
+      sessionStorage.removeItem(KEY);
+      if (!field.getAttribute("aria-invalid")) {
+        field.value = carried;
+      }
+    }
+  } catch (error) {
+    // This browser allows no storage.
+  }
+})();

@@ -1,0 +1,136 @@
+"""What frames a page of the docs: its contents, the way on, code in colour; and what it weighs."""
+
+import gzip
+
+import pytest
+from bs4 import BeautifulSoup
+from django.test import Client as Browser
+
+from devportal.docs.pages import PAGES, SECTIONS, navigation, neighbours
+from devportal.docs.rendering import LONGEST, highlight, with_anchors
+from tests.clients.terminal import Code
+
+HEAVIEST = 60 * 1024  # bytes of a page, compressed
+CODE = 'from x import y\n\n# <b>note</b> & "more"\ndef f(a: int = 5) -> str:\n    return f"{a}\\n"  \n'
+
+
+def soup_of(path: str, browser: Browser) -> BeautifulSoup:
+    answer = browser.get(path)
+    assert answer.status_code == 200
+    return BeautifulSoup(answer.content, "html.parser")
+
+
+# --- Contents ---
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_heading_has_an_anchor_and_the_contents_list_them_in_order(name: str, client: Browser) -> None:
+    soup = soup_of(PAGES[name].address, client)
+    headings = soup.select("main h2, main h3")
+    anchors = [str(heading["id"]) for heading in headings]
+    assert len(anchors) == len(set(anchors))
+    for heading in headings:
+        link = heading.select_one("a.anchor")
+        assert link is not None
+        assert link["href"] == f"#{heading['id']}"
+        assert link["aria-label"]
+    for contents in soup.select(".contents"):
+        assert [str(link["href"])[1:] for link in contents.select("a")] == anchors
+    assert len(soup.select(".contents")) == (2 if len(headings) > 1 else 0)
+
+
+@pytest.mark.parametrize("path", ["/docs/api/", PAGES["tokens"].address, PAGES["guide_flask"].address])
+def test_the_contents_fold_out_above_the_first_part_and_in_none(path: str, client: Browser) -> None:
+    (folded,) = soup_of(path, client).select("details.contents")
+    assert folded.parent is not None
+    assert folded.parent.name == "main"
+    assert folded.find_previous_sibling("h1") is not None
+    assert folded.find_previous("h2", class_=lambda name: name is None) is None
+
+
+def test_sign_in_returns_to_the_docs_page(signed_in: Browser) -> None:
+    path, header = "/docs/search?q=token", "header a[href='/account/login/?next=/docs/search%3Fq%3Dtoken']"
+    assert soup_of(path, Browser()).select_one(header)
+    assert not soup_of(path, signed_in).select_one(header)
+
+
+def test_headings_get_free_ids_and_safe_labels() -> None:
+    page, headings = with_anchors(
+        '<p id="same"></p><h2>Same</h2><h3 class="x">A &amp; "B" <code>c</code></h3><h2>Same</h2>'
+    )
+    assert [heading.anchor for heading in headings] == ["same-2", "a-amp-b-c", "same-3"]
+    soup = BeautifulSoup(page, "html.parser")
+    assert soup.select_one("h3 > .anchor")["aria-label"] == 'Link to “A & "B" c”'  # type: ignore[index]
+    assert soup.select_one("h3")["class"] == ["x"]  # type: ignore[index]
+    assert headings[1].title == 'A &amp; "B" c'
+
+
+# --- The way through ---
+
+
+def test_previous_and_next_follow_the_navigation(client: Browser) -> None:
+    order = list(PAGES.values())
+    assert neighbours(order[0]) == (None, order[1])
+    assert neighbours(order[-1]) == (order[-2], None)
+    soup = soup_of(order[1].address, client)
+    assert soup.select_one("[rel=prev]")["href"] == order[0].address  # type: ignore[index]
+    assert soup.select_one("[rel=next]")["href"] == order[2].address  # type: ignore[index]
+
+
+def test_the_navigation_lists_guides_of_the_current_group_alone() -> None:
+    guides = [page for page in SECTIONS["Guides"] if page.guide]
+    assert [link.title for link in navigation(PAGES["tokens"])["Guides"]] == ["All guides"]
+    for page in guides:
+        listed = [link.title for link in navigation(page)["Guides"]]
+        assert listed == ["All guides", *(one.title for one in guides if one.guide.group == page.guide.group)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_a_description(name: str, client: Browser) -> None:
+    page = PAGES[name]
+    assert 20 < len(page.summary) < 160
+    assert page.summary.endswith(".")
+    soup = soup_of(page.address, client)
+    assert soup.select_one("meta[name=description]")["content"] == page.summary  # type: ignore[index]
+    assert soup.select_one("link[rel=alternate]")["href"] == page.markdown_address  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_small(name: str, client: Browser) -> None:
+    assert len(gzip.compress(client.get(PAGES[name].address).content)) < HEAVIEST
+
+
+# --- Code in colour ---
+
+
+@pytest.mark.parametrize(
+    "language", ["python", "javascript", "bash", "json", "html", "http", "toml", "text", "", "none"]
+)
+@pytest.mark.parametrize(
+    "code", [CODE, "", "\n\nx\n\n", "a\r\nb", '{"a": [1, null]}', "<script>&amp;</script>", "\x0b😀\u202e"]
+)
+def test_highlighting_changes_no_character(language: str, code: str) -> None:
+    marked = highlight(code, language)
+    assert "<script" not in marked
+    assert "".join(BeautifulSoup(f"<i>{marked}</i>", "html.parser").strings) == code
+
+
+def test_code_is_highlighted_by_token_type() -> None:
+    marked = highlight(CODE, "python")
+    for class_, word in {
+        "keyword": "def",
+        "name": "f",
+        "string": "f&quot;",
+        "comment": "# &lt;b&gt;",
+        "number": "5",
+    }.items():
+        assert f'<span class="hl-{class_}">{word}' in marked
+    assert "<span" not in highlight(CODE, "no-such-language")
+    assert "<span" not in highlight("x = 1\n" * LONGEST, "python")
+
+
+def test_copied_code_is_unchanged(client: Browser) -> None:
+    page = client.get("/docs/guides/flask").content.decode()
+    assert "hl-keyword" in page
+    code = next(block.code for block in Code(page).blocks if block.file == "app.py")
+    compile(code, "app.py", "exec")

@@ -1,0 +1,424 @@
+"""Sending an app for review: what is missing is marked, nothing typed is lost, and points are answered."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.console.models import AuditEvent
+from devportal.review import developer_actions, reviewer_actions, snapshots, timeline
+from devportal.review.for_reviewers import ForReviewers
+from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
+from devportal.review.timeline import NOTE
+from devportal.review.workflow import IncompleteSubmission
+from oidc.models import Client
+from tests.devportal.review.reviewing import (
+    BRANDING,
+    DEMO,
+    JUSTIFICATION,
+    PLACE,
+    SCOPE,
+    Status,
+    approved,
+    decide,
+    fill,
+    fresh,
+    resent,
+    sent,
+)
+from tests.exports import exported
+from tests.factories import make_domain
+
+pytestmark = pytest.mark.django_db
+FORM = BRANDING | {
+    "ask_account_read": "on",
+    "why_account_read": JUSTIFICATION,
+    "place_account_read": PLACE,
+    "demo_url": DEMO,
+    "note": "Press Plan.",
+}
+NEW_KEYS = ("places", "demo_url")
+
+
+def path_of(client: Client) -> str:
+    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review"
+
+
+def post(browser: Browser, client: Client, step: str = "send", **form: Any) -> Any:
+    return browser.post(path_of(client), {"step": step, **form})
+
+
+def summary_of(page: Any) -> dict[str, str]:
+    """Return the links of the summary on top: what is said, by where it leads."""
+    text = page.content.decode()
+    found = re.search(r'<section class="alert alert--error[^>]*>(.*?)</section>', text, re.DOTALL)
+    assert found, "no summary"
+    return {href: unescape(said) for href, said in re.findall(r'<a href="([^"]+)">(.*?)</a>', found[1], re.DOTALL)}
+
+
+def marks_of(page: Any) -> dict[str, str]:
+    return {field: " ".join(errors) for field, errors in page.context["form"].errors.items()}
+
+
+# --- What blocks ---
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("home_page_url", "", "Its domain is shown once the app is reviewed"),
+        ("home_page_url", "https://elsewhere.test/", "has not proven elsewhere.test"),
+        ("privacy_policy_url", "", "what happens to the data that it reads"),
+        ("privacy_policy_url", "https://elsewhere.test/privacy", "has not proven elsewhere.test"),
+        ("terms_url", "https://elsewhere.test/terms", "has not proven elsewhere.test"),
+        ("support_address", "", "People and reviewers write to it"),
+        ("why_account_read", "", "At least 20 characters"),
+        ("why_account_read", "For the plan.", "Say more: at least 20 characters"),
+        ("place_account_read", "", "The page or the feature"),
+        ("place_account_read", " \t ", "The page or the feature"),
+        ("demo_url", "", "what account.read is used for"),
+    ],
+)
+def test_missing_values_are_marked_and_listed(
+    field: str, value: str, said: str, as_developer: Browser, app: Client
+) -> None:
+    page = post(as_developer, app, **FORM | {field: value})
+    assert page.status_code == 200
+    assert said in marks_of(page)[field]
+    assert set(marks_of(page)) == {field}, "nothing else is wrong"
+    assert said in summary_of(page)[f"#id_{field}"]
+    text = page.content.decode()
+    control = re.search(rf'<(?:input|textarea)[^>]*name="{field}"[^>]*>', text)
+    assert control
+    assert f'id="id_{field}"' in control[0], "where the link leads"
+    assert 'aria-invalid="true"' in control[0]
+    described = re.search(r'aria-describedby="([^"]+)"', control[0])
+    assert described
+    assert f"id_{field}_error" in described[1].split()
+    assert f'id="id_{field}_error"' in text
+    assert "saved as a draft, but not submitted" in text
+    assert "autofocus" in text
+    review = AppReview.objects.get()
+    assert (review.status, review.revision) == (Status.DRAFT, 0)
+    assert not ReviewEntry.objects.exists()
+    assert post(as_developer, app, **FORM).status_code == 302
+    assert AppReview.objects.get().status == Status.SUBMITTED
+
+
+@pytest.mark.parametrize(
+    ("change", "page", "said"),
+    [
+        ({"redirect_uris": ""}, "/clients/{client}/", "A redirect URL"),
+        ({"enabled": False}, "/clients/{client}/", "The app is turned on"),
+        ({"redirect_uris": "https://elsewhere.test/cb"}, "", "Prove elsewhere.test"),
+    ],
+)
+def test_problems_of_other_pages_have_links(
+    change: dict[str, Any], page: str, said: str, as_developer: Browser, app: Client
+) -> None:
+    Client.objects.filter(pk=app.pk).update(**change)
+    answer = post(as_developer, app, **FORM)
+    (line,) = [(href, text) for href, text in summary_of(answer).items() if said in text]
+    assert line[0].endswith(page.format(client=app.client_id))
+    assert marks_of(answer) == {}
+    assert AppReview.objects.get().status == Status.DRAFT
+
+
+def test_all_missing_values_are_listed_in_page_order(as_developer: Browser, app: Client) -> None:
+    page = post(as_developer, app, name="Orbit Two", ask_account_read="on")
+    assert list(summary_of(page)) == [
+        "#id_home_page_url", "#id_privacy_policy_url", "#id_support_address", "#id_demo_url", "#id_why_account_read",
+        "#id_place_account_read",
+    ]  # fmt: skip
+    text = page.content.decode()
+    assert text.index('id="errors"') < text.index('id="state"')
+
+
+def test_invalid_and_missing_values_are_listed_together(as_developer: Browser, app: Client) -> None:
+    form = FORM | {"home_page_url": "http://example.com/", "demo_url": ""}
+    page = post(as_developer, app, **form)
+    assert "Use https" in marks_of(page)["home_page_url"]
+    assert "Needed" not in marks_of(page)["home_page_url"], "one mark a field"
+    assert "Required to submit" in marks_of(page)["demo_url"]
+    assert "Nothing is saved or submitted yet" in page.content.decode()
+    assert not AppReview.objects.exists()
+    text = unescape(page.content.decode())
+    for value in form.values():
+        assert value in text or value in ("on", "")
+
+
+def test_saving_a_draft_requires_nothing(as_developer: Browser, app: Client) -> None:
+    assert post(as_developer, app, "save", name="Orbit Two").status_code == 302
+    page = as_developer.get(path_of(app))
+    assert "alert--error" not in page.content.decode()
+    assert marks_of(page) == {}
+
+
+def test_a_failed_submission_keeps_the_input(as_developer: Browser, app: Client) -> None:
+    for step in ("send", "save"):
+        post(as_developer, app, step, **FORM | {"home_page_url": ""})
+        text = unescape(as_developer.get(path_of(app)).content.decode())
+        for field, value in FORM.items():
+            assert value in text or field == "home_page_url" or value == "on", field
+    assert post(as_developer, app, **FORM | {"note": "Press Plan, then Back."}).status_code == 302
+    assert ReviewEntry.objects.get().text == "Press Plan, then Back."
+    assert "unsent" not in AppReview.objects.get().snapshot
+    assert not any("Press Plan" in str([row.before, row.after, row.details]) for row in AuditEvent.objects.all())
+
+
+def test_without_a_scope_a_demo_is_advice(as_developer: Browser, app: Client) -> None:
+    assert post(as_developer, app, **BRANDING).status_code == 302
+    review = AppReview.objects.get()
+    assert (review.status, review.snapshot["places"], review.snapshot["demo_url"]) == (Status.SUBMITTED, {}, "")
+
+
+def test_a_demo_may_be_anywhere_and_the_pages_may_not(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    assert "video.example.net" in AppReview.objects.get().snapshot["demo_url"]
+    assert developer_actions.submit(app, developer).status == Status.SUBMITTED
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("demo_url", "http://example.com/demo", "Use https"),
+        ("demo_url", "https://192.168.0.1/demo", "domain name"),
+        ("demo_url", "javascript:alert(1)", "begins with https"),
+        ("demo_url", "https://example.com/" + "x" * 600, "at most 500"),
+        ("place_account_read", "x" * 501, "at most 500"),
+        ("place_account_read", "a\x00b", "Null characters"),
+        ("note", "x" * 4001, "at most 4000"),
+    ],
+)
+def test_values_that_can_not_be_stored_are_rejected(
+    field: str, value: str, said: str, as_developer: Browser, app: Client
+) -> None:
+    page = post(as_developer, app, **FORM | {field: value})
+    assert said in marks_of(page)[field]
+    assert not AppReview.objects.exists()
+
+
+def test_control_characters_are_taken_out(as_developer: Browser, app: Client) -> None:
+    post(as_developer, app, **FORM | {"place_account_read": "The\x07 page\x1b[31m called Plan"})
+    assert AppReview.objects.get().snapshot["places"] == {SCOPE: "The page[31m called Plan"}
+
+
+def test_the_checklist_leads_to_the_field_or_the_page(as_developer: Browser, as_viewer: Browser, app: Client) -> None:
+    text = as_developer.get(path_of(app)).content.decode()
+    beside = text[text.index('id="checklist-beside"') : text.index("</aside>")]
+    for target in ("#id_home_page_url", "#id_demo_url", "#id_logo", "quick-start"):
+        assert target in beside
+    for target in re.findall(r'href="#([^"]+)"', beside):
+        assert f'id="{target}"' in text
+    assert '<span class="visually-hidden">: missing</span>' in beside, "not by colour alone"
+    assert "to do before you submit" in text
+    theirs = as_viewer.get(path_of(app)).content.decode()
+    assert "#id_home_page_url" not in theirs, "viewers have no form"
+
+
+def test_the_checklist_follows_what_is_typed(as_developer: Browser, app: Client) -> None:
+    page = post(as_developer, app, "preview", **FORM)
+    assert {item.code for item, _ in page.context["items"] if not item.done} == {"logo", "signed_in"}
+    assert not AppReview.objects.exists()
+
+
+# --- Drafts and submissions from before, and what the next one begins with ---
+
+
+def _age(review: AppReview) -> AppReview:
+    """Take out of a review what was not asked for when it was written."""
+    for values in (review.snapshot, review.baseline):
+        for key in NEW_KEYS:
+            values.pop(key, None)
+    review.save()
+    return review
+
+
+@pytest.mark.parametrize("status", [Status.DRAFT, Status.IN_REVIEW, Status.APPROVED, Status.REJECTED])
+def test_a_snapshot_without_the_new_keys_is_read(
+    status: str, as_developer: Browser, browser_of: Any, app: Client, developer: Account, reviewer: Account
+) -> None:
+    fill(app, developer)
+    review = AppReview.objects.get()
+    if status != Status.DRAFT:
+        review = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+        if status != Status.IN_REVIEW:
+            review = decide(review, reviewer, status)
+    _age(review)
+    assert as_developer.get(path_of(app)).status_code == 200
+    if status != Status.DRAFT:
+        as_reviewer = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/")
+        assert as_reviewer.status_code == 200
+    if status == Status.IN_REVIEW:
+        review = decide(review, reviewer, Status.APPROVED)
+        assert fresh(app).is_verified
+    fields = {row.field for row in snapshots.differences(AppReview.objects.get())}
+    assert not fields & set(NEW_KEYS)
+    if status == Status.DRAFT:
+        page = post(as_developer, app, **FORM | {"place_account_read": "", "demo_url": ""})
+        assert set(marks_of(page)) == {"place_account_read", "demo_url"}
+
+
+def test_an_approved_app_from_before_is_asked_for_what_is_new(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    _age(AppReview.objects.get())
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    with pytest.raises(IncompleteSubmission, match=r"where account\.read is used; a demo"):
+        developer_actions.submit(app, developer)
+    fill(app, developer, name="Nova Notes")
+    change = developer_actions.submit(app, developer)
+    found = {row.field: (row.before, row.after) for row in snapshots.differences(change)}
+    assert found["places"] == ({}, {SCOPE: PLACE})
+    assert found["demo_url"] == (None, DEMO)
+
+
+def test_a_change_of_what_only_reviewers_read_is_shown_and_nothing_new(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    other = ForReviewers(places={SCOPE: "The second page."}, demo_url="https://example.com/demo")
+    developer_actions.save_submission(app, developer, {}, for_reviewers=other)
+    with pytest.raises(IncompleteSubmission, match="something to review"):
+        developer_actions.submit(app, developer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    change = developer_actions.submit(app, developer)
+    assert {row.label for row in snapshots.differences(change)} == {"Name", "Where scopes are used", "Demo"}
+    decide(change, reviewer, Status.APPROVED)
+    row = fresh(app)
+    assert "video" not in str(vars(row))
+    assert "second page" not in str(vars(row)), "people see nothing of it"
+
+
+@pytest.mark.parametrize("verified", [False, True])
+@pytest.mark.parametrize("end", [Status.REJECTED, Status.WITHDRAWN])
+def test_the_next_draft_begins_with_all_that_was_written(
+    end: str, verified: bool, app: Client, developer: Account, reviewer: Account
+) -> None:
+    if verified:
+        approved(app, developer, reviewer)
+    fill(app, developer, name="Nova Notes")
+    review = developer_actions.submit(app, developer)
+    if end == Status.WITHDRAWN:
+        developer_actions.withdraw(review, developer)
+    else:
+        decide(review, reviewer, end)
+    draft = developer_actions.draft_of(app, developer)
+    assert draft.number == (3 if verified else 2)
+    assert (draft.snapshot["places"], draft.snapshot["demo_url"]) == ({SCOPE: PLACE}, DEMO)
+
+
+def test_a_scope_that_is_not_asked_for_leaves_no_place(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    developer_actions.save_submission(app, developer, {}, scopes={})
+    assert AppReview.objects.get().snapshot["places"] == {}
+
+
+# --- Point by point ---
+
+ANSWERS = {"answer_justification_vague": "It names the page.", "answer_note": "The page called Plan."}
+
+
+def _sent_back(app: Client, developer: Account, reviewer: Account) -> AppReview:
+    return decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+
+
+def test_each_point_is_shown_with_a_field_and_has_to_be_answered(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = _sent_back(app, developer, reviewer)
+    form = as_developer.get(path_of(app)).content.decode()
+    part = form[form.index('id="points"') :]
+    assert "A justification does not say enough" in part
+    assert "Which page is it?" in part
+    for missing in ANSWERS:
+        page = post(as_developer, app, **FORM | ANSWERS | {missing: " \n "})
+        assert set(marks_of(page)) == {missing}
+        assert f"#id_{missing}" in summary_of(page)
+        (kept,) = set(ANSWERS) - {missing}
+        assert ANSWERS[kept] in page.content.decode(), "what was answered stays"
+        review.refresh_from_db()
+        assert review.status == Status.CHANGES_REQUESTED
+    assert post(as_developer, app, **FORM | ANSWERS).status_code == 302
+    review.refresh_from_db()
+    assert (review.status, review.revision) == (Status.SUBMITTED, 2)
+
+
+def test_answers_are_kept_with_the_revision_and_shown_to_both_sides(
+    as_developer: Browser, browser_of: Any, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = _sent_back(app, developer, reviewer)
+    post(as_developer, app, **FORM | ANSWERS | {"answer_logo_unclear": "Not asked."})
+    given = {"justification_vague": "It names the page.", NOTE: "The page called Plan."}
+    first, second = ReviewRevision.objects.order_by("number")
+    assert (first.number, first.answers, first.sent_by) == (1, {}, developer)
+    assert (second.number, second.answers, second.sent_by) == (2, given, developer)
+    assert second.snapshot == AppReview.objects.get().snapshot
+    entry = ReviewEntry.objects.get(kind=ReviewEntry.Kind.RESUBMITTED)
+    assert entry.details["answers"] == given
+    as_reviewer = f"/admin/review/appreview/{review.pk}/change/"
+    for browser, path in ((as_developer, path_of(app)), (browser_of(reviewer), as_reviewer)):
+        page = unescape(browser.get(path).content.decode())
+        assert "It names the page." in page
+        assert "The page called Plan." in page
+        assert "The reviewer’s note" in page
+    assert [row["answers"] for row in exported(developer)["written_in_reviews"]] == [given]
+    assert not any("names the page" in str(vars(row)) for row in AuditEvent.objects.all())
+
+
+def test_a_submission_always_needs_answers(app: Client, developer: Account, reviewer: Account) -> None:
+    _sent_back(app, developer, reviewer)
+    for answers in (None, {}, {"justification_vague": "Done."}, {"justification_vague": "Done.", NOTE: " \x00 "}):
+        with pytest.raises(IncompleteSubmission, match="an answer to"):
+            developer_actions.resubmit(app, developer, "Here.", answers)
+    assert resent(app, developer).status == Status.SUBMITTED
+
+
+def test_answers_wait_with_the_draft_and_end_with_it(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = _sent_back(app, developer, reviewer)
+    post(as_developer, app, "save", **FORM | ANSWERS)
+    assert ANSWERS["answer_note"] in as_developer.get(path_of(app)).content.decode()
+    developer_actions.withdraw(AppReview.objects.get(), developer)
+    draft = developer_actions.draft_of(app, developer)
+    assert draft.pk != review.pk
+    assert "unsent" not in draft.snapshot
+    assert 'id="points"' not in as_developer.get(path_of(app)).content.decode()
+
+
+def test_a_reason_that_left_the_catalogue_asks_for_nothing(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    _sent_back(app, developer, reviewer)
+    AppReview.objects.update(reasons=["long_gone", "other"], reason_text="")
+    assert as_developer.get(path_of(app)).status_code == 200
+    assert developer_actions.resubmit(app, developer).status == Status.SUBMITTED
+
+
+def test_something_else_is_answered_by_its_note(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    review = reviewer_actions.request_changes(review, reviewer, revision=1, reasons=["other"], text="Where is it?")
+    assert [(point.code, point.text) for point in timeline.points_of(review)] == [(NOTE, "Where is it?")]
+
+
+@pytest.mark.parametrize(("text", "said"), [("x" * 4001, "at most 4000"), ("a\x00b", "Null characters")])
+def test_an_answer_that_can_not_be_stored(
+    text: str, said: str, as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = _sent_back(app, developer, reviewer)
+    page = post(as_developer, app, **FORM | ANSWERS | {"answer_note": text})
+    assert said in marks_of(page)["answer_note"]
+    review.refresh_from_db()
+    assert review.status == Status.CHANGES_REQUESTED
+
+
+def test_a_foreign_page_is_marked_until_its_domain_is_proven(as_developer: Browser, app: Client) -> None:
+    form = FORM | {"terms_url": "https://elsewhere.test/terms"}
+    assert "terms_url" in marks_of(post(as_developer, app, **form))
+    make_domain(app.project, "elsewhere.test")
+    assert post(as_developer, app, **form).status_code == 302

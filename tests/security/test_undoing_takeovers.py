@@ -1,0 +1,354 @@
+"""A thief who got into an account and added factors: the owner gets rid of them, and the thief of none of the owner's.
+
+docs/accounts.md#after-a-takeover has the rules.
+"""
+
+import re
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.core import mail as django_mail
+from django.test import Client as Browser
+
+from accounts.activity.recording import record, token_of
+from accounts.mail import codes as mailbox_codes
+from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from core import clock
+from tests.accounts.factors.conftest import confirm, give_app, give_codes, give_passkey
+from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
+from tests.accounts.test_sign_up import code_of
+from tests.factories import PASSWORD
+from tests.relying_party import sign_in
+from tests.security.test_limits import is_limited
+from tests.soft_key import SoftKey, add_key
+from tests.totp import totp
+
+pytestmark = pytest.mark.django_db
+
+Type = Authenticator.Type
+DAY = 24 * 3600
+
+
+@pytest.fixture(autouse=True)
+def commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run on_commit callbacks at once, but send no mail: a mail with a code can't be read once it is sent."""
+    monkeypatch.setattr("accounts.mail.outbox._announce", lambda pk: None)
+    monkeypatch.setattr("django.db.transaction.on_commit", lambda do, robust=False: do())
+
+
+@pytest.fixture
+def thief(person: Account) -> Browser:
+    """A browser of somebody who knows the password, and who confirmed it a moment ago."""
+    browser = sign_in(Browser(), person)
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    return browser
+
+
+def set_up_app(browser: Browser) -> str:
+    """Set up an authenticator app on its page, and return its secret."""
+    secret: str = browser.get("/account/2fa/totp/activate/").context["form"].secret
+    answer = browser.post("/account/2fa/totp/activate/", {"code": totp(secret)})
+    assert answer.status_code == 302, answer.content
+    return secret
+
+
+def types(account: Account) -> list[str]:
+    return sorted(Authenticator.objects.filter(user=account).values_list("type", flat=True))
+
+
+def choose_password(email: str, mailoutbox: list[Any]) -> Browser:
+    """Choose a new password with a code from the mailbox, and return the browser."""
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": email})
+    browser.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    form = {"password1": "another horse 7 battery", "password2": "another horse 7 battery"}
+    browser.post("/account/password/reset/complete/", form)
+    return browser
+
+
+def is_in(browser: Browser) -> bool:
+    return bool(browser.get("/account/").status_code == 200)
+
+
+# --- Taking the email address back ---
+
+
+@pytest.mark.parametrize("what", ["passkey", "security key", "app"])
+def test_taking_back_removes_what_was_added_since(
+    what: str, thief: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    change(thief, NEW)
+    if what == "app":
+        set_up_app(thief)
+    else:
+        add_key(thief, SoftKey(verifies=what == "passkey"))
+    assert len(types(person)) == 2  # recovery codes come with it
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+    assert types(person) == []
+    assert not is_in(thief)
+    removed = SecurityEvent.objects.filter(account=person, kind__endswith="_removed")
+    assert removed.count() + SecurityEvent.objects.filter(kind="authenticator_off").count() == 2
+    assert is_in(choose_password(OLD, mailoutbox))
+
+
+def test_taking_back_keeps_older_factors(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
+    key, secret, codes = give_passkey(person), give_app(person), give_codes(person)
+    confirm(thief, person)
+    kept = set(Authenticator.objects.values_list("pk", flat=True))
+    change(thief, NEW)
+    add_key(thief, SoftKey())
+    assert Authenticator.objects.count() == 4
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+    assert set(Authenticator.objects.values_list("pk", flat=True)) == kept
+    assert key.pk in kept
+    assert secret
+    assert codes
+    assert not is_in(choose_password(OLD, mailoutbox))  # the mailbox alone does not pass an older factor
+
+
+def test_a_server_whose_clock_is_behind_hides_no_factor(thief: Browser, person: Account) -> None:
+    give_app(person)
+    confirm(thief, person)
+    change(thief, NEW)
+    add_key(thief, SoftKey())
+    behind = clock.from_now(-5 * 60)
+    Authenticator.objects.exclude(type=Type.TOTP).update(created_at=behind)
+    take_back(OLD, take_back_code(OLD))
+    assert types(person) == [Type.TOTP]
+
+
+def test_a_change_from_before_the_update_is_taken_back_by_its_time(thief: Browser, person: Account) -> None:
+    give_app(person)
+    confirm(thief, person)
+    change(thief, NEW)
+    AddressChange.objects.update(newest_factor=None)
+    add_key(thief, SoftKey())
+    take_back(OLD, take_back_code(OLD))
+    assert types(person) == [Type.TOTP]
+
+
+def test_recovery_codes_that_a_thief_replaced_are_removed(thief: Browser, person: Account) -> None:
+    give_app(person)
+    give_codes(person)
+    confirm(thief, person)
+    change(thief, NEW)
+    thief.post("/account/2fa/recovery-codes/generate/")
+    take_back(OLD, take_back_code(OLD))
+    assert types(person) == [Type.TOTP]
+
+
+def test_recovery_codes_without_another_factor_are_removed(thief: Browser, person: Account) -> None:
+    give_app(person)
+    give_codes(person)
+    confirm(thief, person)
+    change(thief, NEW)
+    add_key(thief, SoftKey())
+    thief.post("/account/2fa/totp/deactivate/")
+    assert Type.RECOVERY_CODES in types(person)
+    take_back(OLD, take_back_code(OLD))
+    assert types(person) == []
+
+
+def test_taking_back_a_later_change_keeps_what_is_older_than_it(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    set_up_app(thief)
+    change(thief, "third@example.com")
+    add_key(thief, SoftKey())
+    assert is_taken_back(take_back(NEW, take_back_code(NEW)))
+    assert types(person) == [Type.RECOVERY_CODES, Type.TOTP]
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+    assert types(person) == []
+
+
+# --- Undoing a new factor from the mailbox that got the notice ---
+
+
+def notice(about: str, to: str = OLD) -> Outbox:
+    return Outbox.objects.filter(to=to, subject__contains=about).latest("pk")
+
+
+def link_of(mail: Outbox) -> str:
+    """Return the token of the link in a notice."""
+    found = re.search(r"/account/secure/\?event=(\S+)", mail.text())
+    assert found, mail.text()
+    return unquote(found[1])
+
+
+def ask_for_code(token: str, browser: Browser | None = None) -> str:
+    """Have the code mailed, and return it."""
+    (browser or Browser()).post("/account/undo/", {"event": token, "action": "send"})
+    found = re.search(r"^ {4}(\S{4}-\S{4}-\S{4})$", str(django_mail.outbox[-1].body), re.MULTILINE)
+    assert found, django_mail.outbox[-1].body
+    return found[1]
+
+
+def undo(token: str, code: str, ip: str = "192.0.2.1") -> Any:
+    return Browser().post("/account/undo/", {"event": token, "code": code}, REMOTE_ADDR=ip)
+
+
+def is_undone(answer: Any) -> bool:
+    return bool(answer.status_code == 302 and answer["Location"] == "/account/undone/")
+
+
+def test_a_notice_removes_the_new_passkey_without_signing_in(thief: Browser, person: Account) -> None:
+    add_key(thief, SoftKey())
+    change(thief, NEW)  # the thief's mailbox is the account's now
+    mail = notice("A passkey has been added")
+    token = link_of(mail)
+    scanner = Browser()
+    for path in ("/account/secure/", "/account/undo/"):
+        for method in (scanner.get, scanner.head, scanner.options):
+            method(path, {"event": token})
+    assert len(types(person)) == 2
+    assert "Remove it" in scanner.get("/account/secure/", {"event": token}).content.decode()
+    code = ask_for_code(token)
+    assert django_mail.outbox[-1].to == [OLD]
+    assert not is_undone(undo(token, "AAAA-BBBB-CCCC"))
+    assert is_undone(undo(token, code))
+    assert types(person) == []  # with the recovery codes that came with it
+    assert not is_in(thief)
+    assert "will be removed" not in scanner.get("/account/undone/").content.decode()
+    told = Outbox.objects.filter(subject__contains="passkey has been removed")
+    assert sorted(told.values_list("to", flat=True)) == sorted([OLD, NEW])
+    assert all("Your recovery codes were removed as well" in " ".join(row.text().split()) for row in told)
+    assert not is_undone(undo(token, code))
+
+
+def test_it_removes_only_the_factor_that_was_meant(thief: Browser, person: Account) -> None:
+    kept = give_passkey(person), give_codes(person)
+    confirm(thief, person)
+    set_up_app(thief)
+    add_key(thief, SoftKey())
+    token = link_of(notice("An authenticator app has been set up"))
+    assert is_undone(undo(token, ask_for_code(token)))
+    assert types(person) == [Type.RECOVERY_CODES, Type.WEBAUTHN, Type.WEBAUTHN]
+    assert kept
+
+
+def test_codes_that_came_with_a_thiefs_passkey_go_though_the_owner_has_an_app(thief: Browser, person: Account) -> None:
+    add_key(thief, SoftKey())
+    give_app(person)
+    token = link_of(notice("A passkey has been added"))
+    assert is_undone(undo(token, ask_for_code(token)))
+    assert types(person) == [Type.TOTP]
+
+
+def test_it_works_for_seven_days(thief: Browser, person: Account, later: Any) -> None:
+    set_up_app(thief)
+    token = link_of(notice("An authenticator app has been set up"))
+    later(6.9 * DAY)
+    assert Authenticator.objects.count() == 2
+    code = ask_for_code(token)
+    later(0.2 * DAY)
+    assert not is_undone(undo(token, code))
+    assert b"Nothing to remove" in Browser().get("/account/undo/", {"event": token}).content
+    assert len(types(person)) == 2
+
+
+def test_a_thief_without_the_mailbox_removes_nothing_of_the_owner(thief: Browser, person: Account) -> None:
+    """The owner's own new passkey: the thief has a session, and finds the link in the activity."""
+    owner = sign_in_again(person)
+    give_app(person)
+    confirm(owner, person)
+    add_key(owner, SoftKey())
+    before = types(person)
+    page = thief.get("/account/activity/").content.decode()
+    tokens = {unquote(found) for found in re.findall(r"/account/secure/\?event=([^\"&]+)", page)}
+    assert tokens
+    for token in tokens:
+        answer = thief.post("/account/undo/", {"event": token, "action": "send"})
+        assert b"@" not in answer.content
+        assert not is_undone(undo(token, "AAAA-BBBB-CCCC", ip=f"192.0.2.{len(token)}"))
+    assert types(person) == before
+    assert Type.WEBAUTHN in before
+    assert {address for mail in django_mail.outbox for address in mail.to} == {OLD}
+
+
+def test_a_thiefs_mailbox_removes_nothing_once_the_account_was_taken_back(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    add_key(thief, SoftKey())
+    token = link_of(notice("A passkey has been added", to=NEW))
+    code = ask_for_code(token)
+    event = SecurityEvent.objects.get(kind="passkey_added")
+    take_back(OLD, take_back_code(OLD))
+    owners = give_passkey(person)
+    SecurityEvent.objects.filter(pk=event.pk).update(details=event.details | {"factor": owners.pk})
+    assert not is_undone(undo(token, code))
+    assert Authenticator.objects.filter(pk=owners.pk).exists()
+
+
+def test_a_passkey_of_the_sign_up_can_not_be_undone(person: Account) -> None:
+    key = give_passkey(person)
+    event = record(person, "passkey_added", notify=False, name="Laptop", factor=key.pk)
+    token = token_of(event)
+    assert b"Nothing to remove" in Browser().get("/account/undo/", {"event": token}).content
+    assert not is_undone(undo(token, mailbox_codes.code_for(f"undo {event.pk}", "", 24 * 3600)))
+    assert Authenticator.objects.filter(pk=key.pk).exists()
+
+
+def test_taking_back_leads_to_what_was_added_just_before_the_change(thief: Browser, person: Account) -> None:
+    give_app(person)
+    confirm(thief, person)
+    add_key(thief, SoftKey())
+    change(thief, NEW)
+    owner = Browser()
+    assert is_taken_back(take_back(OLD, take_back_code(OLD), owner))
+    assert Type.WEBAUTHN in types(person)  # it is older than the change
+    page = owner.get("/account/address/taken-back").content.decode()
+    found = re.search(r"/account/undo/\?event=([^\"&]+)", page)
+    assert found
+    assert "/account/undo/" not in Browser().get("/account/address/taken-back").content.decode()
+    token = unquote(found[1])
+    assert is_undone(undo(token, ask_for_code(token)))
+    assert types(person) == [Type.TOTP]
+
+
+@pytest.mark.parametrize("token", ["", "1", "1:", "1:x", "\x00", "9" * 50, "é", ":", "x" * 5000])
+def test_other_links_are_rejected(token: str, thief: Browser, person: Account) -> None:
+    set_up_app(thief)
+    for browser in (Browser(), thief):
+        for path in ("/account/undo/", "/account/secure/"):
+            assert browser.get(path, {"event": token}).status_code in (200, 400)
+        for form in ({"action": "send"}, {"code": "AAAA-BBBB-CCCC"}, {}):
+            assert browser.post("/account/undo/", {"event": token} | form).status_code in (200, 400)
+    assert len(types(person)) == 2
+    assert not django_mail.outbox
+
+
+def test_codes_can_not_be_guessed(thief: Browser, stopped_clock: None) -> None:
+    set_up_app(thief)
+    token = link_of(notice("An authenticator app has been set up"))
+    answers = [undo(token, f"AAAA-BBBB-{n:04}") for n in range(11)]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert is_limited(answers[-1])
+    for _ in range(20):
+        Browser().post("/account/undo/", {"event": token, "action": "send"})
+    assert len(django_mail.outbox) == settings.MAILS_PER_RECIPIENT_PER_DAY
+
+
+def test_this_was_not_me_remembers_the_event(thief: Browser, person: Account) -> None:
+    secret = set_up_app(thief)
+    assert secret
+    page = thief.get("/account/activity/").content.decode()
+    event = SecurityEvent.objects.get(kind="authenticator_on")
+    link = f"/account/secure/?event={quote(token_of(event), safe='')}"
+    assert link in page
+    shown = thief.get(link).content.decode()
+    assert "Authenticator app set up" in shown
+    assert "Remove it" in shown
+    signed_out = Browser().get(link).content.decode()
+    assert f"next=/account/secure/%3Fevent%3D{quote(quote(token_of(event), safe=''), safe='')}" in signed_out
+    sign_in_event = SecurityEvent.objects.filter(kind__startswith="signed_in").latest("pk")
+    about_sign_in = thief.get(f"/account/secure/?event={quote(token_of(sign_in_event))}").content.decode()
+    assert "Signed in with a password" in about_sign_in
+    assert "Remove it" not in about_sign_in
+
+
+def sign_in_again(account: Account) -> Browser:
+    """Return the browser of the owner, who is signed in as well."""
+    browser = sign_in(Browser(), account)
+    browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+    return browser
