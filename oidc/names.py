@@ -56,6 +56,7 @@ class Readings:
         self.text: str = NEVER_DRAWN.sub("", drawn)
         # For each position: the position after the character or sequence, and the letters that it may be read as.
         self._steps = [self._steps_at(position) for position in range(len(self.text))]
+        self._letters = {letter for steps in self._steps for _, reading in steps for letter in reading or ""}
 
     def _steps_at(self, position: int) -> set[tuple[int, str | None]]:
         character, following = self.text[position], position + 1
@@ -85,6 +86,8 @@ class Readings:
     def ends(self, word: str, start: int) -> set[int]:
         """Return where the word may end if it begins at `start`."""
         wildcards = len(word) // _ONE_IN if len(word) >= _LONG_WORD else 0
+        if sum(letter not in self._letters for letter in word) > wildcards:
+            return set()  # no reading has the letters, and most words end here
         states: dict[int, set[tuple[int, int]]] = {start: {(0, 0)}}  # letters read so far, and how many by wildcards
         found = set()
         for position in range(start, len(self.text) + 1):
