@@ -2,7 +2,11 @@
 (function () {
   "use strict";
 
+  // Only pages with a form need the zone, and they have cookies anyway: strangers read all others without any.
   function storeZone() {
+    if (!document.querySelector("input[name=csrfmiddlewaretoken]")) {
+      return;
+    }
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const isHttps = location.protocol === "https:";
     const cookie = (isHttps ? "__Host-" : "") + "openport_zone=" + zone;
