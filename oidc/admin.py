@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
@@ -12,12 +11,12 @@ from django.utils.html import format_html_join
 from accounts.models import Account
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
-from oidc import names, signing_keys
+from oidc import search, signing_keys
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
 from oidc.domains.proofs import problems_of
-from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
+from oidc.models import Client, Connection, ProjectDomain, SigningKey
 from oidc.projects.roles import Gone
 
 
@@ -59,7 +58,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
 
     list_display = ("name", "client_id", "type", "project", "state", "is_verified", "first_party")
     list_select_related = ("project",)
-    search_help_text = "Beginning of the name, or a whole client id"
+    search_help_text = search.HELP
     link_filters = ("project",)
     fields = (
         "name", "client_id", "type", "project", "state", "first_party", "verified_at", "approved_scopes",
@@ -92,10 +91,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     )
 
     def search_filter(self, term: str) -> Q:
-        if term.startswith(settings.CLIENT_ID_PREFIX):
-            return Q(client_id=term)
-        # The name's skeleton is indexed, and finds lookalikes too.
-        return Q(name_reading__startswith=names.skeleton(term))
+        return Q(pk__in=search.find_clients(term))
 
     def audit_target(self, row: Client) -> str:
         return str(row.client_id)
@@ -157,7 +153,7 @@ class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
 
     list_display = ("name", "project", "method", "is_proven_now", "proven_at", "checked_at", "missing_since", "lost_at")
     list_select_related = ("project",)
-    search_help_text = "A whole domain, or a project's whole id"
+    search_help_text = "A whole domain, a project's id or words of its name, or a developer's whole email address"
     link_filters = ("project",)
     fields = (
         "name", "project", "method", "proven_at", "found_at", "checked_at", "check_at", "missing_since", "lost_at",
@@ -165,8 +161,7 @@ class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
     )  # fmt: skip
 
     def search_filter(self, term: str) -> Q:
-        found = Project.objects.filter(public_id=term).values_list("pk", flat=True).first()
-        return Q(project=found) if found else Q(name=term.lower().removesuffix("."))
+        return Q(name=term.lower().removesuffix(".")) | Q(project__in=search.find_projects(term))
 
     @admin.display(description="problems")
     def problems_found(self, domain: ProjectDomain) -> str:

@@ -22,6 +22,7 @@ from devportal.operations.models import TaskRun
 from devportal.review.conflicts import project_conflict
 from oidc.clients.lookup import find_client
 from oidc.models import Project
+from oidc.models.projects import PROJECT_PREFIX
 
 
 def _has_conflict(account: Account) -> IsNull:
@@ -73,7 +74,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
             # Look up the key first: a condition across two tables would read the whole trail.
             people = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
             return Q(actor__in=people) | Q(person__in=people) | Q(target=term.lower())
-        return Q(project=term) if term.startswith("prj_") else Q(target=term) | Q(request_id=term)
+        return Q(project=term) if term.startswith(PROJECT_PREFIX) else Q(target=term) | Q(request_id=term)
 
     @admin.display(description="IP address")
     def address(self, event: AuditEvent) -> str:

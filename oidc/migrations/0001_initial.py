@@ -8,6 +8,7 @@ import oauth2_provider.models
 from django.conf import settings
 from django.db import migrations, models
 
+import core.database.words
 import oidc.models.domains
 import oidc.models.projects
 
@@ -374,7 +375,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                "indexes": [models.Index(fields=["name"], name="projects_by_name", opclasses=["varchar_pattern_ops"])],
+                "indexes": [core.database.words.WordIndex(fields=["name"], name="projects_by_name")],
             },
         ),
         migrations.CreateModel(
@@ -820,6 +821,10 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("project", "account"), name="one_departure_per_project_and_account"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="client",
+            index=core.database.words.WordIndex(fields=["name"], name="clients_by_name"),
         ),
         migrations.AddIndex(
             model_name="client",

@@ -11,6 +11,7 @@ from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
 from core import clock
 from core.credentials import random_text
+from core.database.words import WordIndex
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
@@ -95,10 +96,11 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     class Meta(AbstractApplication.Meta):  # type: ignore[misc]
         indexes = [
+            WordIndex(fields=["name"], name="clients_by_name"),  # the search of the staff
             # To list the newest verified apps, which are few among many.
             models.Index(
                 fields=["-verified_at"], condition=models.Q(verified_at__isnull=False), name="verified_clients"
-            )
+            ),
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:

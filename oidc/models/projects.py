@@ -7,11 +7,14 @@ from django.db import models
 
 from core import clock
 from core.credentials import random_text
+from core.database.words import WordIndex
+
+PROJECT_PREFIX = "prj_"
 
 
 def new_public_id() -> str:
     """Return a random public id for a project. It is also the sector of its pairwise subject identifiers."""
-    return f"prj_{random_text(22)}"
+    return f"{PROJECT_PREFIX}{random_text(22)}"
 
 
 class Project(models.Model):
@@ -26,7 +29,7 @@ class Project(models.Model):
 
     class Meta:
         # For the operators' search by the beginning of a name. PostgreSQL needs this operator class for LIKE.
-        indexes = [models.Index(fields=["name"], name="projects_by_name", opclasses=["varchar_pattern_ops"])]
+        indexes = [WordIndex(fields=["name"], name="projects_by_name")]  # the search of the staff
 
     def __str__(self) -> str:
         return self.name

@@ -28,7 +28,7 @@ from devportal.review.differences import reveal
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.notifications import REVIEWERS_ONLY
 from devportal.review.targets import case_late_before
-from oidc.clients.lookup import find_client
+from oidc import search
 
 Kind = ReviewCase.Kind
 
@@ -254,7 +254,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     """Admin of cases, without those of deleted projects."""
 
     list_display = ("subject", "project_name", "kind_now", "age", "due", "assignee", "state")
-    search_help_text = "A whole client id, or a whole project id"
+    search_help_text = search.HELP
     link_filters = ("client", "project")
     row_actions = CASE_ACTIONS
     list_before_template = "admin/review/case_lists.html"
@@ -271,8 +271,8 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         return CasePaginator(*args, **kwargs)
 
     def search_filter(self, term: str) -> Q:
-        client = find_client(term)
-        return Q(client=client) if client is not None else Q(project__public_id=term)
+        found = Q(client__in=search.find_clients(term)) | Q(project__in=search.find_projects(term))
+        return found & Q(conflict="") if "@" in term else found  # as in the list of reviews
 
     def audit_target(self, row: ReviewCase) -> str:
         return str(row.client.client_id) if row.client else row.project.public_id

@@ -15,8 +15,8 @@ from accounts.roles import is_operator
 from core.admin.actions import ActionForm, ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from devportal.review.admin import actions
-from devportal.review.conflicts import conflict_of
-from oidc import names
+from devportal.review.conflicts import conflict_of, project_conflict
+from oidc import names, search
 from oidc.models import Project
 from oidc.projects import lifecycle
 from oidc.projects.roles import Gone
@@ -60,13 +60,21 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
     """Admin of projects: name, members and suspension."""
 
     list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
-    search_help_text = "Beginning of the name, or a whole public id"
+    search_help_text = search.HELP
     fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
     readonly_fields = ("members",)
     row_actions = (RENAME, actions.SUSPEND, actions.LIFT)
 
     def search_filter(self, term: str) -> Q:
-        return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
+        return Q(pk__in=search.find_projects(term))
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Leave out projects of which this person doesn't read the members, if the search is for a member."""
+        rows, may_repeat = super().get_search_results(request, queryset, search_term)
+        account = account_of(request)
+        if "@" in search_term and not is_operator(account):
+            rows = rows.annotate(conflict=project_conflict(account.pk)).filter(conflict="")
+        return rows, may_repeat
 
     def audit_target(self, row: Project) -> str:
         return row.public_id

@@ -33,9 +33,8 @@ from devportal.review.live_app import live_app, live_project
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from devportal.review.snapshots import Snapshot, sent_snapshot
 from devportal.review.timeline import titled_answers
-from oidc.clients.lookup import find_client
+from oidc import search
 from oidc.models import Client, Project, ProjectDomain
-from oidc.names import skeleton
 
 
 def live_context(
@@ -283,10 +282,6 @@ def _with_answers(entry: Any) -> Any:
     return entry
 
 
-# The maximum number of apps that a search by name considers.
-MAX_SIMILAR = 500
-# The prefix of the public ids of projects.
-PROJECT_PREFIX = "prj_"
 # The theme's color for each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary", "appeal": "danger"}
 TARGET_COLOURS = {"late": "danger", "soon": "warning", "due": ""}
@@ -298,7 +293,7 @@ class AppReviewAdmin(EvidenceViews):
     """Admin of reviews, without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")
-    search_help_text = "Beginning of an app's name, or a whole client or project id"
+    search_help_text = search.HELP
     link_filters = ("client",)
     row_actions = actions.REVIEW_ACTIONS
     list_before_template = "admin/review/lists.html"
@@ -312,13 +307,10 @@ class AppReviewAdmin(EvidenceViews):
         return QueueChangeList
 
     def search_filter(self, term: str) -> Q:
-        client = find_client(term)
-        if client is not None:
-            return Q(client=client)
-        if term.startswith(PROJECT_PREFIX):
-            return Q(client__project__public_id=term)
-        alike = Client.objects.filter(name_reading__startswith=skeleton(term)).values_list("pk", flat=True)
-        return Q(client__in=list(alike[:MAX_SIMILAR]))
+        clients = search.find_clients(term)
+        if "@" in term:  # people with a conflict of interest don't read who the developers are
+            return Q(client__in=clients, conflict="")
+        return Q(client__in=clients) | Q(status__in=AppReview.FROZEN, snapshot__name__icontains=term)
 
     def audit_target(self, row: AppReview) -> str:
         return str(row.client.client_id)
