@@ -24,6 +24,7 @@ def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
 class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     """API keys."""
 
+    empty_text = "There is no API key yet. Developers create them in the console."
     list_display = ("name", "shown", "owner", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
     list_select_related = ("owner", "project")
     search_help_text = "A key's whole public id, or its owner's whole email address"
@@ -60,6 +61,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
 class RequestLogAdmin(LogModelAdmin[RequestLog]):
     """Calls to the developer API."""
 
+    empty_text = "No call of the developer API was logged lately."
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")
     list_select_related = ("project",)
     search_help_text = "A whole request id, or a project's whole public id"

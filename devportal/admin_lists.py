@@ -61,10 +61,13 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
     ),
 ]
 
+# In place of a foreign key: the list is searched for the row's `search_term`.
+SEARCH = "q"
 # For each model, the lists of objects that belong to a row: title, model, and that model's foreign key to the
-# row.
+# row, or SEARCH.
 RELATED: dict[str, list[tuple[str, str, str]]] = {
     "accounts_account": [
+        ("Projects", "oidc_project", SEARCH),
         ("Subscription", "accounts_subscription", "account"),
         ("Connections", "oidc_connection", "account"),
         ("API keys", "api_apikey", "owner"),

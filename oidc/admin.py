@@ -56,6 +56,7 @@ def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
 class ClientAdmin(ReadOnlyModelAdmin[Client]):
     """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
 
+    empty_text = "There is no client yet. Developers create them in the console."
     list_display = ("name", "client_id", "type", "project", "state", "is_verified", "first_party")
     list_select_related = ("project",)
     search_help_text = search.HELP
@@ -122,6 +123,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
 class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     """Consents: which scopes a person granted to an app."""
 
+    empty_text = "Nobody has allowed an app to read anything yet."
     list_display = (
         "account", "client", "client_state", "scopes", "left_out", "first_authorized_at", "last_authorized_at",
         "removed_at",
@@ -151,6 +153,7 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
 class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
     """Domains that projects claim, proven or not. The proof tokens are not rendered: they belong to the project."""
 
+    empty_text = "No project has claimed a domain yet. Developers do so in the console, before a review."
     list_display = ("name", "project", "method", "is_proven_now", "proven_at", "checked_at", "missing_since", "lost_at")
     list_select_related = ("project",)
     search_help_text = "A whole domain, a project's id or words of its name, or a developer's whole email address"
@@ -175,6 +178,7 @@ class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
 class TokenAdmin(ReadOnlyModelAdmin[Any]):
     """Access and refresh tokens: person, client, scopes and expiry, never the token itself."""
 
+    empty_text = "There is no token. Apps get them when people sign in."
     list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
     list_select_related = ("user", "application", "family")
     search_help_text = "A person's whole email address"
@@ -218,6 +222,7 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
     """Signing keys. The private part is never rendered, encrypted or not."""
 
     is_long = False
+    empty_text = "There is no signing key yet. The first migration makes one."
     list_display = ("kid", "state", "created_at", "activated_at", "retired_at", "withdrawn_at")
     fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at", "withdrawn_at")
     list_actions = (

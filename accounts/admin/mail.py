@@ -28,6 +28,7 @@ def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
 class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
     """Mails."""
 
+    empty_text = "No mail was written lately. Mails are listed for OUTBOX_DAYS after they were sent."
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
     search_help_text = "A complete email address"
     row_actions = (

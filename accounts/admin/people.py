@@ -291,6 +291,7 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
 class AccountAdmin(ServiceModelAdmin[Account]):
     """People: their data, roles, and whether they may sign in."""
 
+    empty_text = "Nobody has an account yet."
     list_display = ("email", "full_name", "email_verified", "is_active", "is_staff", "created_at")
     search_help_text = "The beginning of an email address, or a complete sub"
     fields = (
@@ -377,6 +378,9 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         if "@" not in term and len(term) >= SHORTEST_SUB:
             return Q(pk__in=PairwiseSubject.objects.filter(sub=term).values("account"))
         return Q(email__startswith=term.lower())
+
+    def search_term(self, row: Account) -> str:
+        return row.email
 
     def audit_target(self, row: Any) -> str:
         return target_of(row)

@@ -50,6 +50,7 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
     """Plans. The id can't be changed, because apps identify the plan by it."""
 
     is_long = False
+    empty_text = "There is no plan yet. Without plans everybody has the built-in plan “free”."
     list_display = ("plan_id", "display_name", "rank", "is_listed", "cache_max_age")
     search_help_text = "The beginning of the id"
     ordering = ("-rank", "plan_id")
@@ -75,6 +76,7 @@ class FeatureAdmin(ServiceModelAdmin[Feature]):
     """The features that every response lists."""
 
     is_long = False
+    empty_text = "There is no feature yet. Features are what plans include, such as “Shared notebooks”."
     list_display = ("name", "display_name", "unit")
     search_help_text = "The beginning of the name"
     ordering = ("name",)
@@ -126,6 +128,7 @@ class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
 class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     """Subscriptions. An existing one changes only by the transitions of accounts/plans/lifecycle.py."""
 
+    empty_text = "Nobody has a subscription yet. People, families and organizations without one have the plan “free”."
     list_display = ("holder", "plan", "state", "state_now", *DATES)
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
@@ -238,6 +241,7 @@ class FamilyMemberInline(ServiceTabularInline[FamilyMember, Family]):
 class FamilyAdmin(ServiceModelAdmin[Family]):
     """Families. The owner is always a member."""
 
+    empty_text = "There is no family yet. A family shares the plan of its owner."
     list_display = ("owner", "created_at")
     list_select_related = ("owner",)
     search_help_text = "The owner's complete email address"
@@ -279,6 +283,7 @@ def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
 class OrganizationAdmin(ServiceModelAdmin[Organization]):
     """Organizations and their seats."""
 
+    empty_text = "There is no organization yet. An organization gives its plan to everybody who has a seat."
     list_display = ("name", "created_at")
     search_help_text = "Beginning of the name"
     row_actions = (
@@ -305,6 +310,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
 class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
     """Members of organizations, as a separate list: an organization may have very many."""
 
+    empty_text = "Nobody has a seat in an organization yet."
     list_display = ("account", "organization", "joined_at")
     list_select_related = ("account", "organization")
     search_help_text = "A person's complete email address"
@@ -334,6 +340,7 @@ def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
 class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
     """Invitations to organizations and families, with their state."""
 
+    empty_text = "Nobody was invited to a family or an organization yet."
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     list_select_related = ("family__owner", "organization")
     search_help_text = "A complete email address"

@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -45,7 +46,23 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         return MAX_ROWS
 
 
-class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
+class ExplainedChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
+    """ChangeList that says what it would hold if it is empty."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether a search or a filter leaves rows out."""
+        return bool(self.query or self.params)
+
+    @property
+    def empty_text(self) -> str:
+        """The text in place of rows."""
+        if self.is_narrowed:
+            return "Nothing matches the search and the filters."
+        return str(self.model_admin.empty_text)
+
+
+class KeysetChangeList(ExplainedChangeList):
     """ChangeList with keyset pagination, newest rows first: links to older and newer rows instead of page numbers."""
 
     _keys: tuple[int | None, int | None] | None = None
@@ -96,7 +113,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
         return "" if self.newer_than is None else str(self.get_query_string())
 
 
-class ShortChangeList(ChangeList):  # type: ignore[misc]
+class ShortChangeList(ExplainedChangeList):
     """ChangeList of a small table: all rows on one page, in the model's order."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -126,6 +143,8 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     # False for small tables, which are shown on one page in the model's order.
     is_long = True
+    # What the list would hold, for an empty one.
+    empty_text: ClassVar[str] = "There is nothing yet."
     # The help text of the search; without one, the list has no search.
     search_help_text: ClassVar[str | None] = None
     # Foreign keys that links on other pages use to filter this list.
@@ -285,11 +304,19 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
     def _links(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
         """Return links to the lists of related rows that this person may view."""
+        related = settings.ADMIN_RELATED_LISTS.get(self._name, ())
         return [
-            (title, f"{reverse(f'admin:{model}_changelist')}?{key}__id__exact={row.pk}")
-            for title, model, key in settings.ADMIN_RELATED_LISTS.get(self._name, ())
+            (title, f"{reverse(f'admin:{model}_changelist')}?{self._related_query(key, row)}")
+            for title, model, key in related
             if may_view(model)(request)
         ]
+
+    def _related_query(self, key: str, row: Row) -> str:
+        return urlencode({key: self.search_term(row)} if key == SEARCH_VAR else {f"{key}__id__exact": row.pk})
+
+    def search_term(self, row: Row) -> str:
+        """Return the term that finds what belongs to the row in lists that are searched for it."""
+        raise NotImplementedError
 
     # --- Deletion ---
 

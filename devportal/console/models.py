@@ -38,6 +38,8 @@ class AuditEvent(models.Model):
             models.Index(fields=["project", "-id"], name="audit_of_a_project"),
             models.Index(fields=["request_id"], name="audit_by_request_id"),
             models.Index(fields=["target", "-id"], name="audit_of_a_target"),
+            models.Index(fields=["action", "-id"], name="audit_of_an_action"),
+            models.Index(fields=["at"], name="audit_by_time"),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Admin pages of the audit trail, the sign-in log and the periodic tasks. All are read-only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.timesince import timesince
 
 from accounts.authentication import account_of
@@ -17,12 +18,13 @@ from core import clock
 from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
 from devportal.console import activity
 from devportal.console.models import AuditEvent, SignInEvent
-from devportal.operations import task_runs
+from devportal.operations import audit_list, task_runs
+from devportal.operations.audit_list import AuditChangeList
 from devportal.operations.models import TaskRun
 from devportal.review.conflicts import project_conflict
+from devportal.review.differences import reveal
 from oidc.clients.lookup import find_client
 from oidc.models import Project
-from oidc.models.projects import PROJECT_PREFIX
 
 
 def _has_conflict(account: Account) -> IsNull:
@@ -35,11 +37,19 @@ def _has_conflict(account: Account) -> IsNull:
     return IsNull(Subquery(projects.exclude(conflict="").order_by().values("pk")[:1]), False)
 
 
+def _named(public_id: str, names: Mapping[str, str]) -> str:
+    """Return an id with the name of what it belongs to, if that still exists."""
+    name = names.get(public_id)
+    return format_html("{}<div class='text-subtle'>{}</div>", reveal(name), public_id) if name else public_id or "-"
+
+
 @admin.register(AuditEvent)
 class AuditEventAdmin(LogModelAdmin[AuditEvent]):
     """Audit events: actor, IP address, action, values before and after."""
 
-    list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
+    empty_text = "Nothing was recorded yet. What developers and staff do is listed here."
+    list_display = ("at", "action", "actor_email", "project_named", "target_named", "address", "request_id")
+    list_before_template = "admin/audit_filters.html"
     search_help_text = "A whole email address, project, client id, account:…, or request id"
     link_filters = ("actor",)
 
@@ -70,11 +80,18 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
         return [name for name in names if name not in self.private_columns]
 
     def search_filter(self, term: str) -> Q:
-        if "@" in term:
-            # Look up the key first: a condition across two tables would read the whole trail.
-            people = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
-            return Q(actor__in=people) | Q(person__in=people) | Q(target=term.lower())
-        return Q(project=term) if term.startswith(PROJECT_PREFIX) else Q(target=term) | Q(request_id=term)
+        return audit_list.by_person(term) if "@" in term else audit_list.about(term) | Q(request_id=term)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return AuditChangeList
+
+    @admin.display(description="project")
+    def project_named(self, event: Any) -> str:
+        return _named(event.project, event.names)
+
+    @admin.display(description="object")
+    def target_named(self, event: Any) -> str:
+        return _named(event.target, event.names)
 
     @admin.display(description="IP address")
     def address(self, event: AuditEvent) -> str:
@@ -85,6 +102,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
 class SignInEventAdmin(LogModelAdmin[SignInEvent]):
     """Steps of sign-ins to clients, with their outcomes."""
 
+    empty_text = "Nobody signed in to an app lately."
     list_display = ("at", "client", "endpoint", "outcome", "error", "reason_shown", "request_id")
     list_select_related = ("client",)
     search_help_text = "A whole client id, or a whole request id"
@@ -105,6 +123,7 @@ class TaskRunAdmin(ReadOnlyModelAdmin[TaskRun]):
 
     is_long = False
     ordering = ("task",)
+    empty_text = "No periodic task has run yet. They begin with the worker."
     list_display = ("task", "state", "last_success", "failed_at", "seconds")
 
     @admin.display(description="State")

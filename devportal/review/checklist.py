@@ -7,9 +7,10 @@ from django.db.models import TextChoices
 
 from accounts.models import Account
 from core import clock
-from devportal.review.evidence.collecting import Evidence, collect_evidence
+from devportal.review.evidence.collecting import Evidence, collect_evidence, evidence_of
 from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview
+from devportal.review.timeline import clean_text
 from devportal.review.workflow import IncompleteSubmission, Status
 
 
@@ -83,7 +84,7 @@ def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[st
     `checked` holds `codes`, `by` (the account's primary key), `at` (ISO 8601, UTC) and `revision`. Raises
     IncompleteSubmission if an item is missing or does not exist.
     """
-    items = checklist_for(review)
+    items = checklist_for(review, evidence_of(review))
     if missing := [item.text for item in items if item.code not in checked]:
         raise IncompleteSubmission(f"Not everything is ticked: {' '.join(missing)}")
     # An item that applied when the form was opened may no longer apply, for example if a warning has gone.
@@ -92,6 +93,23 @@ def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[st
     codes = [item.code for item in items]
     review.checked = {"codes": codes, "by": actor.pk, "at": clock.now().isoformat(), "revision": review.revision}
     return codes
+
+
+def failing_checks(evidence: Evidence) -> list[str]:
+    """Return the titles of the facts that fail. Who approves all the same says why."""
+    return [fact.title for fact in evidence.facts if fact.result == Result.FAIL]
+
+
+def reason_despite_failures(review: AppReview, reason: str) -> str:
+    """Return the cleaned reason for an approval with failing evidence, "" if nothing fails.
+
+    Raises IncompleteSubmission if something fails and there is no reason.
+    """
+    failing = failing_checks(evidence_of(review))
+    despite = clean_text(reason) if failing else ""
+    if failing and not despite:
+        raise IncompleteSubmission(f"Say why you approve the app although these checks fail: {', '.join(failing)}.")
+    return despite
 
 
 def texts_of(codes: Collection[str]) -> list[str]:

@@ -205,6 +205,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     review.reasons, review.reason_text, review.decisions = [], "", {}
     # The reviewers are notified of this revision again (alerts.py).
     review.announced_at = review.late_notified_at = None
+    review.glance = review.glance_at = None
     review.save()
     note_revision(review, actor, answered)
     details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})

@@ -83,6 +83,9 @@ class AppReview(models.Model):
     late_notified_at = models.DateTimeField(null=True, blank=True)
     # When the reviewers were notified that this revision was submitted.
     announced_at = models.DateTimeField(null=True, blank=True)
+    # What the queue shows of the evidence, and since when (evidence/glance.py). None until it was gathered.
+    glance: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    glance_at = models.DateTimeField(null=True, blank=True)
 
     objects = AppReviewQuerySet.as_manager()
 

@@ -125,13 +125,15 @@ def approve(
     scopes: Mapping[str, bool],
     checked: Collection[str],
     text: str = "",
+    despite: str = "",
     lookups: Iterable[Lookup] = (),
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
-    `checked` holds the codes of all checklist items that apply (checklist.py). `lookups` are the latest lookups of the
-    domains, for the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer
-    requested loses its approval. If two approvals are needed, the first one is noted and the review stays open
+    `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
+    although facts of its evidence fail; only reviewers read it. `lookups` are the latest lookups of the domains, for
+    the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
+    loses its approval. If two approvals are needed, the first one is noted and the review stays open
     (docs/review.md#two-approvals). Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name
     that has become reserved.
     """
@@ -144,8 +146,9 @@ def approve(
     note, client = clean_text(text), review.client
     if problem := why_not_approvable(client, review.snapshot):
         raise IncompleteSubmission(problem)
+    despite = checklist.reason_despite_failures(review, despite)
     if second_approval.needs_second_approval(review):
-        first = second_approval.note_or_complete(review, actor, scopes, ticked, note)
+        first = second_approval.note_or_complete(review, actor, scopes, ticked, note, despite)
         if first is None:
             return review
         note = note or first.text
@@ -160,6 +163,7 @@ def approve(
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
+    details |= {"despite": despite} if despite else {}
     _finish_approval(review, actor, note, before, details)
     return review
 

@@ -73,13 +73,14 @@ def first_approval(review: AppReview) -> FirstApproval | None:
 
 
 def note_or_complete(
-    review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str
+    review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str, despite: str = ""
 ) -> FirstApproval | None:
     """Return the first approval that `actor` completes, or None after noting theirs as the first.
 
     The client is locked, so of two simultaneous reviewers the second to lock it gives the second approval. A decision
     that differs from the first one replaces it, and the first reviewer is notified. `ticked` are the codes of the
-    checklist, for the timeline. Raises ReviewNotAllowed for the person who gave the first approval.
+    checklist, and `despite` is the reason in spite of failing evidence, for the timeline. Raises ReviewNotAllowed for
+    the person who gave the first approval.
     """
     held = first_approval(review)
     if held is not None and held.by.pk == actor.pk:
@@ -93,7 +94,7 @@ def note_or_complete(
     review.first_approval = {"revision": review.revision, "scopes": decided, "text": text}
     review.save(update_fields=list(NO_FIRST_APPROVAL))
     details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "revision": review.revision}
-    details |= {"scopes": decided, "checked": list(ticked)}
+    details |= {"scopes": decided, "checked": list(ticked)} | ({"despite": despite} if despite else {})
     client = review.client
     kind, side = ReviewEntry.Kind.FIRST_APPROVAL, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)

@@ -63,7 +63,7 @@ def record_entry(
         details=details or {},
     )
     # Texts of people are stored in the timeline, not in the audit trail.
-    hidden = {"answers"}
+    hidden = {"answers", "despite"}
     if kind in notifications.REVIEWERS_ONLY:
         hidden |= {"scopes", "checked"}  # the second reviewer can read the audit trail (docs/review.md#two-approvals)
     recorded = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
@@ -92,6 +92,7 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
                 "kind": row.kind,
                 "text": row.text,
                 "answers": row.details.get("answers", {}),
+                "reason_despite_failing_checks": row.details.get("despite", ""),
             }
             for row in rows_of(rows)
         )

@@ -52,6 +52,8 @@ class Migration(migrations.Migration):
                     models.Index(fields=["project", "-id"], name="audit_of_a_project"),
                     models.Index(fields=["request_id"], name="audit_by_request_id"),
                     models.Index(fields=["target", "-id"], name="audit_of_a_target"),
+                    models.Index(fields=["action", "-id"], name="audit_of_an_action"),
+                    models.Index(fields=["at"], name="audit_by_time"),
                 ],
             },
         ),

@@ -152,6 +152,14 @@ CASE_ACTIONS = (
 
 
 LISTS = (("open", "Open"), ("late", "Late"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
+# What an empty list would hold.
+EMPTY = {
+    "open": "No case is open. People's reports, appeals, lost domains and reviews that are due again open one.",
+    "late": "No case has been open for too long.",
+    "mine": "No open case is assigned to you.",
+    "nobodys": "Every open case is assigned to somebody.",
+    "closed": "No case was closed yet.",
+}
 _BY_AGE = ("open", "late", "mine", "nobodys")
 
 
@@ -204,6 +212,10 @@ class CaseChangeList(KeysetChangeList):
         self.older_than = found[-1].pk if is_more else None
         self.newer_than = None
         return found
+
+    @property
+    def empty_text(self) -> str:
+        return EMPTY.get(self.which or "", "There is no case about it.")
 
     @property
     def is_by_age(self) -> bool:

@@ -19,7 +19,7 @@ from core.admin.actions import ActionForm
 from core.admin.forms import PointsField
 from core.database.storable import is_key
 from devportal.review import canned_replies
-from devportal.review.checklist import Group, checklist_for
+from devportal.review.checklist import Group, checklist_for, failing_checks
 from devportal.review.differences import reveal
 from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
@@ -209,7 +209,10 @@ class ApprovalForm(RevisionForm):
         for group in Group:
             if points := {item.code: item.text for item in items if item.group == group}:
                 self.fields[f"check_{group}"] = PointsField(points, label=group.label)
-        decided = [name for name in self.fields if name.startswith(("scope_", "check_"))]
+        if failing := failing_checks(evidence_of(self.row)):
+            self.fields["despite"] = _note("Why you approve it although checks fail", required=True)
+            self.fields["despite"].help_text = f"These fail: {', '.join(failing)}. Only reviewers read your reason."
+        decided = [name for name in self.fields if name.startswith(("scope_", "check_", "despite"))]
         self.order_fields([*decided, "begin_with", "text"])
 
     @property

@@ -188,6 +188,7 @@ class CannedReplyAdmin(ServiceModelAdmin[CannedReply]):
 
     is_long = False
     form: Any = CannedReplyForm
+    empty_text = "There is no canned reply yet. Reviewers can begin a note with one."
     list_display = ("title", "beginning")
     ordering = ("title",)
 

@@ -59,6 +59,7 @@ RENAME = RowAction(
 class ProjectAdmin(ReadOnlyModelAdmin[Project]):
     """Admin of projects: name, members and suspension."""
 
+    empty_text = "There is no project yet. Developers create them in the console."
     list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
     search_help_text = search.HELP
     fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from unfold.decorators import display
 
@@ -29,6 +30,7 @@ from devportal.review.conflicts import Conflict, message_of, review_conflict
 from devportal.review.consent_preview import consent_previews
 from devportal.review.differences import PLACES, lines_of, reveal, type_label
 from devportal.review.evidence.collecting import evidence_context, leaving_link
+from devportal.review.evidence.glance import notes_of
 from devportal.review.live_app import live_app, live_project
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from devportal.review.snapshots import Snapshot, sent_snapshot
@@ -292,7 +294,7 @@ STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "da
 class AppReviewAdmin(EvidenceViews):
     """Admin of reviews, without drafts, which only their developers see."""
 
-    list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")
+    list_display = ("app", "project", "kind", "at_a_glance", "age", "target", "assignee", "status_now")
     search_help_text = search.HELP
     link_filters = ("client",)
     row_actions = actions.REVIEW_ACTIONS
@@ -351,6 +353,14 @@ class AppReviewAdmin(EvidenceViews):
         if left < timedelta(0):
             return "late", f"late by {targets.in_words(-left)}"
         return "soon" if left < targets.DAY else "due", f"due in {targets.in_words(left)}"
+
+    @admin.display(description="at a glance")
+    def at_a_glance(self, review: Any) -> str:
+        """Return the requested scopes and, for reviewers who may decide, what the evidence says."""
+        scopes = [str(scope) for scope in review.snapshot.get("scopes", {})]
+        notes = notes_of(review) if review.is_frozen and not review.conflict else []
+        lines = [f"Asks for {', '.join(scopes)}" if scopes else "Asks for no scope that needs a review", *notes]
+        return format_html_join("", "<div>{}</div>", ((line,) for line in lines))
 
     @display(description="status", label=STATUS_COLOURS)  # type: ignore[untyped-decorator]
     def status_now(self, review: AppReview) -> str:

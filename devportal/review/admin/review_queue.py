@@ -99,6 +99,14 @@ LISTS = (
     ("developers", "With the developers"),
     ("all", "All"),
 )
+# What an empty list would hold.
+EMPTY = {
+    "waiting": "No submission waits for a reviewer. They are listed from the moment when developers submit them.",
+    "mine": "No waiting submission is assigned to you. Starting a review assigns it to you.",
+    "nobodys": "No submission waits without an assignee.",
+    "developers": "No developers were asked for changes. Their apps stay here until they submit them again.",
+    "all": "No app was ever submitted for review.",
+}
 _BY_AGE = ("waiting", "mine", "nobodys")
 # These lists already depend on the assignee, so the filter by assignee does not apply to them.
 _BY_ASSIGNEE = ("mine", "nobodys")
@@ -199,6 +207,16 @@ class QueueChangeList(KeysetChangeList):
         if name == "late":
             return is_late()
         return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS | APPROVALS)[value][1]
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(super().is_narrowed or self.chosen)
+
+    @property
+    def empty_text(self) -> str:
+        if self.is_narrowed or self.which is None:
+            return super().empty_text
+        return EMPTY[self.which]
 
     # --- Pages ---
 

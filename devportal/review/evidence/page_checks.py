@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import F
 
 from core import clock, outbound
+from devportal.review.evidence.glance import refresh_glance
 from devportal.review.evidence.rules.pages import UNAVAILABLE
 from devportal.review.models import AppReview, ReviewRevision
 from devportal.review.requirements import PAGE_FIELDS
@@ -142,11 +143,14 @@ def check_page(field: str, address: str) -> PageCheck:
 
 def check_revision(pk: int) -> bool:
     """Check the pages of one revision and store the results; return False if it no longer exists."""
-    row = ReviewRevision.objects.filter(pk=pk).first()
+    row = ReviewRevision.objects.filter(pk=pk).select_related("review__client__project").first()
     if row is None:
         return False
     checks = [check_page(field, row.snapshot[field]) for field in PAGE_FIELDS if row.snapshot.get(field)]
-    return bool(ReviewRevision.objects.filter(pk=pk).update(page_checks=checks))
+    if not ReviewRevision.objects.filter(pk=pk).update(page_checks=checks):
+        return False
+    refresh_glance(row.review)
+    return True
 
 
 def check_lost() -> int:

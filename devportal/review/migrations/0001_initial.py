@@ -91,6 +91,8 @@ class Migration(migrations.Migration):
                 ("appealed_at", models.DateTimeField(blank=True, null=True)),
                 ("late_notified_at", models.DateTimeField(blank=True, null=True)),
                 ("announced_at", models.DateTimeField(blank=True, null=True)),
+                ("glance", models.JSONField(blank=True, null=True)),
+                ("glance_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "appealed_from",
                     models.ForeignKey(

@@ -208,3 +208,17 @@ def test_lists_work_after_people_are_deleted(as_operator: Browser, world: World)
     Project.objects.update(deleted_at=clock.now())
     for path in ("oidc/connection", "console/auditevent", "oidc/project", "oidc/client"):
         assert as_operator.get(f"/admin/{path}/").status_code == 200
+
+
+def test_each_empty_list_says_what_it_would_hold() -> None:
+    pages = [page for page in admin.site._registry.values() if isinstance(page, ServiceModelAdmin)]
+    texts = [page.empty_text for page in pages if page.empty_text != ServiceModelAdmin.empty_text]
+    # The two lists of reviews and cases have a text for each of their lists.
+    assert len(texts) >= len(pages) - 2
+
+
+def test_a_person_s_page_leads_to_their_projects(as_operator: Browser, world: World) -> None:
+    page = as_operator.get(f"{PEOPLE}{world.person.pk}/change/").content.decode()
+    assert f"/admin/oidc/project/?q={world.person.email.replace('@', '%40')}" in page
+    rows = as_operator.get("/admin/oidc/project/", {"q": world.person.email}).context["cl"].result_list
+    assert [row.pk for row in rows] == [world.project.pk]

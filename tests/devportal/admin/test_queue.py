@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from accounts.models import Account
 from core import clock
 from devportal.review.admin.review_queue import parse_place
+from devportal.review.evidence.glance import refresh_due_glances, refresh_glance
 from devportal.review.models import AppReview
 from oidc.models import Client, Project
 from tests.devportal.admin.conftest import make_staff
@@ -47,11 +48,16 @@ def head(text: str) -> dict[str, str]:
     return dict(re.findall(r'<dt>(\w+)</dt><dd><a href="[^"]*">([^<]+)<', text))
 
 
+NOTHING_GIVEN: dict[str, Any] = dict.fromkeys(
+    ("home_page_url", "privacy_policy_url", "terms_url", "support_address", "logo"), ""
+) | {"redirect_urls": ["https://app.example.com/callback"], "sign_out_urls": []}
+
+
 def waiting(client: Client, name: str, age: timedelta = DAY, **fields: Any) -> AppReview:
     """Store a review that waits, without the steps that lead there."""
     now = clock.now()
     values: dict[str, Any] = {"status": "submitted", "revision": 1, "created_at": now, "submitted_at": now - age}
-    snapshot = {"name": name, "scopes": fields.pop("scopes", {})}
+    snapshot = NOTHING_GIVEN | {"name": name, "scopes": fields.pop("scopes", {})}
     number = AppReview.objects.filter(client=client).count() + 1
     return AppReview.objects.create(client=client, number=number, snapshot=snapshot, **values | fields)
 
@@ -263,3 +269,87 @@ def test_every_statement_of_the_queue_has_a_limit(as_reviewer: Browser, crowd: l
     by_key = [sql for sql in reading if not re.search(r"LIMIT (51|501)\b", sql)]
     assert len(by_key) == 1
     assert '"review_appreview"."id" IN (' in by_key[0]
+
+
+class TestAtAGlance:
+    def test_a_row_says_what_the_evidence_says(self, as_reviewer: Browser, one_project: Project) -> None:
+        review = waiting(make_client(one_project, name="Orbit"), "Orbit", scopes={"account.read": "Why."})
+        text = text_of(as_reviewer)
+        assert "Asks for account.read" in text
+        assert "Evidence is being gathered" in text
+        assert refresh_due_glances() == 1
+        review.refresh_from_db()
+        assert review.glance["failing"] > 1
+        text = text_of(as_reviewer)
+        assert f"{review.glance['failing']} failing checks" in text
+        assert "Nobody uses it yet" in text
+        assert refresh_due_glances() == 0
+
+    def test_it_is_refreshed_after_an_hour_and_after_a_new_submission(self, one_project: Project) -> None:
+        review = waiting(make_client(one_project, name="Orbit"), "Orbit")
+        refresh_due_glances()
+        AppReview.objects.update(glance_at=clock.now() - timedelta(hours=2))
+        assert refresh_due_glances() == 1
+        AppReview.objects.update(revision=2, glance=None, glance_at=None)
+        refresh_glance(review)  # gathered for the revision before
+        review.refresh_from_db()
+        assert review.glance is None
+
+    def test_a_missing_second_approval_is_named(self, as_reviewer: Browser, one_project: Project) -> None:
+        with override_settings(REVIEW_SECOND_KEY_PEOPLE=0):
+            waiting(
+                make_client(one_project, name="Orbit"),
+                "Orbit",
+                scopes={"account.read": "Why."},
+                status="in_review",
+                revision=1,
+            )
+            refresh_due_glances()
+        assert "Takes two approvals" in text_of(as_reviewer)
+        AppReview.objects.update(first_approval_by=make_staff("rob@example.com", "reviewer"))
+        assert "Second approval missing" in text_of(as_reviewer)
+
+    def test_reviewers_with_a_conflict_of_interest_see_only_the_scopes(
+        self, as_reviewer: Browser, reviewer: Account
+    ) -> None:
+        waiting(make_client(make_project(reviewer), name="Orbit"), "Orbit", scopes={"account.read": "Why."})
+        refresh_due_glances()
+        text = text_of(as_reviewer)
+        assert "Asks for account.read" in text
+        assert "failing check" not in text
+
+
+def test_a_search_for_a_developer_finds_nothing_of_one_s_own(
+    as_reviewer: Browser, reviewer: Account, one_project: Project
+) -> None:
+    owner = one_project.members.get().account
+    waiting(make_client(one_project, name="Orbit"), "Orbit")
+    own = make_project(reviewer, name="Own")
+    own.members.create(account=owner, role="developer")
+    waiting(make_client(own, name="Tide"), "Tide")
+    assert "Tide" not in text_of(as_reviewer, f"?q={owner.email}")
+    assert "Tide" in text_of(as_reviewer, "?q=tide")
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("", "No submission waits for a reviewer."),
+        ("?which=mine", "No waiting submission is assigned to you."),
+        ("?late=1", "Nothing matches the search and the filters."),
+        ("?q=nothing", "Nothing matches the search and the filters."),
+    ],
+)
+def test_an_empty_list_says_what_it_would_hold(as_reviewer: Browser, query: str, text: str) -> None:
+    assert text in text_of(as_reviewer, query)
+
+
+def test_evidence_that_can_t_be_gathered_stops_no_other(one_project: Project, caplog: pytest.LogCaptureFixture) -> None:
+    broken = waiting(make_client(one_project, name="Orbit"), "Orbit", age=2 * DAY)
+    AppReview.objects.filter(pk=broken.pk).update(snapshot={})
+    fine = waiting(make_client(one_project, name="Tide"), "Tide")
+    assert refresh_due_glances() == 2
+    fine.refresh_from_db()
+    assert fine.glance is not None
+    assert "could not be gathered" in caplog.text
+    assert refresh_due_glances() == 0

@@ -1,0 +1,145 @@
+"""The list of the audit trail: its filters, and the names of the projects, clients and keys that events are about."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
+
+from accounts.models import Account
+from api.models import ApiKey
+from core.admin.model_admin import KeysetChangeList
+from core.database.storable import FIRST_MOMENT, LAST_MOMENT
+from devportal.console.activity import SENTENCES
+from devportal.console.models import AuditEvent
+from oidc.models import Client, Project
+from oidc.models.projects import PROJECT_PREFIX
+
+# Actions of staff that the filter suggests beside those of developers.
+STAFF_ACTIONS = (
+    "account.activated", "account.deactivated", "account.deleted", "account.exported", "account.reset_sent",
+    "account.roles_changed", "account.signed_out", "admin.added", "admin.changed", "admin.deleted", "mail.tried_again",
+    "signing_key.activated", "signing_key.published", "signing_key.retired", "signing_key.withdrawn",
+)  # fmt: skip
+# Events are stored in the order of their ids, but for transactions that overlap. That many may be out of order.
+_OVERLAP = 1000
+
+
+def _day(label: str) -> forms.DateField:
+    between = [MinValueValidator(FIRST_MOMENT.date()), MaxValueValidator(LAST_MOMENT.date())]
+    widget = UnfoldAdminTextInputWidget({"type": "date"})
+    return forms.DateField(required=False, label=label, widget=widget, validators=between)
+
+
+class AuditFilters(forms.Form):
+    """What the list is narrowed to. Days are those of UTC."""
+
+    action = forms.CharField(
+        required=False, max_length=60, widget=UnfoldAdminTextInputWidget({"list": "audit-actions"})
+    )
+    since = _day("From")
+    until = _day("To")
+    person = forms.EmailField(required=False, max_length=254, widget=UnfoldAdminEmailInputWidget)
+    about = forms.CharField(required=False, max_length=255, label="Object", widget=UnfoldAdminTextInputWidget)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and until < since:
+            self.add_error("until", "Choose a day that is not before the first one.")
+        return cleaned
+
+    def condition(self) -> Q:
+        """Return the condition of the valid filters."""
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        found = Q()
+        if "action" in given:
+            found &= Q(action=given["action"])
+        if "since" in given:
+            found &= Q(at__gte=_start_of(given["since"]))
+        if "until" in given:
+            found &= _before(_start_of(given["until"] + timedelta(days=1)))
+        if "person" in given:
+            found &= by_person(given["person"])
+        if "about" in given:
+            found &= about(given["about"].strip())
+        return found
+
+
+def by_person(email: str) -> Q:
+    """Return the condition for events of a person, or about them."""
+    # Look up the key first: a condition across two tables would read the whole trail.
+    people = list(Account.objects.filter(email=email.lower()).values_list("pk", flat=True))
+    return Q(actor__in=people) | Q(person__in=people) | Q(target=email.lower())
+
+
+def about(public_id: str) -> Q:
+    """Return the condition for events about this object: a project with all that belongs to it, or a client or key."""
+    return Q(project=public_id) if public_id.startswith(PROJECT_PREFIX) else Q(target=public_id)
+
+
+def _start_of(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _before(moment: datetime) -> Q:
+    """Return the condition for events before a time. Their ids are bounded too, so that newer rows are not read."""
+    last = AuditEvent.objects.filter(at__lt=moment).order_by("-at").values_list("pk", flat=True).first() or 0
+    return Q(at__lt=moment, pk__lte=last + _OVERLAP)
+
+
+class AuditChangeList(KeysetChangeList):
+    """The audit trail, narrowed by AuditFilters, with a name beside each id."""
+
+    filters: AuditFilters | None = None
+    # The filters as they were sent. Django builds links before it asks for rows.
+    given: Mapping[str, str] = MappingProxyType({})
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[AuditEvent]:
+        if self.filters is None:
+            names = list(AuditFilters.base_fields)
+            self.given = {name: self.params.pop(name) for name in names if name in self.params}
+            for name in names:
+                self.filter_params.pop(name, None)
+            self.filters = AuditFilters(self.given)
+            self.filters.is_valid()
+        rows: QuerySet[AuditEvent] = super().get_queryset(request, exclude_parameters)
+        return rows.filter(self.filters.condition())
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(super().is_narrowed or any(self.given.values()))
+
+    @property
+    def actions(self) -> list[str]:
+        """The actions that the field of the filter suggests."""
+        return sorted({*SENTENCES, *STAFF_ACTIONS})
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Return the query string with the filters added."""
+        return str(super().get_query_string(dict(self.given) | (new_params or {}), remove))
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        names = names_of(self.result_list)
+        for row in self.result_list:
+            row.names = names
+
+
+def names_of(rows: list[Any]) -> dict[str, str]:
+    """Return the names of the projects, clients and keys of some events by their public ids, in three statements."""
+    ids = {row.project for row in rows} | {row.target for row in rows}
+    projects = {known for known in ids if known.startswith(PROJECT_PREFIX)}
+    clients = {known for known in ids if known.startswith(settings.CLIENT_ID_PREFIX)}
+    others = ids - projects - clients
+    return (
+        dict(Project.objects.filter(public_id__in=projects).values_list("public_id", "name"))
+        | dict(Client.objects.filter(client_id__in=clients).values_list("client_id", "name"))
+        | dict(ApiKey.objects.filter(public_id__in=others).values_list("public_id", "name"))
+    )
