@@ -14,6 +14,9 @@ blocking_deletion = Signal()
 # Receivers on higher layers revoke the credentials they issued.
 access_ended = Signal()
 
+# Sent without more; a receiver returns {slug: name} of apps that a plan can include.
+listing_apps = Signal()
+
 # Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app that somebody is signing in to,
 # None if there is none.
 naming_app = Signal()

@@ -12,13 +12,14 @@ from django.http import HttpRequest
 from accounts.data_export.archive import addresses_of, moment, rows_of
 from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
 from accounts.models import Account, PairwiseSubject
-from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
+from accounts.signals import access_ended, blocking_deletion, exporting, listing_apps, naming_app, showing_home
 from core import clock
 from oidc.authorization.interactions import pending_interactions
 from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.models import (
+    AppPage,
     Connection,
     FormerMember,
     MemberOfRemovedProject,
@@ -35,6 +36,14 @@ from oidc.reasons import Reason
 from oidc.scopes import scope_titles
 
 APPS_AT_HOME = 4
+MOST_LISTED = 200
+
+
+@receiver(listing_apps)
+def list_public_apps(sender: Any, **kwargs: Any) -> dict[str, str]:
+    """Return the newest apps with a public page, for the form of a plan."""
+    rows = AppPage.objects.select_related("client").order_by("-published_at")[:MOST_LISTED]
+    return {page.slug: page.client.name for page in rows}
 
 
 @receiver(access_ended)

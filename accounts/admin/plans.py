@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
+from accounts.admin.plan_form import PlanForm
 from accounts.models import (
     Account,
     Family,
@@ -25,7 +26,7 @@ from accounts.models import (
     SubscriptionEvent,
 )
 from accounts.models.plans import DATES, HOLDERS, State
-from accounts.plans import invitations, lifecycle, members
+from accounts.plans import holders, invitations, lifecycle, members
 from accounts.plans.invitations import InvitationRefused
 from accounts.plans.lifecycle import INITIAL_STATES, LAPSED_STATES, TRANSITIONS, Actor, IllegalTransition
 from core import clock
@@ -54,14 +55,27 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
     list_display = ("plan_id", "display_name", "rank", "is_listed", "cache_max_age")
     search_help_text = "The beginning of the id"
     ordering = ("-rank", "plan_id")
+    form = PlanForm
     fields = ("plan_id", "display_name", "rank", "is_listed", "apps", "cache_max_age")
     inlines = (EntitlementInline,)
 
     def search_filter(self, term: str) -> Q:
         return Q(plan_id__startswith=term)
 
+    def get_fields(self, request: HttpRequest, obj: Plan | None = None) -> tuple[str, ...]:
+        return (*self.fields, "people") if obj else self.fields
+
     def get_readonly_fields(self, request: HttpRequest, obj: Plan | None = None) -> tuple[str, ...]:
-        return ("plan_id",) if obj else ()
+        return ("plan_id", "people") if obj else ()
+
+    @admin.display(description="people with this plan")
+    def people(self, plan: Plan) -> str:
+        return holders.people_in_words(plan)
+
+    def response_change(self, request: HttpRequest, obj: Plan) -> HttpResponse:
+        affected = holders.people_in_words(obj)
+        messages.info(request, f"The new values apply within {obj.cache_max_age} seconds. Affected: {affected}.")
+        return super().response_change(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Plan | None = None) -> bool:
         in_use = obj is not None and obj.subscriptions.exists()

@@ -1,14 +1,18 @@
 """Operators' pages: the catalogue, groups, and steps as buttons with the history beside them."""
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client as Browser
 
-from accounts.models import Account, Family, Feature, Organization, Plan, Subscription
-from accounts.plans import resolution
+from accounts.models import Account, Family, FamilyMember, Feature, Organization, Plan, Subscription
+from accounts.plans import holders, resolution
+from core import clock
+from devportal.console.models import AuditEvent
+from oidc.models import AppPage
 from tests.accounts.plans.factories import ahead, family_of, organization_of, subscribe
-from tests.factories import make_account
+from tests.factories import make_account, make_client
 
 pytestmark = pytest.mark.django_db
 
@@ -132,7 +136,7 @@ def formset(prefix: str, **row: str) -> dict[str, str]:
 
 def test_a_plan_is_made_and_answers_know_it(operator: Browser, person: Account) -> None:
     feature = Feature.objects.create(name="storage", unit="GB")
-    values = {"plan_id": "free", "display_name": "Nothing", "rank": "0", "apps": '["notes"]', "cache_max_age": "60"}
+    values = {"plan_id": "free", "display_name": "Nothing", "rank": "0", "apps_others": "notes", "cache_max_age": "60"}
     row = {"feature": str(feature.pk), "status": "granted_with_limit", "limit": "5", "unit": ""}
     response = operator.post("/admin/accounts/plan/add/", values | formset("entitlements", **row))
     assert response.status_code == 302, response.content.decode()
@@ -165,3 +169,53 @@ def test_a_seat_is_given_and_taken_back(operator: Browser, person: Account) -> N
     assert "immediately" in operator.get(f"/admin/accounts/organizationmember/{seat.pk}/delete/").content.decode()
     operator.post(f"/admin/accounts/organizationmember/{seat.pk}/delete/", {"post": "yes"})
     assert not acme.members.exists()
+
+
+def plan_form(**values: Any) -> dict[str, Any]:
+    return {"display_name": "Pro", "rank": "1", "cache_max_age": "60"} | formset("entitlements") | values
+
+
+def test_apps_of_all_plans_and_with_a_public_page_can_be_chosen(operator: Browser, pro: Plan, team: Plan) -> None:
+    Plan.objects.filter(pk=team.pk).update(apps=["calendar"])
+    client = make_client(name="Orbit Notes")
+    AppPage.objects.create(client=client, slug="orbit-notes", published_at=clock.now())
+    page = f"/admin/accounts/plan/{pro.pk}/change/"
+    text = operator.get(page).content.decode()
+    assert "Orbit Notes (orbit-notes)" in text
+    assert (
+        operator.post(page, plan_form(apps_known=["calendar", "orbit-notes"], apps_others="maps\nmaps")).status_code
+        == 302
+    )
+    pro.refresh_from_db()
+    assert pro.apps == ["calendar", "orbit-notes", "maps"]
+    assert AuditEvent.objects.latest("pk").after["apps"] == str(pro.apps)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"apps_known": ["unknown"]}, {"apps_others": "two;words"}, {"apps_others": "x" * 5001}]
+)
+def test_other_values_are_refused(operator: Browser, pro: Plan, wrong: dict[str, Any]) -> None:
+    before = pro.apps
+    assert operator.post(f"/admin/accounts/plan/{pro.pk}/change/", plan_form(**wrong)).status_code == 200
+    pro.refresh_from_db()
+    assert pro.apps == before
+
+
+def test_saving_a_plan_says_how_many_people_it_affects(operator: Browser, person: Account, pro: Plan) -> None:
+    page = f"/admin/accounts/plan/{pro.pk}/change/"
+    assert "0 people" in operator.get(page).content.decode()
+    subscribe(person, pro)
+    family = Family.objects.create(owner=make_account("owner@example.com"))
+    for account in (family.owner, make_account("member@example.com"), person):
+        FamilyMember.objects.create(family=family, account=account)
+    subscribe(family, pro)
+    assert holders.count_people(pro) == 3
+    said = operator.post(page, plan_form(apps_others="notes"), follow=True).content.decode()
+    assert "Affected: 3 people." in said
+    Subscription.objects.update(state="Expired")
+    assert holders.count_people(pro) == 0
+
+
+def test_the_plan_for_everybody_says_so(pro: Plan) -> None:
+    pro.plan_id = "free"
+    assert holders.people_in_words(pro) == "0 people, and everybody without a subscription"
