@@ -20,8 +20,8 @@ NAMED_BY = (
     "static/js/*.js",
     *(f"{app}/**/*.py" for app in ("accounts", "api", "core", "devportal", "oidc")),
 )
-# Classes of the markup of libraries that we style.
-OF_LIBRARIES = {"dark", "result-list", "truncate"}  # django-unfold
+# Classes of the markup of Django and django-unfold that we style. Those of cells name their columns.
+OF_LIBRARIES = {"dark", "field-app", "field-at_a_glance", "field-target", "result-list", "truncate"}
 # Classes whose ends are in variables: what stands before, and each end.
 COMPOSED = {
     "card--": {"attention", "bad", "good", "unknown"},

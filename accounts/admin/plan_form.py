@@ -12,8 +12,9 @@ from accounts.signals import listing_apps
 
 def known_apps() -> dict[str, str]:
     """Return the names of the apps that can be chosen, by slug: of every plan, and those with a public page."""
-    known = {slug: slug for apps in Plan.objects.values_list("apps", flat=True) for slug in apps}
-    for _, named in listing_apps.send(sender=Plan):
+    known = {slug: slug for plan in Plan.objects.all() for slug in plan.apps}
+    answers: list[tuple[Any, Any]] = listing_apps.send(sender=Plan)
+    for _, named in answers:
         known |= {slug: f"{name} ({slug})" for slug, name in named.items()}
     return dict(sorted(known.items(), key=lambda item: item[1].casefold()))
 
@@ -28,7 +29,8 @@ class _AppsWidget(forms.MultiWidget):
         super().__init__({"known": UnfoldAdminCheckboxSelectMultipleWidget(), "others": others})
 
     def decompress(self, value: Any) -> list[Any]:
-        known = {slug for slug, _ in self.widgets[0].choices}
+        checkboxes: Any = self.widgets[0]
+        known = {slug for slug, _ in checkboxes.choices}
         apps = value or []
         return [[slug for slug in apps if slug in known], "\n".join(slug for slug in apps if slug not in known)]
 

@@ -41,4 +41,6 @@ def with_words(rows: "QuerySet[Row]", column: str, text: str) -> "QuerySet[Row]"
         return rows.filter(*(Q(**{f"{column}__iregex": rf"(^|[^a-z0-9]){re.escape(word)}"}) for word in words))
     # Only letters and digits are left of the text, so no operator of the query language can be among them.
     query = SearchQuery(" & ".join(f"'{word}'" for word in words) + ":*", search_type="raw", config="simple")
-    return rows.alias(words_of_it=Words(column)).filter(words_of_it=query)
+    indexed: Any = rows.alias(words_of_it=Words(column))
+    found: QuerySet[Row] = indexed.filter(words_of_it=query)
+    return found

@@ -127,8 +127,9 @@ class AuditChangeList(KeysetChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        names = names_of(self.result_list)
-        for row in self.result_list:
+        rows: list[Any] = self.result_list
+        names = names_of(rows)
+        for row in rows:
             row.names = names
 
 

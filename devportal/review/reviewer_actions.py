@@ -154,18 +154,22 @@ def approve(
         note = note or first.text
         review.second_approval_at = clock.now()
     before = approved_snapshot(client)
-    apply_snapshot(client, review.snapshot)
-    client.verified_at = client.verified_at or clock.now()
-    client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
-    client.last_reviewed_at = clock.now()
-    cover_submission(client, review)
-    client.save(update_fields=VERIFICATION)
+    _verify(client, review, scopes)
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
     details |= {"despite": despite} if despite else {}
     _finish_approval(review, actor, note, before, details)
     return review
+
+
+def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool]) -> None:
+    apply_snapshot(client, review.snapshot)
+    client.verified_at = client.verified_at or clock.now()
+    client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
+    client.last_reviewed_at = clock.now()
+    cover_submission(client, review)
+    client.save(update_fields=VERIFICATION)
 
 
 def _finish_approval(

@@ -23,7 +23,7 @@ def failing(app: Client, developer: Account, reviewer: Account) -> AppReview:
     """A started review of an app whose home page answers 404."""
     review = reviewer_actions.start(sent(app, developer), reviewer)
     address = BRANDING["home_page_url"]
-    check = {"field": "home_page_url", "address": address, "at": clock.now().isoformat()}
+    check: dict[str, object] = {"field": "home_page_url", "address": address, "at": clock.now().isoformat()}
     check |= {"status": 404, "final": address, "title": ""}
     ReviewRevision.objects.filter(review=review).update(page_checks=[check])
     return review
