@@ -22,6 +22,7 @@ from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.models import Account
 from core import clock
 from core.credentials import random_text
+from core.http.sessions import AFTER_ENDED
 
 STAMP_LENGTH = 22
 BATCH = 2000
@@ -108,6 +109,7 @@ def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
         ip=get_adapter().get_client_ip(request),
         user_agent=user_agent(request)[:longest],
     )
+    request.session.pop(AFTER_ENDED, None)
     _is_due(request.session.session_key or "")  # mark the new session as active now
 
 

@@ -35,8 +35,9 @@ from core.database.prepared_queries import PreparedQuery
 
 log = logging.getLogger(__name__)
 
-# Keys in a session: its latest end (seconds since 1970), and whether the admin was opened in it.
-LASTS_UNTIL, IN_ADMIN = "lasts_until", "in_admin"
+# Keys in a session: its latest end (seconds since 1970), whether the admin was opened in it, and whether the session
+# before it in this browser has ended.
+LASTS_UNTIL, IN_ADMIN, AFTER_ENDED = "lasts_until", "in_admin", "after_ended"
 # Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600
 
@@ -105,7 +106,13 @@ class SessionStore(db.SessionStore):
                 self._stored_end = end
                 return found
         self._session_key = None
-        return {}
+        # This alone is not stored, so a stale cookie makes no row. The sign-in page says that the session has ended.
+        return {AFTER_ENDED: True} if self._made is not None else {}
+
+    @property
+    def follows_ended(self) -> bool:
+        """Whether this browser's session has ended, by its time or from elsewhere, and nobody signed in since."""
+        return AFTER_ENDED in self
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
         if SESSION_KEY in data:
