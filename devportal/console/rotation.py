@@ -70,10 +70,10 @@ def show_client_secret(
 def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw: str, title: str) -> HttpResponse:
     """Render the page with a new API key."""
     done = reverse("console:keys", args=[membership.project.public_id])
-    command = (
-        f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
-    )
-    panel = SecretPanel(title, "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
+    file = "api-key.env"
+    # The key is read from the file, so that no shell stores it in its history.
+    command = f'. ./{file}\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo'
+    panel = SecretPanel(title, "API key", raw, _env({"API_KEY": raw}), file, done, command)
     return render_secret_page(request, "console/secret_once.html", membership, panel=panel)
 
 

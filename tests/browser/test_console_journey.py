@@ -103,6 +103,7 @@ class Developer:
         self.page.check("input[name=permissions][value='account.read']")
         self.page.get_by_role("button", name="Create an API key").click()
         command = self.page.inner_text("#command")
+        (self.folder / "api-key.env").write_text(self.page.inner_text("#env"), encoding="utf-8")
         self.page.get_by_role("link", name="I have stored it").click()
         answer = self.calls(command)
         assert (answer["email"], answer["email_verified"]) == (self.email, True)

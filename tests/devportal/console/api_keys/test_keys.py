@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
@@ -141,6 +142,9 @@ def test_a_key_is_shown_once_and_works(as_developer: Browser, developer: Account
     assert "no-store" in response["Cache-Control"]
     page = response.content.decode()
     assert "curl -sS -H &quot;Authorization: Bearer $API_KEY&quot; http://localhost:8000/v1/me" in page
+    command = BeautifulSoup(page, "html.parser").select("#command")[0].get_text()
+    assert ". ./api-key.env" in command
+    assert raw not in command, "the shell would store the key in its history"
     assert "Never put an API key into a page" in page
 
 
