@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 
 from devportal.console.access import get_client
 from devportal.console.navigation import console_page, render_page
+from devportal.docs.guides.registry import guides_for
 from oidc.clients.redirect_uris import LOOPBACK_HOSTS
 from oidc.models import Client
 
@@ -21,7 +22,10 @@ from oidc.models import Client
 
 LANGUAGES = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
 SUGGESTED_REDIRECT_URI = "http://localhost:3000/callback"
-PASTE = "Paste it and press Enter. The terminal does not show it, and your shell does not store it in its history."
+PASTE = (
+    "Paste it and press Enter. The terminal does not show it, and your shell does not store it in its history. "
+    "In PowerShell 7, run this instead: $env:{variable} = Read-Host -MaskInput"
+)
 ANSWER_NOTE = (
     "Open the URL in a browser and sign in. The browser then opens your redirect URL, where no app is running yet. "
     "Run this, paste the URL from the address bar, and press Enter."
@@ -115,7 +119,7 @@ def quick_start_blocks(app: QuickStartApp, language: str) -> list[CodeBlock]:
 def api_key_blocks() -> list[CodeBlock]:
     """Return the call with an API key."""
     return [
-        CodeBlock("Put the key into the environment", "read -rs API_KEY; export API_KEY", note=PASTE),
+        _enter("Put the key into the environment", "API_KEY"),
         CodeBlock("Read your profile", _render("curl_key", shell_string)),
     ]
 
@@ -152,8 +156,12 @@ def _render(name: str, literal: Callable[[str], str], app: QuickStartApp | None 
 
 
 def _secret(app: QuickStartApp) -> list[CodeBlock]:
-    take = "read -rs CLIENT_SECRET; export CLIENT_SECRET"
-    return [CodeBlock("Put the client secret into the environment", take, note=PASTE)] if app.has_secret else []
+    return [_enter("Put the client secret into the environment", "CLIENT_SECRET")] if app.has_secret else []
+
+
+def _enter(title: str, variable: str) -> CodeBlock:
+    """Return the step that reads a secret at a prompt that does not show it."""
+    return CodeBlock(title, f"read -rs {variable}; export {variable}", note=PASTE.format(variable=variable))
 
 
 def _curl(app: QuickStartApp) -> list[CodeBlock]:
@@ -183,7 +191,7 @@ def _python(app: QuickStartApp) -> list[CodeBlock]:
 
 def _node_install(library: str) -> CodeBlock:
     # Without a package.json in this folder, npm installs into the next folder above that has one.
-    own_folder = "mkdir my-app && cd my-app && npm init -y"
+    own_folder = "mkdir my-app\ncd my-app\nnpm init -y"
     note = "Save the files below in this folder."
     return CodeBlock("Install the library", f"{own_folder}\nnpm install {library}", note=note, is_install=True)
 
@@ -241,6 +249,7 @@ def quick_start(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         "language": language,
         "blocks": quick_start_blocks(app, language),
         "app": app,
+        "guides": guides_for(client.type),
         "is_registered": client.redirect_uri_allowed(app.redirect_uri),
         "lacks_secret": client.has_secret and not client.secrets.live().exists(),
     }

@@ -52,7 +52,7 @@ def check_installable(command: str, lock_folder: Path = Path(__file__).parent) -
                 if not package.startswith("-"):
                     _check_pinned(package, lock)
         elif "pip" in words:
-            assert all(importlib.metadata.version(package.partition("[")[0]) for package in words[4:])
+            assert all(importlib.metadata.version(package.strip('"').partition("[")[0]) for package in words[4:])
 
 
 def _check_pinned(package: str, lock: dict[str, Any]) -> None:

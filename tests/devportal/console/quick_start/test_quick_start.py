@@ -1,12 +1,14 @@
 """A client's quick start: who sees it, and what it says of this client."""
 
 import html
+import re
 
 import pytest
 from django.test import Client as Browser
 from django.urls import reverse
 
 from devportal.console.quick_start import SUGGESTED_REDIRECT_URI
+from devportal.docs.guides.registry import guides_for
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Project
 from tests.factories import make_client, make_web_client
@@ -48,6 +50,22 @@ def test_only_members_see_the_quick_start(
 def test_a_client_of_another_project_is_not_found(project: Project, as_owner: Browser) -> None:
     other = make_client()
     assert as_owner.get(reverse("console:quick_start", args=[project.public_id, other.client_id])).status_code == 404
+
+
+def test_it_begins_with_the_guides_for_the_type_of_the_client(project: Project, as_owner: Browser) -> None:
+    for app_type, named, left_out in (
+        ("web", "flask", "react"),
+        ("spa", "react", "flask"),
+        ("native", "terminal", "go"),
+    ):
+        client = make_client(project, type=app_type, redirect_uris=LOOPBACK)
+        page = text(as_owner, client)
+        links = re.findall(r'href="/docs/guides/([a-z-]+)\?client=([^"]+)"', page)
+        assert links == [(guide.name, client.client_id) for guide in guides_for(app_type)]
+        names = [name for name, _ in links]
+        assert named in names
+        assert left_out not in names
+        assert page.index("/docs/guides/") < page.index("Without a framework") < page.index('class="steps"')
 
 
 @pytest.mark.parametrize("language", ["curl", "python", "javascript"])
