@@ -18,10 +18,11 @@ SECONDS = 30
 
 @dataclass
 class Shown:
-    """A block of code on a page, and the name under which to save it."""
+    """A block of code on a page, the name under which to save it, and its language."""
 
     code: str
     file: str
+    language: str = ""
 
 
 class Code(HTMLParser):
@@ -35,7 +36,8 @@ class Code(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "pre":
-            self.blocks.append(Shown("", dict(attrs).get("data-file") or ""))
+            given = dict(attrs)
+            self.blocks.append(Shown("", given.get("data-file") or "", given.get("data-language") or ""))
             self._inside = True
 
     def handle_endtag(self, tag: str) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 import pytest
+from bs4 import BeautifulSoup
 
 from devportal.docs.guides.registry import GUIDES, Guide
 from tests.clients.person import PASSWORD, Forms, Person
@@ -40,6 +41,7 @@ class OpenGuide:
     client: dict[str, Any]
     person: Person
     blocks: list[Shown]
+    env: str  # the .env file of the console, "" for a client without a secret
     commands: list[str] = field(default_factory=list)
     _running: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
@@ -67,20 +69,23 @@ class OpenGuide:
         return client
 
     def save(self) -> None:
-        """Save the files that the page shows, and take down what it has pasted into a terminal."""
+        """Save the .env file of the console and the files of the page, and note what is pasted into a POSIX shell."""
+        if self.env:
+            (self.folder / ".env").write_text(self.env, encoding="utf-8")
         for block in self.blocks:
             if block.file:
                 path = self.folder / block.file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"{block.code}\n", encoding="utf-8")
-            else:
+            elif block.language != "powershell":
                 self.commands.append(block.code)
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the reader's shell has: the developer's own, and the client secret."""
+        """What the reader's shell has. The client secret is only in the .env file."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return os.environ | {"PATH": path, "CLIENT_SECRET": self.client["client_secret"] or ""}
+        mine = {name: value for name, value in os.environ.items() if name != "CLIENT_SECRET"}
+        return mine | {"PATH": path}
 
     def finish(self, command: str, **settings: str) -> str:
         """Run a command to its end, and return what it printed. Fails where it does."""
@@ -98,7 +103,7 @@ class OpenGuide:
         return done.stdout
 
     def run(self, command: str, **settings: str) -> None:
-        """Run a command of the page as a shell does, with the secret in the environment; wait until the app answers."""
+        """Run a command of the page as a shell does; wait until the app answers."""
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 ["bash", "-c", command],
@@ -166,8 +171,20 @@ def open_guide(
     client = declared["projects"][0]["clients"][0]
     with signed_in(service, owner) as browser:
         page = browser.get(f"/docs/guides/{name}", params={"client": client["client_id"]})
+        project = declared["projects"][0]["id"]
+        env = new_env_file(browser, project, client["client_id"]) if client["client_secret"] else ""
     assert page.status_code == 200
-    return OpenGuide(guide, service, folder, client, Person(service, ada), Code(page.text).blocks)
+    return OpenGuide(guide, service, folder, client, Person(service, ada), Code(page.text).blocks, env)
+
+
+def new_env_file(browser: httpx.Client, project_id: str, client_id: str) -> str:
+    """Create another secret in the console, and return the .env file that the page shows."""
+    page = browser.get(f"/console/p/{project_id}/clients/{client_id}/secrets")
+    form = next(form for form in Forms(page.text).found if form.action.endswith("/secrets/new"))
+    shown = browser.post(urljoin(str(page.url), form.action), data=form.fields)
+    file = BeautifulSoup(shown.text, "html.parser").find(id="env")
+    assert file is not None, shown.text[:3000]
+    return file.get_text()
 
 
 def accepts(port: int) -> bool:

@@ -33,10 +33,9 @@ def test_apache(guide: Callable[..., OpenGuide], folder: Path) -> None:
     app = guide("apache")
     app.folder = folder
     app.save()
-    install, secret, run = app.commands
-    passphrase = secret.splitlines()[1]
+    install, load, run = app.commands
     user = " -c 'User www-data'" if os.geteuid() == 0 else ""
-    app.run(f"{passphrase}\nexec {run} -c 'LogLevel auth_openidc:debug'{user}")
+    app.run(f"{load}\nexec {run} -c 'LogLevel auth_openidc:debug'{user}")
     callback = "/callback"
     paths = Paths(
         sign_in="/",

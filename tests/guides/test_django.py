@@ -16,7 +16,7 @@ UNSET = {"DJANGO_SETTINGS_MODULE": ""}  # the tests' own would be found
 def prepare(app: OpenGuide) -> tuple[str, dict[str, str]]:
     """Save the files in `saved`, and return the command that starts a project, puts them in and runs it."""
     app.save()
-    install, _secret, run = app.commands
+    install, run = app.commands
     check_installable(install)
     start = install.splitlines()[1]
     # The project is started before the files are saved in it.

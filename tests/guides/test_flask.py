@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 def test_flask(guide: Callable[..., OpenGuide]) -> None:
     app = guide("flask")
     app.save()
-    install, _secret, run = app.commands
+    install, run = app.commands
     check_installable(install)
     app.run(run)
     walk(app, Paths(signed_out_refresh="/refresh"))

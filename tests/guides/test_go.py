@@ -20,7 +20,7 @@ LOCK = Path(__file__).parent / "locks" / "go"
 def test_go(guide: Callable[..., OpenGuide]) -> None:
     app = guide("go")
     app.save()
-    install, _secret, run = app.commands
+    install, load, run = app.commands
     lock = (LOCK / "go.mod").read_text()
     init, get = install.splitlines()
     assert re.search(rf"^module {init.removeprefix('go mod init ')}$", lock, re.MULTILINE)
@@ -29,7 +29,7 @@ def test_go(guide: Callable[..., OpenGuide]) -> None:
         shutil.copy(file, app.folder)
     # The first build of a machine compiles the standard library.
     app.finish("go build -o /dev/null .")
-    app.run(run)
+    app.run(f"{load}\n{run}")
     walk(app, Paths(signed_out_refresh="/refresh"))
     record_run(
         "go", {"go-oidc": versions["github.com/coreos/go-oidc/v3/oidc"], "x/oauth2": versions["golang.org/x/oauth2"]}

@@ -72,6 +72,13 @@ def test_a_directive_has_one_argument_and_no_variable(text: str) -> None:
     assert literal.isprintable() or not re.search(r"[\x00-\x1f\x7f-\x9f]", literal)
 
 
+@pytest.mark.parametrize("text", [*TEXTS, "\u2018; exit; \u2019", "\u201b$(exit)"])
+def test_a_word_of_powershell_ends_only_at_its_end(text: str) -> None:
+    literal = LITERALS["powershell"](text)
+    assert re.fullmatch(r"'(?:[^'\u2018-\u201b]|(['\u2018-\u201b])\1)*'", literal)
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f]", literal)
+
+
 def test_ruby_reads_back_what_was_quoted() -> None:
     needs("ruby")
     program = "require 'json'; puts JSON.generate([" + ",".join(map(LITERALS["ruby"], TEXTS)) + "])"

@@ -1,6 +1,7 @@
 """What stands in a guide's code is a literal: no redirect URL, however odd, gets out of its quotes."""
 
 import ast
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -98,6 +99,18 @@ def test_commands_for_a_terminal_contain_no_url_of_the_reader(name: str) -> None
         if language_of(file) in ("bash", "html"):
             assert code == plain[file]
             subprocess.run(["bash", "-n"], input=code.encode(), check=language_of(file) == "bash", capture_output=True)
+
+
+def test_no_command_puts_a_secret_into_the_history_of_the_shell() -> None:
+    found = 0
+    for path in SNIPPETS.parent.rglob("*.txt"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            secret = re.search(r"(?i)\b\w*(?:SECRET|KEY|TOKEN|PASSWORD|PASSPHRASE|_PW)=(?!\$)(\S+)", line)
+            assert not (secret and re.search(r"\bexport\b|\benv:", line)), (path, line)
+            for credential in re.findall(r"\bcurl\b.* (?:-u|--user) (\S+)", line):
+                found += 1
+                assert ":$" in credential, (path, line)
+    assert found, "the examples have calls with a secret"
 
 
 def test_html_takes_no_values() -> None:

@@ -21,11 +21,11 @@ PATHS = Paths(sign_in=Press("Sign in"), refresh=Press("Refresh"), sign_out=Press
 def test_nextjs(guide: Callable[..., OpenGuide]) -> None:
     app = guide("nextjs")
     app.save()
-    install, secrets, run = app.commands
+    install, auth_secret, run = app.commands
     check_installable(install, LOCK)
     (app.folder / "package.json").write_text('{"name": "my-app", "private": true}')  # as `npm init -y` does
     copy_modules(LOCK, app.folder)
-    app.run(f"{secrets.splitlines()[1]}\n{run}", **QUIET)
+    app.run(f"{auth_secret}\n{run}", **QUIET)
     app.person.browser.timeout = READY_SECONDS  # each page is compiled when it is first asked for
     walk(app, PATHS, refusal="Not signed in: OAuthCallbackError")
     assert "access_denied" in app.log.read_text()

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, needs("java", "mvn")]
 def test_nimbus(guide: Callable[..., OpenGuide]) -> None:
     app = guide("nimbus")
     app.save()
-    _secret, run, _pac4j = app.commands
-    app.run(run)
+    load, run, _pac4j = app.commands
+    app.run(f"{load}\n{run}")
     walk(app, Paths(refresh="/refresh", sign_out="/sign-out"))
     record_run("nimbus", managed(app, "com.nimbusds:oauth2-oidc-sdk"))

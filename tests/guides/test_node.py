@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.node]
 def test_node(guide: Callable[..., OpenGuide], name: str, libraries: list[str]) -> None:
     app = guide(name)
     app.save()
-    install, _secret, run = app.commands
+    install, run = app.commands
     check_installable(install)
     link_modules(CLIENTS, app.folder)
     app.run(run)

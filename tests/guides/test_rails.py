@@ -25,8 +25,8 @@ def test_rails(guide: Callable[..., OpenGuide]) -> None:
         pytest.skip("no ruby-omniauth-openid-connect, ruby-sinatra, ruby-webrick on this machine")
     app = guide("rails")
     app.save()
-    _install, _secret, run, _initializer, _controller = app.commands
-    app.run(run)
+    _install, load, run, _initializer, _controller = app.commands
+    app.run(f"{load}\n{run}")
     walk(app, Paths(sign_in=Press("Sign in"), signed_out_refresh="/refresh"))
     printed = app.finish(
         f"ruby -e 'puts %w[{' '.join(GEMS)}].map {{ |name| Gem::Specification.find_by_name(name).version }}'"

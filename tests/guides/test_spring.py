@@ -17,7 +17,7 @@ PATHS = Paths(sign_in="/oauth2/authorization/service", refresh="/refresh", sign_
 def test_spring(guide: Callable[..., OpenGuide]) -> None:
     app = guide("spring")
     app.save()
-    _secret, run, _public = app.commands
+    run, _public = app.commands
     app.run(run)
     walk(app, PATHS)
     record_run(
@@ -29,7 +29,7 @@ def test_spring(guide: Callable[..., OpenGuide]) -> None:
 def test_spring_without_a_secret(guide: Callable[..., OpenGuide]) -> None:
     app = guide("spring")
     app.save()
-    _secret, run, public = app.commands
+    run, public = app.commands
     installed = app.declare("Spring native app", type="native")
     settings = app.folder / "src/main/resources/application.yml"
     text = settings.read_text()
@@ -37,5 +37,5 @@ def test_spring_without_a_secret(guide: Callable[..., OpenGuide]) -> None:
     text = text.replace("      client-secret: ${CLIENT_SECRET}", public)
     settings.write_text(text.replace(app.client["client_id"], installed["client_id"]))
     app.client = installed  # whose refresh tokens the walk counts
-    app.run(run, CLIENT_SECRET="")
+    app.run(run)
     walk(app, PATHS)

@@ -39,7 +39,7 @@ def check_tokens(app: OpenGuide, call: str, own: dict[str, str], other: dict[str
 def test_spring_resource(guide: Callable[..., OpenGuide]) -> None:
     app = guide("spring-resource")
     app.save()
-    run, call, before = app.commands
+    run, _token, call, before = app.commands
     own, other = tokens_of(app, app.client), tokens_of(app, app.declare("Other app"))
     app.run(run)
     check_tokens(app, call, own, other)

@@ -1,6 +1,7 @@
 """Values for a guide's code, from the client that the reader picks, as literals of the guide's language."""
 
 import html
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +59,11 @@ def directive_string(text: str) -> str:
     return '"' + CONTROLS.sub("", text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "%24") + '"'
 
 
+def powershell_string(text: str) -> str:
+    """Return `text` as a single-quoted word of PowerShell, which also ends such words at typographic quotes."""
+    return "'" + re.sub("(['\u2018-\u201b])", r"\1\1", CONTROLS.sub("", text)) + "'"
+
+
 def no_literals(text: str) -> str:
     """Return "", because files of this language take no values."""
     return ""
@@ -72,6 +78,7 @@ LITERALS: dict[str, Callable[[str], str]] = {
     "apacheconf": directive_string,
     "go": partial(quoted, eight_digits, ""),
     "java": partial(quoted, java, ""),
+    "powershell": powershell_string,
     "ruby": partial(quoted, braced, "#"),
     "xml": html.escape,  # as the text of an element or an attribute
     "yaml": partial(quoted, eight_digits, ""),

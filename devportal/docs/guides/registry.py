@@ -37,10 +37,14 @@ class Guide:
     name: str
     title: str
     group: str  # its heading in the index
-    libraries: str  # the libraries that it uses
+    links: dict[str, str]  # the libraries that it uses, and the URLs of their own pages
     redirect_uri: str = "http://localhost:3000/callback"
     app_type: str = Client.Type.WEB
     signed_out_path: str = "/"
+
+    @property
+    def libraries(self) -> str:
+        return " and ".join(self.links)
 
     @property
     def signed_out_uri(self) -> str:
@@ -48,69 +52,108 @@ class Guide:
         return f"{parts.scheme}://{parts.netloc}{self.signed_out_path}"
 
 
+_AUTHLIB = {"Authlib": "https://docs.authlib.org/"}
+
 _ALL = (
     Guide(
         "nextjs",
         "Next.js",
         "JavaScript",
-        "Auth.js (next-auth)",
+        {"Auth.js (next-auth)": "https://authjs.dev/reference/nextjs"},
         redirect_uri="http://localhost:3000/api/auth/callback/service",
     ),
     Guide(
         "react",
         "React",
         "JavaScript",
-        "oidc-client-ts and Vite",
+        {"oidc-client-ts": "https://authts.github.io/oidc-client-ts/", "Vite": "https://vite.dev/guide/"},
         redirect_uri="http://localhost:3000/callback",
         app_type=Client.Type.SPA,
     ),
-    Guide("express", "Express", "JavaScript", "openid-client"),
-    Guide("node", "Node without a framework", "JavaScript", "oauth4webapi"),
+    Guide("express", "Express", "JavaScript", {"openid-client": "https://github.com/panva/openid-client"}),
+    Guide("node", "Node without a framework", "JavaScript", {"oauth4webapi": "https://github.com/panva/oauth4webapi"}),
     Guide(
         "django-allauth",
         "Django with allauth",
         "Python",
-        "django-allauth",
+        {"django-allauth": "https://docs.allauth.org/en/latest/socialaccount/providers/openid_connect.html"},
         redirect_uri="http://localhost:3000/accounts/oidc/service/login/callback/",
     ),
     Guide(
         "django-mozilla",
         "Django with mozilla-django-oidc",
         "Python",
-        "mozilla-django-oidc",
+        {"mozilla-django-oidc": "https://mozilla-django-oidc.readthedocs.io/"},
         redirect_uri="http://localhost:3000/oidc/callback/",
     ),
-    Guide("fastapi", "FastAPI", "Python", "Authlib"),
-    Guide("flask", "Flask", "Python", "Authlib"),
-    Guide("go", "Go", "Go", "coreos/go-oidc and x/oauth2"),
+    Guide("fastapi", "FastAPI", "Python", _AUTHLIB),
+    Guide("flask", "Flask", "Python", _AUTHLIB),
+    Guide(
+        "go",
+        "Go",
+        "Go",
+        {
+            "coreos/go-oidc": "https://pkg.go.dev/github.com/coreos/go-oidc/v3/oidc",
+            "x/oauth2": "https://pkg.go.dev/golang.org/x/oauth2",
+        },
+    ),
     Guide(
         "spring",
         "Spring Boot",
         "Java",
-        "Spring Security’s OAuth 2.0 client",
+        {
+            "Spring Security’s OAuth 2.0 client": (
+                "https://docs.spring.io/spring-security/reference/servlet/oauth2/client/index.html"
+            )
+        },
         redirect_uri="http://localhost:3000/login/oauth2/code/service",
     ),
-    Guide("spring-resource", "An API with Spring", "Java", "Spring Security’s resource server"),
-    Guide("nimbus", "Java without a framework", "Java", "Nimbus’ oauth2-oidc-sdk"),
+    Guide(
+        "spring-resource",
+        "An API with Spring",
+        "Java",
+        {
+            "Spring Security’s resource server": (
+                "https://docs.spring.io/spring-security/reference/servlet/oauth2/resource-server/index.html"
+            )
+        },
+    ),
+    Guide(
+        "nimbus",
+        "Java without a framework",
+        "Java",
+        {"Nimbus’ oauth2-oidc-sdk": "https://connect2id.com/products/nimbus-oauth-openid-connect-sdk"},
+    ),
     Guide(
         "rails",
         "Rails",
         "Ruby",
-        "omniauth_openid_connect",
+        {"omniauth_openid_connect": "https://github.com/omniauth/omniauth_openid_connect"},
         redirect_uri="http://localhost:3000/auth/service/callback",
     ),
     Guide(
         "terminal",
         "Terminal tools",
         "Terminal",
-        "oidc-agent",
+        {"oidc-agent": "https://github.com/indigo-dc/oidc-agent"},
         redirect_uri="http://localhost:3000",
         app_type=Client.Type.NATIVE,
         signed_out_path="",
     ),
-    Guide("apache", "Apache", "Servers", "mod_auth_openidc", signed_out_path="/signed-out.html"),
+    Guide(
+        "apache",
+        "Apache",
+        "Servers",
+        {"mod_auth_openidc": "https://github.com/OpenIDC/mod_auth_openidc"},
+        signed_out_path="/signed-out.html",
+    ),
 )
 GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
+
+
+def guides_for(app_type: str) -> list[Guide]:
+    """Return the guides for a type of client, in their order."""
+    return [guide for guide in GUIDES.values() if guide.app_type == app_type]
 
 
 def groups() -> dict[str, list[Guide]]:

@@ -79,6 +79,7 @@ def guide_code(
 ) -> dict[str, Any]:
     """Show templates/snippets/guides/<guide>/<name>.txt, with every value as a literal of `language`.
 
+    A piece that several guides share is templates/snippets/guides/<name>.txt.
     With `file` a reader saves it under that name, otherwise it is what they paste into a terminal; any other use says
     so in `kind`. Raises KeyError for a language without literals.
     """
@@ -86,7 +87,8 @@ def guide_code(
     values: dict[str, Any] = {key: LITERALS[language](value) for key, value in reader.values.items()}
     # `text` has the plain values, for use inside a longer literal, such as a path in a URL.
     values |= {"text": reader.values, "port": reader.port, "insecure": reader.is_insecure}
-    code = render_to_string(f"snippets/guides/{reader.guide.name}/{name}.txt", values).strip("\n")
+    templates = [f"snippets/guides/{reader.guide.name}/{name}.txt", f"snippets/guides/{name}.txt"]
+    code = render_to_string(templates, values).strip("\n")
     anchor = f"code-{(file or name).replace('/', '-').replace('.', '-').lower()}"
     return {"id": anchor, "label": label, "file": file, "kind": kind, "code": code, "language": language}
 
