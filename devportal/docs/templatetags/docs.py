@@ -6,6 +6,7 @@ from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token
 from django.template.context import Context
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from devportal.docs import pages
@@ -13,6 +14,7 @@ from devportal.docs.guides.readers import LITERALS, Reader
 from devportal.docs.guides.registry import Guide, GuideRun
 from devportal.docs.pages import DocsPage
 from devportal.docs.rendering import highlight, with_anchors
+from devportal.docs.specifications import url_of
 
 register = template.Library()
 # Pages with fewer headings need no list of them.
@@ -91,6 +93,13 @@ def guide_code(
     code = render_to_string(templates, values).strip("\n")
     anchor = f"code-{(file or name).replace('/', '-').replace('.', '-').lower()}"
     return {"id": anchor, "label": label, "file": file, "kind": kind, "code": code, "language": language}
+
+
+@register.simple_tag
+def specification(name: str, section: str = "") -> SafeString:
+    """Show the name of a specification, with the number of a section, as a link to it."""
+    text = f"{name}, section {section}" if section else name
+    return format_html('<a href="{}" rel="noopener">{}</a>', url_of(name, section), text)
 
 
 @register.simple_tag
