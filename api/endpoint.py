@@ -23,6 +23,7 @@ from rest_framework.views import APIView
 
 from api import errors, request_log, throttling, usage_counts
 from api.authentication import BearerAuthentication, Caller, RejectedCredential, UnprovenCredential
+from api.deprecation import Deprecation
 from api.errors import ApiError
 from core.http import client_ip, request_id
 from core.http.headers import allow_any_origin, is_preflight, preflight_answer
@@ -62,6 +63,7 @@ class Endpoint(APIView):
     content_negotiation_class = JSONNegotiation
     required_scopes: tuple[str, ...] = ()  # an access token needs one of them (HasScope)
     required_permissions: tuple[str, ...] = ()  # an API key needs one of them
+    deprecation: Deprecation | None = None  # with `deprecated=True` in its OpenAPI description
 
     format_kwarg = None  # no path has a suffix
     started = 0.0
@@ -169,6 +171,8 @@ class Endpoint(APIView):
         for throttle in self.throttles:
             if isinstance(throttle, throttling.CallThrottle):
                 throttle.set_headers(response)
+        if self.deprecation is not None:
+            self.deprecation.add_headers(response)
         if self.owner is not None:
             self._count(request, self.owner, response)
         return response

@@ -32,6 +32,8 @@ EXPOSED_HEADERS = (
     "RateLimit-Reset",
     "ETag",
     "Link",
+    "Deprecation",
+    "Sunset",
     "X-Request-ID",
 )
 

@@ -9,6 +9,7 @@ from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import PERMISSIONS
 from core.http import responses
+from devportal.docs.changelog import CHANGES
 from oidc import names
 from oidc.authorization.checks import LONGEST
 from oidc.clients import redirect_uris
@@ -50,14 +51,10 @@ ACCESS_TOKEN = {
 }
 
 
-# The changelog for developers of apps, newest first. CHANGELOG.md is for operators.
-CHANGES: dict[str, tuple[str, ...]] = {
-    "First version": (
-        "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation and sign-out.",
-        "Developer API: GET /v1/me, GET /v1/me/plan and API keys.",
-        "Errors of the developer API have a code and a message. Every response that counts has headers for the limits.",
-    ),
-}
+# The time between the announcement of a change that can break apps and the change itself.
+DEPRECATION_MONTHS = 12
+# How much apps should allow for clocks that differ (RFC 7519 §4.1.4). The service allows nothing.
+LEEWAY_SECONDS = 60
 _OPENS = {
     OPENID: "sub",
     OFFLINE_ACCESS: "a refresh token",
@@ -156,7 +153,8 @@ def page_context(name: str) -> dict[str, Any]:
             "multi_factor": MULTI_FACTOR,
             "phishing_resistant": PHISHING_RESISTANT,
         },
-        "tokens": {"id_token_claims": ID_TOKEN},
+        "tokens": {"id_token_claims": ID_TOKEN, "leeway": format_duration(LEEWAY_SECONDS)},
+        "deprecation": {"deprecation_months": DEPRECATION_MONTHS},
         "discovery": {"endpoints": endpoints()},
         "plans": {"states": plan_states()},
         "changelog": {"changes": CHANGES},

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
+from django.template.loader import render_to_string
 
 from api import me, plan
+from api.deprecation import Deprecation
 from api.schema import error_example
 from devportal.console.quick_start import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
@@ -95,6 +98,11 @@ def _errors() -> dict[str, str]:
     }
 
 
+def _deprecation_headers() -> str:
+    example = Deprecation(date(2031, 1, 15), date(2032, 1, 15))
+    return "\n".join(f"{name}: {value}" for name, value in example.headers().items())
+
+
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "authorization": _authorization,
     "tokens": _tokens,
@@ -109,6 +117,11 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "me": lambda: {"me_example": shell_example("me"), "answer_example": _json(_answer(me.OPERATION))},
     "me_plan": lambda: {"plan_example": shell_example("plan"), "answer_example": _json(_answer(plan.OPERATION))},
     "errors": _errors,
+    "testing": lambda: {
+        "run_example": render_to_string("snippets/testing_run.txt").strip(),
+        "ci_example": render_to_string("snippets/testing_ci.txt").strip(),
+    },
+    "deprecation": lambda: {"headers_example": _deprecation_headers()},
     "plans": lambda: {"entitlements_example": _json({"entitlements": _answer(plan.OPERATION)["entitlements"]})},
 }
 

@@ -148,6 +148,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "limits", "limits", "Limits", "Calls per minute, lifetimes, sizes, and how soon a change takes effect."
         ),
         DocsPage(
+            "testing",
+            "testing",
+            "Testing and CI",
+            "How to test sign-ins and API calls: a service on your machine, CI, test accounts, and tokens without a "
+            "person.",
+        ),
+        DocsPage(
             "plans",
             "plans",
             "Plans and entitlements",
@@ -159,7 +166,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "App review",
             "What unverified apps can do, how to submit an app for review, and what a review covers.",
         ),
-        DocsPage("changelog", "changelog", "Changelog", "Changes for apps, newest first."),
+        DocsPage(
+            "deprecation",
+            "deprecation",
+            "Deprecation policy",
+            "How changes that can break apps are announced, how long you have, and which headers say so.",
+        ),
+        DocsPage("changelog", "changelog", "Changelog", "Changes for apps, newest first, also as an Atom feed."),
     ),
 }
 PAGES = {page.name: page for pages in SECTIONS.values() for page in pages}

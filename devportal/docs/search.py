@@ -205,6 +205,12 @@ _KEYWORDS = {
     ("discovery", ""): "well-known openid-configuration metadata issuer",
     ("overview", "words"): "user id sub subject",
     ("tokens", "id-token"): "id token claims jwt verify validate",
+    ("tokens", "clocks"): "clock skew leeway tolerance ntp iat exp",
+    ("testing", "ci"): "ci continuous integration github actions playwright automated tests",
+    ("testing", "live"): "test accounts test users sandbox staging",
+    ("testing", "without-a-person"): "client_credentials machine to machine m2m service account",
+    ("deprecation", ""): "sunset breaking changes versioning compatibility",
+    ("changelog", ""): "atom rss feed release notes",
 }
 
 # Seconds. Building the index takes more than half a second of processor time, which would delay the start.

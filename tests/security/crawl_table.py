@@ -87,8 +87,10 @@ GROUPS = (
         /docs/developer-api/plan            200 | 405
         /docs/errors                        200 | 405
         /docs/limits                        200 | 405
+        /docs/testing                       200 | 405
         /docs/plans                         200 | 405
         /docs/review                        200 | 405
+        /docs/deprecation                   200 | 405
         /docs/changelog                     200 | 405
         /docs/search                        200 | 405
         """,
@@ -120,6 +122,7 @@ GROUPS = (
         """
         /docs/index.md                      200 | 405
         /docs/none.md                       404 | 405
+        /docs/changelog.atom                200 | 405
         /llms.txt                           200 | 405
         """,
     ),

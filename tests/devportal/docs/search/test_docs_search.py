@@ -37,6 +37,11 @@ FIRST = {
     "revoke": "/docs/sign-in/revocation",
     "userinfo": "/docs/sign-in/userinfo",
     "entitlements": "/docs/plans#entitlements",
+    "clock skew": "/docs/sign-in/tokens#clocks",
+    "client_credentials": "/docs/testing#without-a-person",
+    "test account": "/docs/testing#live",
+    "sunset": "/docs/deprecation",
+    "atom feed": "/docs/changelog",
 }
 
 
