@@ -79,10 +79,10 @@ class ChangelogFeed(Feed[Change, None]):
     def items(self) -> tuple[Change, ...]:
         return CHANGES
 
-    def item_title(self, item: Change) -> str:  # type: ignore[override]  # the stubs allow any model
+    def item_title(self, item: Change) -> str:
         return item.title
 
-    def item_description(self, item: Change) -> SafeString:  # type: ignore[override]
+    def item_description(self, item: Change) -> SafeString:
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", ((line,) for line in item.lines)))
 
     def item_link(self, item: Change) -> str:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,14 @@ def check_installable(command: str, lock_folder: Path = Path(__file__).parent) -
     `lock_folder` has the package-lock.json that pins what the tests have for Node.
     """
     for line in command.splitlines():
-        words = line.split()
+        words = shlex.split(line)
         if words[:2] == ["npm", "install"]:
             lock = json.loads((lock_folder / "package-lock.json").read_text())
             for package in words[2:]:
                 if not package.startswith("-"):
                     _check_pinned(package, lock)
         elif "pip" in words:
-            assert all(importlib.metadata.version(package.strip('"').partition("[")[0]) for package in words[4:])
+            assert all(importlib.metadata.version(package.partition("[")[0]) for package in words[4:])
 
 
 def _check_pinned(package: str, lock: dict[str, Any]) -> None:

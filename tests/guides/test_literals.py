@@ -113,5 +113,15 @@ def test_no_command_puts_a_secret_into_the_history_of_the_shell() -> None:
     assert found, "the examples have calls with a secret"
 
 
+@pytest.mark.parametrize("name", GUIDES)
+def test_commands_for_both_kinds_of_shells_mean_the_same_in_powershell(name: str) -> None:
+    for block in blocks_of(GUIDES[name], "http://localhost:3000/callback"):
+        is_shared = block.file in ("install", "run") and not block.code.startswith("sudo apt-get")
+        if is_shared and name not in ("apache", "terminal"):
+            for line in block.code.splitlines():
+                # PowerShell reads an @ at the beginning of a word as splatting. Older versions have no &&.
+                assert not re.search(r"&&|\|\||\s@|^\w+=|\bexport\b|\\$|\$\(", line), line
+
+
 def test_html_takes_no_values() -> None:
     assert LITERALS["html"]("</script>") == ""

@@ -65,7 +65,7 @@ def test_it_begins_with_the_guides_for_the_type_of_the_client(project: Project, 
         names = [name for name, _ in links]
         assert named in names
         assert left_out not in names
-        assert page.index("/docs/guides/") < page.index("Without a framework") < page.index('class="steps"')
+        assert page.index("/docs/guides/") < page.index("A small program") < page.index('class="steps"')
 
 
 @pytest.mark.parametrize("language", ["curl", "python", "javascript"])
