@@ -196,7 +196,7 @@ def test_audit_pages_are_read_only(request: pytest.FixtureRequest, world: World,
 def test_changes_are_stored_with_old_and_new_values(as_operator: Browser, operator: Account) -> None:
     feature = Feature.objects.create(name="storage", unit="GB")
     plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=1, apps=["notes"])
-    form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "is_listed": "on", "apps": '["notes"]'}
+    form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "is_listed": "on", "apps_known": "notes"}
     form["cache_max_age"] = "300"
     row = formset("entitlements", feature=str(feature.pk), status="granted", limit="", unit="")
     path = f"/admin/accounts/plan/{plan.pk}/change/"
