@@ -81,12 +81,13 @@ def make_key(
     owner: Account | None = None,
     permissions: Sequence[str] = ("account.read",),
     expires_at: datetime | None = None,
+    name: str = "A script",
 ) -> tuple[ApiKey, str]:
     """Return an API key and its raw value. Without an owner it is the project's."""
     if project is None:
         project = make_project(owner)
     owner = owner or ProjectMember.objects.get(project=project, role=ProjectMember.Role.OWNER).account
-    return create_key(project, owner, "A script", list(permissions), expires_at)
+    return create_key(project, owner, name, list(permissions), expires_at)
 
 
 def make_access_token(client: Client, account: Account, scopes: Sequence[str] = ("openid", "email", "profile")) -> str:

@@ -60,7 +60,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # Redirects to a value
     ("devportal/console/rotation.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
-    ("devportal/console/jump.py", "redirect to a value"): (1, "A route: search/jump.py reverses it."),
+    ("devportal/console/jump.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("oidc/views/pages.py", "redirect to a value"): (
         2,
         "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
@@ -227,7 +227,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/partials/client_nav.html", "link {{ entry.url }}"): (1, "console.navigation: routes."),
     ("templates/console/partials/project_nav.html", "link {{ entry.url }}"): (1, "The same."),
     ("templates/console/credential_*.html", "link {{ credential.*_url }}"): (4, "console.credential_kinds: routes."),
-    ("templates/console/jump.html", "link {{ target.address }}"): (1, "search/jump.py: routes."),
+    ("templates/console/jump.html", "link {{ target.address }}"): (1, "console.jump: routes."),
     ("templates/console/partials/jump_options.html", "link {{ target.address }}"): (1, "The same."),
     ("templates/console/partials/key_form.html", "link {{ cancel }}"): (1, "A route of ours."),
     ("templates/console/partials/project_form.html", "link {{ cancel }}"): (1, "A route of ours."),

@@ -25,7 +25,8 @@ class Page:
     """A page that every project or client has.
 
     `search_words` are other words for it, `role` is the lowest role that may open it, `below` holds the URL names of
-    its subpages. Pages without `in_menu` are found only by the jump box.
+    its subpages. Pages without `in_menu` are found only by the jump box; many of them are actions, whose `section` is
+    the id of the form on the page.
     """
 
     label: str
@@ -35,6 +36,18 @@ class Page:
     icon: str = ""
     below: str = ""
     in_menu: bool = True
+    section: str = ""
+
+    def url(self, arguments: Sequence[str]) -> str:
+        """Return the URL of the page of one project or client."""
+        address = reverse(f"console:{self.url_name}", args=arguments)
+        return f"{address}#{self.section}" if self.section else address
+
+
+def _action(
+    label: str, url_name: str, search_words: str = "", role: str = Role.DEVELOPER, *, section: str = ""
+) -> Page:
+    return Page(label, url_name, search_words, role, in_menu=False, section=section)
 
 
 @dataclass(frozen=True)
@@ -47,12 +60,15 @@ class MenuEntry:
     current: str
 
 
+# Pages that belong to no project.
+CONSOLE_PAGES = (
+    Page("All projects", "home", "console home overview"),
+    _action("Create a project", "project_new", "new add", Role.VIEWER),
+)
 PROJECT_PAGES = (
     Page("Overview", "project", "project home", icon="layout-dashboard"),
     Page("Clients", "clients", "apps", icon="app-window", below="client_new"),
-    Page("Create a client", "client_new", "new add app", Role.DEVELOPER, in_menu=False),
     Page("API keys", "keys", "credentials tokens", icon="key-round", below="key_new key_rotate key_expiry key_revoke"),
-    Page("Create an API key", "key_new", "new add", Role.DEVELOPER, in_menu=False),
     Page("Usage", "usage", "calls statistics charts errors", icon="chart-column"),
     Page("Sign-ins", "project_analytics", "signins analytics funnel statistics charts", icon="log-in"),
     Page("Sign-in log", "project_sign_ins", "logs signins login errors", icon="list"),
@@ -68,8 +84,18 @@ PROJECT_PAGES = (
         icon="settings",
         below="project_transfer project_leave project_delete",
     ),
-    Page("Transfer project", "project_transfer", "owner hand over", Role.OWNER, in_menu=False),
-    Page("Delete project", "project_delete", "remove", Role.OWNER, in_menu=False),
+    _action("Create a client", "client_new", "new add app register"),
+    _action("Create an API key", "key_new", "new add"),
+    _action("Rotate an API key", "keys", "renew replace roll change"),
+    _action("Revoke an API key", "keys", "end delete remove", Role.VIEWER),
+    _action("Add a domain", "domains", "new prove verify", section="add"),
+    _action("Invite a member", "members", "new add person people user team", Role.OWNER, section="invite"),
+    _action("Change a member's role", "members", "permissions", Role.OWNER),
+    _action("Remove a member", "members", "delete person people user", Role.OWNER),
+    _action("Rename project", "project_settings", "change name", Role.OWNER),
+    _action("Leave project", "project_leave", "quit", Role.VIEWER),
+    _action("Transfer project", "project_transfer", "owner hand over", Role.OWNER),
+    _action("Delete project", "project_delete", "remove", Role.OWNER),
 )
 CLIENT_PAGES = (
     Page(
@@ -87,7 +113,16 @@ CLIENT_PAGES = (
     Page("Playground", "playground", "try test sign-in", Role.DEVELOPER, below="playground_exchange"),
     Page("Tester", "client_tester", "authorization request sign-out check"),
     Page("Branding and review", "review", "logo verify verification", below="review_appeal review_preview app_page"),
-    Page("Delete client", "client_delete", "remove", Role.DEVELOPER, in_menu=False),
+    _action("Add a redirect URL", "client_settings", "new change callback uri", section="id_redirect_uris"),
+    _action("Add a sign-out URL", "client_settings", "new change uri", section="id_post_logout_redirect_uris"),
+    _action("Rename client", "client_settings", "change name app", section="id_name"),
+    _action("Turn client off or on", "client_settings", "disable enable stop app", section="switch"),
+    _action("Rotate a secret", "client_secrets", "renew replace roll change client"),
+    _action("Create a secret", "client_secrets", "new add second client"),
+    _action("Revoke a secret", "client_secrets", "end delete remove client"),
+    _action("Submit for review", "review", "send publish verify verification"),
+    _action("Change client type", "client_type", "web spa installed native"),
+    _action("Delete client", "client_delete", "remove app"),
 )
 
 
@@ -107,9 +142,7 @@ def _menu(
 ) -> list[MenuEntry]:
     """Return the links that the member may open. `holder` is the page that all pages of a client belong to."""
     return [
-        MenuEntry(
-            page.label, reverse(f"console:{page.url_name}", args=arguments), page.icon, _mark(page, current, holder)
-        )
+        MenuEntry(page.label, page.url(arguments), page.icon, _mark(page, current, holder))
         for page in pages
         if page.in_menu and membership.is_at_least(page.role)
     ]

@@ -67,7 +67,7 @@
     }
     asked = new AbortController();
     results.setAttribute("aria-busy", "true");
-    const address = form.action + "?" + new URLSearchParams({ q: input.value, list: "" });
+    const address = form.action + "?" + new URLSearchParams(new FormData(form)) + "&list=";
     fetch(address, { signal: asked.signal, redirect: "error" })
       .then(function (answer) {
         if (!answer.ok) {
