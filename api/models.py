@@ -154,6 +154,8 @@ class RequestLog(models.Model):
     client = models.CharField(max_length=255, blank=True)
     subject = models.CharField(max_length=16, blank=True)  # masked: the first and last four characters of a `sub`
     request_id = models.CharField(max_length=64)
+    # Calls whose credential only names its key or client are logged, but not part of the usage.
+    is_counted = models.BooleanField(default=True)
 
     class Meta:
         indexes = [

@@ -51,7 +51,8 @@ def record_request(**values: Any) -> None:
     ):
         return
     cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
-    log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp()})
+    is_counted = values["project_id"] is not None
+    log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp(), "is_counted": is_counted})
 
 
 def addresses_of_keys(entries: Iterable[str]) -> dict[str, str]:

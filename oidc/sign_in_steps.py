@@ -93,5 +93,6 @@ def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = Tr
         count_buffer.add(KIND, f"{client_id}{count_buffer.SEPARATOR}{hour}{count_buffer.SEPARATOR}{step.value}|{error}")
     if step in ENTRIES:
         endpoint, outcome = ENTRIES[step]
-        about = {"endpoint": endpoint.value, "error": error} | details
+        counted_as = step.value if is_counted else ""
+        about = {"endpoint": endpoint.value, "error": error, "counted_as": counted_as} | details
         audit.report(audit.Event(f"{KIND}.{outcome.value}", target=client_id, details=about))

@@ -74,6 +74,7 @@ class Migration(migrations.Migration):
                 ("client", models.CharField(blank=True, max_length=255)),
                 ("subject", models.CharField(blank=True, max_length=16)),
                 ("request_id", models.CharField(max_length=64)),
+                ("is_counted", models.BooleanField(default=True)),
                 (
                     "project",
                     models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"),

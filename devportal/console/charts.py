@@ -1,6 +1,6 @@
 """Charts drawn on the server, as SVG with a table beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -96,12 +96,26 @@ class LimitLine:
     value: int
 
 
+# Returns the URL of the log entries from one time to before another, of one layer or of all (None), or "".
+BarLink = Callable[[datetime, datetime, Series | None], str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value of the table, and the URL of the log entries that it counts, or "", with the link's accessible name."""
+
+    value: int
+    url: str = ""
+    label: str = ""
+
+
 @dataclass(frozen=True)
 class Bar:
-    """One bar as a row of the table. `values` are in the order of the bands."""
+    """One bar as a row of the table. `values` are in the order of the bands, and `cells` also have their total."""
 
     start: datetime
     values: Sequence[int]
+    cells: Sequence[Cell] = ()
 
     @property
     def total(self) -> int:
@@ -112,7 +126,7 @@ class Bar:
 class BarChart:
     """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page. Times are in UTC.
 
-    `step` is the time from one start to the next.
+    `step` is the time from one start to the next. With `link`, bars and values lead to the entries that they count.
     """
 
     key: str
@@ -121,10 +135,28 @@ class BarChart:
     step: timedelta
     bands: Sequence[Series]
     limit: LimitLine | None = None
+    link: BarLink | None = None
 
     @property
     def bars(self) -> list[Bar]:
-        return [Bar(start, [band.values[place] for band in self.bands]) for place, start in enumerate(self.starts)]
+        return [
+            Bar(start, [band.values[place] for band in self.bands], self._cells(place))
+            for place, start in enumerate(self.starts)
+        ]
+
+    def _cells(self, place: int) -> list[Cell]:
+        cells = [self._cell(place, band, band.values[place]) for band in self.bands]
+        return [*cells, self._cell(place, None, sum(cell.value for cell in cells))] if len(cells) > 1 else cells
+
+    def _cell(self, place: int, band: Series | None, value: int) -> Cell:
+        url = self.url(place, band) if value else ""
+        label = f"{value:,} {band.name if band else 'in total'}, {self.label(place)}: entries of the log" if url else ""
+        return Cell(value, url, label)
+
+    def url(self, place: int, band: Series | None = None) -> str:
+        """Return the URL of the log entries that a bar counts, or one of its layers; "" if there are none."""
+        start = self.starts[place]
+        return self.link(start, start + self.step, band) if self.link else ""
 
     @property
     def peak(self) -> int:
@@ -218,7 +250,8 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {size.width} {size.height}",
         class_=f"chart__drawing chart__drawing--{size.name}",
-        role="img",
+        # Links inside an image would have no names (WAI-ARIA: children of `img` are presentational).
+        role="group" if chart.link else "img",
         aria_labelledby=f"{key}-title {key}-text",
         focusable="false",
     )
@@ -227,12 +260,14 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
     definitions = element(svg, "defs")
     for band in chart.bands:
         add_pattern(definitions, f"{key}-{band.kind}", band.kind)
-    _value_axis(svg, frame, distance)
-    _time_axis(svg, frame, chart)
+    picture = element(svg, "g", aria_hidden="true") if chart.link else svg
+    _value_axis(picture, frame, distance)
+    _time_axis(picture, frame, chart)
     for band, path in zip(chart.bands, _layers(chart, frame), strict=True):
-        element(svg, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=f"url(#{key}-{band.kind})")
+        fill = f"url(#{key}-{band.kind})"
+        element(picture, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=fill)
     if chart.limit:
-        _limit_line(svg, frame, chart.limit)
+        _limit_line(picture, frame, chart.limit)
     _hover(svg, frame, chart)
     return markup(svg)
 
@@ -288,7 +323,10 @@ def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
 
 
 def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
-    """Add a tooltip to each bar. The table has the same values."""
+    """Add a tooltip to each bar, and a link to its log entries.
+
+    The links are no tab stops, because there may be ninety of them. The table has the same values and links.
+    """
     for place, bar in enumerate(chart.bars):
         if not bar.total:
             continue
@@ -297,9 +335,15 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
             "y": _TOP,
             "width": format_number(frame.column),
         }
-        column = element(svg, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
         values = [f"{band.name} {value:,}" for band, value in zip(chart.bands, bar.values, strict=True) if value]
-        element(column, "title", f"{chart.label(place)}: {', '.join(values)}")
+        text = f"{chart.label(place)}: {', '.join(values)}"
+        parent = svg
+        if url := chart.url(place):
+            parent = element(
+                svg, "a", href=url, tabindex=-1, aria_label=f"{text}. Entries of the log", class_="chart__link"
+            )
+        column = element(parent, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
+        element(column, "title", text)
 
 
 def add_pattern(parent: Element, key: str, kind: str) -> None:

@@ -119,6 +119,8 @@ class SignInEvent(models.Model):
     at = models.DateTimeField()
     endpoint = models.CharField(max_length=12)  # one of sign_in_steps.Endpoint
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
+    # The step that it was counted as (sign_in_steps.Step), "" if it was not counted.
+    step = models.CharField(max_length=16, blank=True)
     error = models.CharField(max_length=40, blank=True)
     # A code of oidc/reasons.py, and the values of the placeholders in its text.
     reason = models.CharField(max_length=40, blank=True)

@@ -1,7 +1,7 @@
 """The usage page: its query parameters, its report, and the CSV file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,8 @@ from core.database.postgres.replica import page_from_replica
 from devportal.console.access import get_membership
 from devportal.console.charts import BarChart, LimitLine, Series
 from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.logs.links import LogLink, request_log
+from devportal.console.logs.request_log import CODES, NO_ENDPOINT
 from devportal.console.navigation import console_page, render_page
 from oidc.models import Client, Project
 
@@ -112,10 +114,12 @@ class UsageRow:
     calls: int
     errors: int
     latencies: Sequence[int]
-    # Query string of the filter, URL of its page, and a note beside its name.
+    # Query string of the filter, client id of its page, and a note beside its name.
     narrow: str = ""
     page: str = ""
     note: str = ""
+    # URL of the errors in the request log, or "" if the log does not hold them.
+    log: str = ""
 
     @property
     def share(self) -> str:
@@ -173,8 +177,9 @@ def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
 def usage_report(project: Project, query: UsageQuery) -> UsageReport:
     """Return the report of a project's usage page."""
     since, until = query.bounds()
+    log = _log_of(project, query)
     kinds = usage_counts.series(project, since, until, "endpoint", "status", "code", **query.only)
-    chart = _chart(project, query, since, until)
+    chart = _chart(project, query, log)
     callers = usage_counts.by_caller(project, since, until, **query.only)
     return UsageReport(
         query,
@@ -182,18 +187,30 @@ def usage_report(project: Project, query: UsageQuery) -> UsageReport:
         until,
         chart,
         _limit_text(query.span, chart),
-        _line("", kinds),
-        _endpoints(kinds, query),
-        _clients(project, query, [row for row in callers if row["client"]][:MAX_ROWS]),
-        _keys(project, query, [row for row in callers if row["credential"]][:MAX_ROWS]),
-        _codes(kinds),
+        _line("", kinds, log=log.url(since, until, status="errors")),
+        _endpoints(kinds, query, log),
+        _clients(project, query, log, [row for row in callers if row["client"]][:MAX_ROWS]),
+        _keys(project, query, log, [row for row in callers if row["credential"]][:MAX_ROWS]),
+        _codes(kinds, query, log),
     )
+
+
+def _log_of(project: Project, query: UsageQuery) -> LogLink:
+    """Return the request log with the filters of the query. A call has a client or a key, and never both."""
+    path = _log_path(query.endpoint) if query.endpoint else ""
+    return request_log(project, path=path, who=query.client or query.key)
+
+
+def _log_path(endpoint: str) -> str:
+    """Return the choice of the request log's filter by endpoint."""
+    return NO_ENDPOINT if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
 
 
 # --- The chart ---
 
 
-def _chart(project: Project, query: UsageQuery, since: datetime, until: datetime) -> BarChart:
+def _chart(project: Project, query: UsageQuery, log: LogLink) -> BarChart:
+    since, until = query.bounds()
     span = query.span
     now = clock.now()
     starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
@@ -203,10 +220,15 @@ def _chart(project: Project, query: UsageQuery, since: datetime, until: datetime
         if place < len(starts):
             values[status_class(row["status"])][place] += row["total_count"]
     bands = [Series(name, kind, counts) for (name, kind), counts in zip(STATUS_CLASSES, values, strict=True)]
-    bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands)
+    choices = dict(zip((kind for _, kind in STATUS_CLASSES), ("2xx", "4xx", "429", "5xx"), strict=True))
+
+    def link(start: datetime, end: datetime, band: Series | None) -> str:
+        return log.url(start, end, status=choices[band.kind] if band else "")
+
+    bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands, link=link)
     limit = settings.API_CALLS_PER_MINUTE
     if span.unit == "minute" and bars.peak * _NEAR >= limit:
-        return BarChart(bars.key, bars.title, starts, span.step, bands, LimitLine(f"{limit:,} a minute", limit))
+        return replace(bars, limit=LimitLine(f"{limit:,} a minute", limit))
     return bars
 
 
@@ -229,37 +251,49 @@ def _latencies(row: Mapping[str, Any]) -> list[int]:
     return [row[f"total_{name}"] for name in LATENCY_FIELDS]
 
 
-def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> UsageRow:
+def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "", log: str = "") -> UsageRow:
     calls = errors = 0
     latencies = [0] * len(LATENCY_FIELDS)
     for row in rows:
         calls += row["total_count"]
         errors += row["total_count"] if row["status"] >= 400 else 0
         latencies = [sum(pair) for pair in zip(latencies, _latencies(row), strict=True)]
-    return UsageRow(name, calls, errors, latencies, narrow)
+    return UsageRow(name, calls, errors, latencies, narrow, log=log)
 
 
 def _path(endpoint: str) -> str:
     return "No such endpoint" if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
 
 
-def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery) -> list[UsageRow]:
+def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery, log: LogLink) -> list[UsageRow]:
     names = {kind["endpoint"] for kind in kinds}
     lines = [
-        _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), query.address(endpoint=name))
+        _line(
+            _path(name),
+            (kind for kind in kinds if kind["endpoint"] == name),
+            query.address(endpoint=name),
+            log.url(*query.bounds(), status="errors", path=_log_path(name)),
+        )
         for name in sorted(names)
     ]
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+def _codes(kinds: Sequence[Mapping[str, Any]], query: UsageQuery, log: LogLink) -> list[UsageRow]:
     refused = [kind for kind in kinds if kind["status"] >= 400]
     names = {kind["code"] for kind in refused}
-    lines = [_line(name, (kind for kind in refused if kind["code"] == name)) for name in sorted(names)]
+    lines = [
+        _line(
+            name,
+            (kind for kind in refused if kind["code"] == name),
+            log=log.url(*query.bounds(), code=name) if name in CODES else "",
+        )
+        for name in sorted(names)
+    ]
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _clients(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+def _clients(project: Project, query: UsageQuery, log: LogLink, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
     known = dict(names.values_list("client_id", "name"))
     return [
@@ -271,12 +305,13 @@ def _clients(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, An
             narrow=query.address(client=row["client"]),
             page=row["client"] if row["client"] in known else "",
             note=row["client"],
+            log=log.url(*query.bounds(), status="errors", who=row["client"]),
         )
         for row in rows
     ]
 
 
-def _keys(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+def _keys(project: Project, query: UsageQuery, log: LogLink, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
     known = {key.public_id: key for key in names}
     return [
@@ -287,6 +322,7 @@ def _keys(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]
             _latencies(row),
             narrow=query.address(key=key_id),
             note=known[key_id].masked if key_id in known else key_id,
+            log=log.url(*query.bounds(), status="errors", who=key_id),
         )
         for row in rows
         for key_id in [row["credential"]]

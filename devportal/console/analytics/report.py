@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.http import HttpRequest
@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from core import clock
 from devportal.console.analytics import store
 from devportal.console.charts import BarChart, FunnelChart, FunnelRow, Series
+from devportal.console.logs.links import ANY_END, ANY_REFUSAL, COUNTED_AS, LogLink
 from devportal.console.usage import TIME_RANGES, TimeRange, format_percent
 from oidc.models import Client
 from oidc.sign_in_steps import Step
@@ -87,7 +88,10 @@ class Loss:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the funnel: its name, meaning, count, the total, and the losses before it."""
+    """One stage of the funnel: its name, meaning, count, the total, and the losses before it.
+
+    `step` is the one that the sign-in log has an entry of, if there is one.
+    """
 
     name: str
     meaning: str
@@ -95,6 +99,7 @@ class Stage:
     of: int
     lost: int = 0
     losses: Sequence[Loss] = ()
+    step: str = ""
 
     @property
     def share(self) -> str:
@@ -136,9 +141,18 @@ def build_funnel(counts: Counts) -> list[Stage]:
         Stage("Started", f"Valid requests{hidden}.", started, started),
         _stage("Consent", f"Saw the consent page, or didn't need it ({skipped:,}).", asked, started, started, before),
         _stage("Allowed", "Pressed Allow, or had allowed before.", allowed, asked, started, at_consent),
-        _stage("Code issued", "The app was sent a code.", issued, allowed, started, []),
-        _stage(
-            "Signed in", "The app fetched tokens for it.", exchanged, issued, started, late, "never fetched, or not yet"
+        replace(_stage("Code issued", "The app was sent a code.", issued, allowed, started, []), step=Step.ISSUED),
+        replace(
+            _stage(
+                "Signed in",
+                "The app fetched tokens for it.",
+                exchanged,
+                issued,
+                started,
+                late,
+                "never fetched, or not yet",
+            ),
+            step=Step.EXCHANGED,
         ),
     ]
 
@@ -162,13 +176,14 @@ MAX_ROWS = 25
 CountsByTime = Mapping[tuple[datetime, str, str], int]  # by hour or day, step and error
 
 _PEOPLE = (Step.NEW_PERSON, Step.RETURNING)
-# Layers of the bars, from bottom to top: label, style and steps.
+# Layers of the bars, from bottom to top: label, style, and choice of the sign-in log's filter `step`.
 _ENDS = (
-    ("Signed in", "good", store.FIGURES["signed_in"]),
-    ("Cancelled", "limited", store.FIGURES["cancelled"]),
-    ("Refused", "client-error", store.FIGURES["refused"]),
+    ("Signed in", "good", Step.EXCHANGED.value),
+    ("Cancelled", "limited", Step.CANCELLED.value),
+    ("Refused", "client-error", ANY_REFUSAL),
 )
-_ENDING = {step.value: place for place, (_, _, steps) in enumerate(_ENDS) for step in steps}
+_STEP_OF = {kind: step for _, kind, step in _ENDS}
+_ENDING = {step.value: place for place, (_, _, name) in enumerate(_ENDS) for step in COUNTED_AS[name][1]}
 
 
 @dataclass(frozen=True)
@@ -215,8 +230,8 @@ class SignInReport:
         return self.stages[-1]
 
 
-def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInReport:
-    """Return the report about clients, given by primary key.
+def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) -> SignInReport:
+    """Return the report about clients, given by primary key. `log` is the sign-in log of these clients.
 
     Takes one statement for the days, one for the hours if they are shown, and one more for several clients.
     """
@@ -238,7 +253,7 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInRepor
         query,
         stages,
         FunnelChart("funnel", f"From request to tokens, last {span.words}", rows),
-        _ends(query, by_bar),
+        _ends(query, by_bar, log),
         people,
         losses_of(counts, "refused", Step.TURNED_AWAY),
         total(counts, Step.REFRESHED),
@@ -254,7 +269,7 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInRepor
     )
 
 
-def _ends(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
+def _ends(query: AnalyticsQuery, counts: CountsByTime, log: LogLink) -> BarChart:
     span, starts = query.span, query.starts
     since, _ = query.bounds
     values = [[0] * len(starts) for _ in _ENDS]
@@ -263,7 +278,11 @@ def _ends(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
         if step in _ENDING and place < len(starts):
             values[_ENDING[step]][place] += times
     bands = [Series(name, kind, numbers) for (name, kind, _), numbers in zip(_ENDS, values, strict=True)]
-    return BarChart("ends", f"How sign-ins ended, last {span.words}", starts, span.step, bands)
+
+    def link(start: datetime, end: datetime, band: Series | None) -> str:
+        return log.url(start, end, step=_STEP_OF[band.kind] if band else ANY_END)
+
+    return BarChart("ends", f"How sign-ins ended, last {span.words}", starts, span.step, bands, link=link)
 
 
 def _people(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:

@@ -6,13 +6,19 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from devportal.console.access import get_client, get_membership
 from devportal.console.analytics import store
-from devportal.console.analytics.report import MAX_ROWS, AnalyticsQuery, Loss, sign_in_report
+from devportal.console.analytics.report import (
+    MAX_ROWS,
+    AnalyticsQuery,
+    ClientRow,
+    Loss,
+    SignInReport,
+    sign_in_report,
+)
 from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.logs.links import ANY_REFUSAL, LogLink, sign_in_log
 from devportal.console.navigation import console_page, render_page
 from oidc.models import Client, Project
 from oidc.sign_in_steps import ENTRIES, Step
@@ -49,18 +55,10 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
     """GET …/analytics?range=…: funnel, charts and tables of one client."""
     membership, client = get_client(request, project_id, client_id)
     query = AnalyticsQuery.of(request)
-    report = sign_in_report(query, [client.pk])
-    log = reverse("console:sign_ins", args=[project_id, client_id])
+    log = sign_in_log(membership.project, client)
+    report = sign_in_report(query, [client.pk], log)
     return render_page(
-        request,
-        "console/client_analytics.html",
-        membership,
-        client,
-        **_context(query, report=report),
-        stages=[(stage, _linked(log, query, stage.losses)) for stage in report.stages],
-        turned_away=_linked(log, query, report.turned_away),
-        refused_later=_linked(log, query, report.refused_later),
-        repeated=_linked(log, query, report.repeated),
+        request, "console/client_analytics.html", membership, client, **_context(query, log, report=report)
     )
 
 
@@ -70,18 +68,15 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
     membership = get_membership(request, project_id)
     query = AnalyticsQuery.of(request)
     clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
-    report = sign_in_report(query, list(clients.values_list("pk", flat=True)))
-    log = reverse("console:project_sign_ins", args=[project_id])
+    log = sign_in_log(membership.project)
+    report = sign_in_report(query, list(clients.values_list("pk", flat=True)), log)
     return render_page(
         request,
         "console/project_analytics.html",
         membership,
-        **_context(query, report=report),
+        **_context(query, log, report=report),
         first_client=clients.first() if report.is_empty else None,
-        stages=[(stage, _linked(log, query, stage.losses)) for stage in report.stages],
-        turned_away=_linked(log, query, report.turned_away),
-        refused_later=_linked(log, query, report.refused_later),
-        repeated=_linked(log, query, report.repeated),
+        clients=[(row, _links_of(membership.project, row, query)) for row in report.clients],
         most_rows=MAX_ROWS,
     )
 
@@ -100,34 +95,44 @@ def project_analytics_csv(request: HttpRequest, project_id: str) -> HttpResponse
     return _file(AnalyticsQuery.of(request), _clients(project), project.public_id)
 
 
-def _context(query: AnalyticsQuery, **more: Any) -> dict[str, Any]:
+def _context(query: AnalyticsQuery, log: LogLink, *, report: SignInReport) -> dict[str, Any]:
+    bounds = query.bounds
     return {
         "query": query,
+        "report": report,
+        "stages": [
+            (stage, log.url(*bounds, step=stage.step) if stage.step else "", _linked(log, query, stage.losses))
+            for stage in report.stages
+        ],
+        "turned_away": _linked(log, query, report.turned_away),
+        "refused_later": _linked(log, query, report.refused_later),
+        "repeated": _linked(log, query, report.repeated),
+        "refreshed_url": log.url(*bounds, step=Step.REFRESHED) if report.refreshed else "",
+        "revoked_url": log.url(*bounds, step=Step.REVOKED) if report.revoked else "",
         "ranges": query.choices(),
         "hour_days": settings.SIGN_IN_HOUR_DAYS,
         "count_days": settings.SIGN_IN_COUNT_DAYS,
         "reuse_seconds": settings.REFRESH_REUSE_SECONDS,
-        **more,
     }
+
+
+def _links_of(project: Project, row: ClientRow, query: AnalyticsQuery) -> dict[str, str]:
+    """Return the URLs of the entries that the figures of a client count, by the figure's name."""
+    log = sign_in_log(project, row.client)
+    steps = {"signed_in": Step.EXCHANGED, "cancelled": Step.CANCELLED, "refused": ANY_REFUSAL}
+    return {name: log.url(*query.bounds, step=step) if getattr(row, name) else "" for name, step in steps.items()}
 
 
 def _clients(project: Project) -> list[Client]:
     return list(Client.objects.filter(project=project).order_by("name", "pk").only("client_id", "name", "project"))
 
 
-def _linked(log: str, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
-    """Return losses with the URL of their entries in the sign-in log at the path `log`, or "" if there are none."""
-    since, until = query.bounds
-    found = []
-    for loss in losses:
-        address = ""
-        if loss.step:
-            endpoint, outcome = ENTRIES[Step(loss.step)]
-            filters = {"outcome": outcome.value, "endpoint": endpoint.value, "error": loss.error}
-            times = {"from": f"{since:%Y-%m-%dT%H:%M}", "to": f"{until:%Y-%m-%dT%H:%M}"}
-            address = f"{log}?{urlencode(filters | times)}"
-        found.append((loss, address))
-    return found
+def _linked(log: LogLink, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
+    """Return losses with the URL of their entries in the sign-in log, or "" if there are none."""
+    return [
+        (loss, log.url(*query.bounds, step=loss.step, error=loss.error) if loss.step in ENTRIES else "")
+        for loss in losses
+    ]
 
 
 def _file(query: AnalyticsQuery, clients: Sequence[Client], name: str) -> HttpResponseBase:

@@ -138,9 +138,16 @@ def _endpoint(name: str) -> str:
 
 
 # Filters by status, with their labels.
-STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx except 429", "429": "429", "5xx": "5xx"}
+STATUSES = {
+    "2xx": "2xx and 3xx",
+    "errors": "All errors",
+    "4xx": "4xx except 429",
+    "429": "429",
+    "5xx": "5xx",
+}
 _STATUS_IS = {
     "2xx": Q(status__lt=400),
+    "errors": Q(status__gte=400),
     "4xx": Q(status__gte=400, status__lt=500) & ~Q(status=429),
     "429": Q(status=429),
     "5xx": Q(status__gte=500),
@@ -148,7 +155,16 @@ _STATUS_IS = {
 # Error codes that known callers can get. Requests without a known credential are not logged.
 CODES = {code: code for code in ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
-SELECTS = (("status", "Status", STATUSES), ("code", "Error", CODES), ("path", "Endpoint", ENDPOINTS))
+NO_ENDPOINT = "none"
+_PATH_IS = {path: Q(path=path) for path in ENDPOINTS} | {NO_ENDPOINT: ~Q(path__in=list(ENDPOINTS))}
+# Calls whose credential only names its key or client are logged, but do not count in the usage.
+COUNTED = {"yes": "Counted", "no": "Not counted"}
+SELECTS = (
+    ("status", "Status", STATUSES),
+    ("code", "Error", CODES),
+    ("path", "Endpoint", ENDPOINTS | {NO_ENDPOINT: "No such endpoint"}),
+    ("counted", "In usage", COUNTED),
+)
 
 
 @dataclass(frozen=True)
@@ -180,7 +196,8 @@ def read_filters(request: HttpRequest) -> LogFilters:
         "q": text_filter("path", "code", "request_id", "subject"),
         "status": choice_filter(_STATUS_IS),
         "code": choice_filter({code: Q(code=code) for code in CODES}),
-        "path": choice_filter({path: Q(path=path) for path in ENDPOINTS}),
+        "path": choice_filter(_PATH_IS),
+        "counted": choice_filter({"yes": Q(is_counted=True), "no": Q(is_counted=False)}),
         "who": _by_whom,
     }
     return parse_filters(request, conditions | ENTRY_FILTERS)
@@ -222,7 +239,7 @@ def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) 
 @page_from_replica
 @console_page()
 def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/requests?q=…&status=…&code=…&path=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
+    """GET …/requests?q=…&status=…&code=…&path=…&counted=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
     membership = get_membership(request, project_id)
     return render_log(
         request,

@@ -26,6 +26,7 @@ from devportal.console.logs.filters import (
     text_filter,
 )
 from devportal.console.logs.fixes import compare, fix_for, is_mismatch, reason_docs, registered_uris
+from devportal.console.logs.links import COUNTED_AS
 from devportal.console.logs.request_log import sign_in_as_curl
 from devportal.console.models import SignInEvent
 from devportal.console.navigation import console_page
@@ -45,6 +46,7 @@ SELECTS = (
     ("endpoint", "Endpoint", ENDPOINTS),
     ("error", "Error", ERRORS),
     ("reason", "Reason", REASONS_BY_CODE),
+    ("step", "Counted as", {name: label for name, (label, _) in COUNTED_AS.items()}),
 )
 _BADGES = {
     Outcome.CODE_ISSUED.value: "accent",
@@ -102,6 +104,7 @@ def read_filters(request: HttpRequest, clients: Sequence[Client] = ()) -> LogFil
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
         "reason": choice_filter({reason: Q(reason=reason) for reason in REASONS_BY_CODE}),
+        "step": choice_filter({name: Q(step__in=list(steps)) for name, (_, steps) in COUNTED_AS.items()}),
     }
     if clients:
         conditions["client"] = choice_filter({client.client_id: Q(client=client) for client in clients})
@@ -179,7 +182,7 @@ def _about_log() -> dict[str, Any]:
 @page_from_replica
 @console_page()
 def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
-    """GET …/sign-ins?q=…&outcome=…&endpoint=…&error=…&request_id=…&range=…&from=…&to=…: newest first."""
+    """GET …/sign-ins?q=…&outcome=…&endpoint=…&error=…&step=…&request_id=…&range=…&from=…&to=…: newest first."""
     membership, client = get_client(request, project_id, client_id)
     return render_log(
         request,

@@ -71,6 +71,7 @@ def record_sign_in(event: Event) -> None:
         "at": clock.now().timestamp(),
         "endpoint": details["endpoint"],
         "outcome": outcome,
+        "step": details.get("counted_as", ""),
         "error": details["error"][:40],
         "reason": details.get("reason", ""),
         "parameters": {name: _value(value) for name, value in details.get("parameters", {}).items()},

@@ -120,6 +120,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
+                ("step", models.CharField(blank=True, max_length=16)),
                 ("error", models.CharField(blank=True, max_length=40)),
                 ("reason", models.CharField(blank=True, max_length=40)),
                 ("parameters", models.JSONField(default=dict)),

@@ -13,6 +13,7 @@ from accounts.models import Account
 from api.models import ApiKey, UsageTotal
 from core import clock
 from devportal.console.access import Membership
+from devportal.console.logs.links import request_log
 from devportal.console.people import LimitUsage, near_limit
 from devportal.console.rotation import RECENTLY
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
@@ -77,6 +78,7 @@ class ProjectWarning:
     text: str
     page: str
     client_id: str = ""
+    url: str = ""  # instead of `page`, for a page with filters
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,22 @@ class ProjectOverview:
         return "In review" if facts.in_review else "Not reviewed"
 
     @property
+    def errors_url(self) -> str:
+        """The URL of the errors of the last 24 hours in the request log, or "" if there are none."""
+        return self._errors_since(DAY) if self.calls.errors else ""
+
+    def _errors_since(self, before: timedelta) -> str:
+        hour = _this_hour()
+        return request_log(self.project).url(hour - before, hour + timedelta(hours=1), status="errors")
+
+    @property
     def warnings(self) -> list[ProjectWarning]:
         """Warnings, most urgent first."""
         found = [_full(self.people_limit)] if self.people_limit else []
         if self.calls.errors_are_rising:
             share = 100 * self.calls.recent_errors // self.calls.recent
-            found.append(ProjectWarning(f"Errors are rising: {share} % of the latest calls failed.", "requests"))
+            text = f"Errors are rising: {share} % of the latest calls failed."
+            found.append(ProjectWarning(text, "requests", url=self._errors_since(RECENT)))
         facts = self.facts
         if facts.without_secret:
             subject = "A web client has" if facts.without_secret == 1 else f"{facts.without_secret} web clients have"
@@ -207,8 +219,12 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
     return {pk: ProjectCounts(*values) for pk, *values in rows.order_by().values_list(*names.split())}
 
 
+def _this_hour() -> datetime:
+    return clock.now().replace(minute=0, second=0, microsecond=0)
+
+
 def _calls(projects: Sequence[int]) -> dict[int, CallStatistics]:
-    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    hour = _this_hour()
     failed, recent = Q(status__gte=400), Q(hour__gte=hour - RECENT)
     rows = UsageTotal.objects.filter(project__in=projects, hour__gte=hour - DAY).values_list("project")
     sums = rows.annotate(

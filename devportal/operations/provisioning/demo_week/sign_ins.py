@@ -42,7 +42,8 @@ class Journal:
         self.counts[client.pk, hour, step.value, error] += 1
         if step in ENTRIES:
             endpoint, outcome = ENTRIES[step]
-            entry = SignInEvent(client=client, at=at, endpoint=endpoint, outcome=outcome, error=error, **details)
+            about: dict[str, Any] = {"endpoint": endpoint, "outcome": outcome, "step": step.value, "error": error}
+            entry = SignInEvent(client=client, at=at, **about, **details)
             entry.request_id = text(20, "request", len(self.entries), at)
             self.entries.append(entry)
 
