@@ -1,8 +1,8 @@
 """oauthlib's request validator (OAUTH2_VALIDATOR_CLASS), which adapts its methods to the modules of this package.
 
-oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds two:
-`presented`, the PresentedCredentials read by authenticate_client, and `granted`, the scopes of the code or refresh
-token. A rejected request raises a TokenRefusal.
+oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds three:
+`presented`, the PresentedCredentials read by authenticate_client, `granted`, the scopes of the code or refresh token,
+and `voucher`, which stands in for the secret in a request of the playground. A rejected request raises a TokenRefusal.
 """
 
 import json
@@ -23,6 +23,7 @@ from core.http import client_ip
 from core.telemetry import metrics
 from oidc import limits, scopes, sign_in_steps
 from oidc.clients import authentication, lookup
+from oidc.clients.vouchers import VouchedRequest, Voucher
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.parameters import read_form
@@ -57,6 +58,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             # A refresh token and its client id are enough to revoke the token (docs/sign-in.md#revocation).
             secret_optional=request.uri == REVOKE_PATH,
             address=client_ip.current(),
+            voucher=getattr(request, "voucher", None),
         )
         request.presented, request.client = presented, presented.client
         request.client_id = request.client.client_id
@@ -222,6 +224,10 @@ class Backend(OAuthLibCore):  # type: ignore[misc]
         header = request.META.get("HTTP_AUTHORIZATION")
         return {} if header is None else {"Authorization": header}
 
+    def _get_extra_credentials(self, request: HttpRequest) -> Voucher | None:
+        # The library hands this to `create_token_response` of Server, and to nothing else.
+        return request.voucher if isinstance(request, VouchedRequest) else None
+
     def extract_body(self, request: HttpRequest) -> Fields:
         fields = _FORM_FIELDS.get(request.resolver_match.url_name or "") if request.resolver_match else None
         if fields is None or request.method != "POST":
@@ -298,10 +304,11 @@ class Server(OpenIDServer):  # type: ignore[misc]
         self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
 
     def create_token_response(
-        self, uri: str, http_method: str, body: Fields, headers: dict[str, str], *args: Any
+        self, uri: str, http_method: str, body: Fields, headers: dict[str, str], voucher: Voucher | None = None
     ) -> Any:
         """Let the requested grant respond, as oauthlib does. The endpoint has already checked method and query."""
         request = FormRequest(uri, body, headers)
+        request.voucher = voucher
         request.scopes = scope_to_list(request.scope)
         grant = self.grant_types.get(request.grant_type, self.default_grant_type_handler)
         return grant.create_token_response(request, self.default_token_type)

@@ -48,6 +48,7 @@ client_pages: list[URLPattern] = [
     path("playground/address", playground_views.playground_address, name="playground_address"),
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
+    path("playground/refresh", playground_views.playground_refresh, name="playground_refresh"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
 ]
 

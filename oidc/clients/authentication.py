@@ -11,6 +11,7 @@ from django.conf import settings
 from core import clock
 from core.credentials import digest, matches, random_text
 from oidc.clients.secrets import SECRET_LENGTH
+from oidc.clients.vouchers import Voucher
 from oidc.errors import InvalidClient, MultipleAuthenticationMethods
 from oidc.models import Client, ClientSecret
 from oidc.reasons import Facts, Reason
@@ -47,12 +48,14 @@ def authenticate_client(
     refresh_token: str | None = None,
     secret_optional: bool = False,
     address: str = "",
+    voucher: Voucher | None = None,
 ) -> PresentedCredentials:
     """Authenticate the client of a token or revocation request; return it with its code or refresh token.
 
     `header` is the Authorization header, `address` the caller's IP address for "last used", the others are form fields.
     With `secret_optional` a web client may omit its secret, but not send a wrong one. A refresh token that is sent
-    alone identifies its client: RFC 6749 §6 does not require client_id from a client without a secret.
+    alone identifies its client: RFC 6749 §6 does not require client_id from a client without a secret. A `voucher`
+    stands in for a live secret if none was sent and it covers the credential (oidc/clients/vouchers.py).
 
     Raises MultipleAuthenticationMethods for two methods in one request (RFC 6749 §2.3). Raises InvalidClient for no
     method, wrong credentials, or a secret sent by a client that has none.
@@ -68,6 +71,11 @@ def authenticate_client(
         presented = look_up_by_refresh_token(refresh_token)
     else:
         presented = look_up_credentials(client_id, code=code, refresh_token=refresh_token)
+    if voucher is not None and header is None and not secret:
+        # Without a live secret the app could not authenticate, and neither can a voucher.
+        has_live_secret = any(not row.is_expired for row in presented.secrets)
+        if has_live_secret and voucher.covers(presented, code=code, refresh_token=refresh_token):
+            return replace(presented, proven=True)
     try:
         return replace(presented, proven=_check_secret(presented, secret, secret_optional, address))
     except InvalidClient as refusal:

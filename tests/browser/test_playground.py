@@ -40,8 +40,10 @@ def test_a_developer_follows_a_sign_in_in_the_playground(
         page.get_by_role("link", name="Open the URL and sign in").click()
         page.click("button[value=allow]")
         page.wait_for_url(path)
-        page.fill("#client_secret", made["client_secret"])
         page.get_by_role("button", name="Exchange the code").click()
+        expect(page.get_by_role("heading", name="Refresh token")).to_be_visible()
+        page.get_by_role("button", name="Refresh the tokens").click()
+        expect(page.get_by_role("heading", name="The refresh", exact=True)).to_be_visible()
         said = page.locator("#call-1-answer").inner_text()
         assert json.loads(said[said.index("{") :])["email"] == DANA
         expect(page.get_by_text("fails", exact=True)).to_have_count(0)

@@ -187,7 +187,7 @@ def test_rows_are_read_in_batches(stored: Account, settings: Any, monkeypatch: p
 
 def test_a_code_in_the_playground_that_cannot_be_read_is_none(app: RelyingParty, settings: Any) -> None:
     session: dict[str, Any] = {}
-    run = flow.begin_run(session, app.client.project.members.get().account, app.client, "openid", "")
+    run = flow.begin_run(session, app.client.project.members.get().account, app.client, "openid")
     run.code = encryption.encrypt("a code")
     kept = [run.has_code]
     settings.KEY_ENCRYPTION_KEY = NEW

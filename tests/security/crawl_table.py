@@ -442,6 +442,7 @@ GROUPS = (
         /console/p/{project}/clients/{client}/playground/address    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/playground/refresh    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/page                  302 404 200 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302

@@ -355,7 +355,7 @@ def test_behind_https_its_calls_are_https_and_not_redirected(proxies: list[str],
     try:
         assert internal_client.get_endpoint("/v1/me", "nonsense").error == "invalid_token"
         form = {"grant_type": "authorization_code", "code": "x", "redirect_uri": "x", "code_verifier": "x" * 43}
-        assert internal_client.exchange_code(form, "nobody", "").error == "invalid_client"
+        assert internal_client.request_tokens(form, "nobody").error == "invalid_client"
     finally:
         internal_client._handler.cache_clear()
 

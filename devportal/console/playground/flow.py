@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import MutableMapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hmac import compare_digest
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +23,8 @@ from oidc import scopes
 from oidc.clients.lookup import lock_client
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
-from oidc.models import AccessToken, Client, TokenFamily
+from oidc.clients.vouchers import Voucher
+from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
 from oidc.parameters import Parameters
 from oidc.reasons import Reason
 from oidc.tokens import refresh_tokens
@@ -32,6 +33,7 @@ SESSION_KEY = "playground"
 BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
 # Parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207).
 ANSWER = ("code", "state", "iss", "error", "error_description")
+OPTIONAL_PARAMETERS = ("prompt", "max_age", "login_hint", "acr_values")
 LONGEST_SHOWN = 500  # characters in a field of the response
 
 Session = MutableMapping[str, Any]
@@ -49,17 +51,20 @@ class PlaygroundRun:
     project: str
     client_id: str
     scope: str
-    prompt: str
     state: str
     nonce: str
     verifier: str
     at: float
+    prompt: str = ""
     stage: str = BEGUN
     code: str = ""  # encrypted
     code_digest: str = ""
     error: str = ""
     error_description: str = ""
     family: int | None = None
+    max_age: str = ""
+    login_hint: str = ""
+    acr_values: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -82,7 +87,8 @@ class PlaygroundRun:
             "code_challenge": _challenge_of(self.verifier),
             "code_challenge_method": "S256",
         }
-        return request | ({"prompt": self.prompt} if self.prompt else {})
+        optional = {name: getattr(self, name) for name in OPTIONAL_PARAMETERS}
+        return request | {name: value for name, value in optional.items() if value}
 
     def url(self) -> str:
         """Return the URL of the authorization request."""
@@ -123,19 +129,19 @@ def _keep(session: Session, run: PlaygroundRun) -> None:
     session[SESSION_KEY] = asdict(run)
 
 
-def begin_run(session: Session, account: Account, client: Client, scope: str, prompt: str) -> PlaygroundRun:
-    """Begin a run. The previous run ends and its tokens are revoked."""
+def begin_run(session: Session, account: Account, client: Client, scope: str, **optional: str) -> PlaygroundRun:
+    """Begin a run. The previous run ends and its tokens are revoked. `optional` are some of OPTIONAL_PARAMETERS."""
     end_run(session, account)
     run = PlaygroundRun(
         account=account.pk,
         project=client.project.public_id,
         client_id=client.client_id,
         scope=scope,
-        prompt=prompt,
         state=random_text(22),
         nonce=random_text(22),
         verifier=random_text(64),
         at=clock.timestamp(),
+        **optional,
     )
     _keep(session, run)
     return run
@@ -208,6 +214,9 @@ PARAMETERS = {
     "code_challenge": "SHA-256 of a secret, the verifier, which is shown when the code is exchanged",
     "code_challenge_method": "how the challenge was computed",
     "prompt": "the pages to show",
+    "max_age": "the oldest sign-in that will do, in seconds",
+    "login_hint": "the email address of the person who should sign in",
+    "acr_values": "how the person should sign in, the best value first",
 }
 
 
@@ -220,6 +229,7 @@ class ExchangeResult:
     refresh_token: str = ""
     granted: list[str] = field(default_factory=list)
     calls: list[Exchange] = field(default_factory=list)
+    is_refresh: bool = False
 
 
 def is_registered(client: Client) -> bool:
@@ -245,17 +255,52 @@ def choose_scopes(client: Client, asked: list[str]) -> list[str]:
 
 
 def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: str) -> ExchangeResult:
-    """Exchange the run's code, decode the tokens, and call the API with them. No token is stored."""
-    sent = internal_client.exchange_code(run.form(), client.client_id, secret if client.has_secret else "")
+    """Exchange the run's code, decode the tokens, and call the API with them. No token is stored.
+
+    Without a secret, a voucher for this code stands in for it. The caller has checked the member's role.
+    """
+    voucher = None
+    if client.has_secret and not secret:
+        voucher = Voucher(
+            client.client_id, run.account, digest(run.form()["code"]), code_challenge=_challenge_of(run.verifier)
+        )
+    sent = internal_client.request_tokens(run.form(), client.client_id, secret if client.has_secret else "", voucher)
+    if sent.is_good:
+        record_tokens(session, run, sent.answer["access_token"])
+    return _result(sent, run, client)
+
+
+def owns_refresh_token(run: PlaygroundRun, raw: str) -> bool:
+    """Return whether this is a refresh token that the run was issued."""
+    return (
+        run.stage == EXCHANGED
+        and run.family is not None
+        and RefreshToken.objects.filter(token_checksum=digest(raw), family=run.family, user=run.account).exists()
+    )
+
+
+def refresh(run: PlaygroundRun, client: Client, raw: str) -> ExchangeResult:
+    """Refresh the run's tokens with its refresh token (`owns_refresh_token`). No token is stored."""
+    voucher = Voucher(client.client_id, run.account, digest(raw), family=run.family) if client.has_secret else None
+    form = {"grant_type": "refresh_token", "refresh_token": raw}
+    sent = internal_client.request_tokens(form, client.client_id, voucher=voucher)
+    return replace(_result(sent, run, client), is_refresh=True)
+
+
+def _result(sent: Exchange, run: PlaygroundRun, client: Client) -> ExchangeResult:
     if not sent.is_good:
         return ExchangeResult(sent)
     answer = sent.answer
-    record_tokens(session, run, answer["access_token"])
     granted = scopes.parse_scope(answer["scope"])
+    # A refreshed ID token has no nonce (OpenID Connect Core 12.2).
+    nonce = "" if sent.form["grant_type"] == "refresh_token" else run.nonce
+    max_age = int(run.max_age) if run.max_age and nonce else None
     return ExchangeResult(
         sent,
         [
-            token_decoder.decode_id_token(answer["id_token"], client.client_id, run.nonce, answer["access_token"]),
+            token_decoder.decode_id_token(
+                answer["id_token"], client.client_id, nonce, answer["access_token"], max_age=max_age
+            ),
             token_decoder.decode_access_token(answer["access_token"]),
         ],
         answer.get("refresh_token", ""),

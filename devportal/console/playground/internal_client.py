@@ -18,6 +18,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import HttpResponse
 
 from core.http import client_ip
+from oidc.clients.vouchers import VouchedRequest, Voucher
 
 HIDDEN = "(not shown)"
 # The response headers to show.
@@ -77,28 +78,33 @@ def _handler() -> WSGIHandler:
     return WSGIHandler()
 
 
-def _application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+def _application(voucher: Voucher | None, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
     """Handle a request inside another one: with all middleware, but without Django's request signals.
 
-    Those signals would close database connections that belong to the outer request.
+    Those signals would close database connections that belong to the outer request. The voucher belongs to this one
+    request object.
     """
-    response = _handler().get_response(WSGIRequest(environ))
+    request = WSGIRequest(environ) if voucher is None else VouchedRequest(environ, voucher)
+    response = _handler().get_response(request)
     assert isinstance(response, HttpResponse)  # endpoints for programs never stream
     start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
     return [response.content]
 
 
-def _send(request: httpx.Request) -> httpx.Response:
+def _send(request: httpx.Request, voucher: Voucher | None) -> httpx.Response:
     """Pass a request to the service. Rate limits count it for the developer's IP address."""
     peer = client_ip.current() or "127.0.0.1"
-    transport = httpx.WSGITransport(app=_application, raise_app_exceptions=False, remote_addr=peer)
+    application = functools.partial(_application, voucher)
+    transport = httpx.WSGITransport(app=application, raise_app_exceptions=False, remote_addr=peer)
     with httpx.Client(transport=transport) as client:
         # A copied context: request id and IP address of the outer request stay unchanged.
         return copy_context().run(client.send, request)
 
 
-def _exchange(request: httpx.Request, request_headers: dict[str, str], form: dict[str, str]) -> Exchange:
-    response = _send(request)
+def _exchange(
+    request: httpx.Request, request_headers: dict[str, str], form: dict[str, str], voucher: Voucher | None = None
+) -> Exchange:
+    response = _send(request, voucher)
     try:
         answer = response.json()
     except ValueError:
@@ -116,21 +122,26 @@ def _exchange(request: httpx.Request, request_headers: dict[str, str], form: dic
     )
 
 
-def exchange_code(form: dict[str, str], client_id: str, secret: str) -> Exchange:
-    """POST the code to the token endpoint, with the client's secret if it has one. The secret is not shown."""
+def request_tokens(form: dict[str, str], client_id: str, secret: str = "", voucher: Voucher | None = None) -> Exchange:
+    """POST a form to the token endpoint, authenticated by the client's secret, by a voucher, or by neither.
+
+    Neither is for clients without a secret. The request is shown as the app would send it, without the secret.
+    """
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    shown = dict(headers)
+    shown, shown_form = dict(headers), form | {"client_id": client_id}
+    sent_form = shown_form
     auth = None
+    if secret or voucher:
+        shown["Authorization"] = f"Basic base64({client_id}:{HIDDEN})"
+        shown_form = form
     if secret:
         # RFC 6749 §2.3.1: both are form-encoded first.
         auth = httpx.BasicAuth(*(urlencode({"": text})[1:] for text in (client_id, secret)))
-        shown["Authorization"] = f"Basic base64({client_id}:{HIDDEN})"
-    else:
-        form = form | {"client_id": client_id}
-    request = httpx.Request("POST", f"{settings.AUTH_URL}/connect/token", content=urlencode(form), headers=headers)
+        sent_form = form
+    request = httpx.Request("POST", f"{settings.AUTH_URL}/connect/token", content=urlencode(sent_form), headers=headers)
     if auth:
         request = next(auth.auth_flow(request))
-    return _exchange(request, shown, form)
+    return _exchange(request, shown, shown_form, voucher)
 
 
 def call_endpoint(path: str, headers: dict[str, str]) -> Exchange:

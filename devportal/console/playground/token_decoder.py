@@ -73,8 +73,13 @@ def _is_signed_by_us(token: str) -> bool:
     return True
 
 
-def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -> DecodedToken:
-    """Decode an ID token and validate it as an app does (OpenID Connect Core 3.1.3.7)."""
+def decode_id_token(
+    token: str, client_id: str, nonce: str, access_token: str, *, max_age: int | None = None
+) -> DecodedToken:
+    """Decode an ID token and validate it as an app does (OpenID Connect Core 3.1.3.7).
+
+    `nonce` is "" and `max_age` None (else in seconds) if the request had none.
+    """
     said = _part(token, 1)
     half = hashlib.sha256(access_token.encode()).digest()[:16]
     kid = _part(token, 0).get("kid")
@@ -83,13 +88,19 @@ def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -
         TokenCheck(f"iss is the issuer, {settings.ISSUER}", said.get("iss") == settings.ISSUER),
         TokenCheck("aud is the client id.", said.get("aud") == client_id),
         TokenCheck("exp is in the future.", said.get("exp", 0) > clock.timestamp()),
-        TokenCheck("nonce is that of the request.", said.get("nonce") == nonce),
+        *([TokenCheck("nonce is that of the request.", said.get("nonce") == nonce)] if nonce else []),
+        *([TokenCheck("auth_time is within max_age.", _is_recent(said, max_age))] if max_age is not None else []),
         TokenCheck(
             "at_hash matches the access token.",
             said.get("at_hash") == base64.urlsafe_b64encode(half).rstrip(b"=").decode(),
         ),
     ]
     return _explained("ID token", token, meanings.ID_TOKEN, checks)
+
+
+def _is_recent(said: dict[str, Any], max_age: int) -> bool:
+    # A code lives that long, and the sign-in may have been just before it was issued.
+    return bool(said.get("iat", 0) - said.get("auth_time", 0) <= max_age + settings.AUTHORIZATION_CODE_SECONDS)
 
 
 def decode_access_token(token: str) -> DecodedToken:

@@ -3,9 +3,11 @@
 import logging
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
@@ -30,7 +32,40 @@ from oidc.projects.roles import Role, lock_for_change
 
 log = logging.getLogger(__name__)
 
+ACR_CHOICES = {"": "left out"} | {value: f"{label}: {value}" for value, label in Client.LeastAcr.choices if value}
+
 LONGEST_SECRET = 200  # characters
+
+
+class RequestForm(forms.Form):
+    """The optional parameters of the authorization request, except `scope`."""
+
+    prompt = forms.CharField(required=False)
+    max_age = forms.CharField(
+        label="max_age",
+        required=False,
+        validators=[RegexValidator(r"^[0-9]{1,9}\Z", "Enter a number of seconds, such as 300.")],
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+        help_text="The oldest sign-in that will do, in seconds. With 0 you have to sign in again.",
+    )
+    login_hint = forms.CharField(
+        label="login_hint",
+        required=False,
+        max_length=254,
+        widget=forms.TextInput(attrs={"inputmode": "email", "autocomplete": "off"}),
+        help_text="An email address, with which the sign-in page is filled in.",
+    )
+    acr_values = forms.CharField(required=False)
+
+    def clean_prompt(self) -> str:
+        """Return the prompt, or "" for one that the page does not offer."""
+        prompt: str = self.cleaned_data["prompt"]
+        return prompt if prompt in flow.PROMPTS else ""
+
+    def clean_acr_values(self) -> str:
+        """Return the value, or "" for one that the page does not offer."""
+        value: str = self.cleaned_data["acr_values"]
+        return value if value in ACR_CHOICES else ""
 
 
 @console_page("GET", "HEAD")
@@ -60,9 +95,12 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     if not flow.is_registered(client):
         messages.error(request, "Add the playground’s redirect URL to this client first.")
         return redirect_to_client(client, "playground")
-    prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
-    flow.begin_run(request.session, membership.account, client, scope, prompt if prompt in flow.PROMPTS else "")
+    form = RequestForm(request.POST)
+    if not form.is_valid():
+        chosen = request.POST.getlist("scope")
+        return _page(request, membership, client, None, status=400, form=form, usual_scopes=chosen)
+    flow.begin_run(request.session, membership.account, client, scope, **form.cleaned_data)
     return redirect_to_client(client, "playground")
 
 
@@ -75,18 +113,45 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     run = flow.find_run(request.session, membership.account, client)
     if run is None or not run.has_code:
         return redirect_to_client(client, "playground")
+    if client.has_secret and not client.secrets.live().exists():
+        messages.error(request, "This client has no live secret, so its app can’t exchange codes. Create one first.")
+        return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
-    if client.has_secret and not secret:
-        return _page(request, membership, client, run, secret_error="Enter a secret of this client.", status=400)
-    try:
-        # A second concurrent exchange would count as a replay and revoke the tokens of the first.
-        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            idempotency.consume_token(request)
-    except (idempotency.AlreadyProcessed, idempotency.MissingToken):
+    if not _is_first(request, membership):
         messages.info(request, "The code was already exchanged. The response is shown only once.")
         return redirect_to_client(client, "playground")
     result = flow.exchange_code(request.session, run, client, secret)
     return _page(request, membership, client, run, result=result)
+
+
+@limited_by_person
+@sensitive_post_parameters("refresh_token")
+@console_page("POST")
+def playground_refresh(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/playground/refresh: refresh the tokens of the run, and show the result once."""
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    run = flow.find_run(request.session, membership.account, client)
+    raw = request.POST.get("refresh_token", "")[:LONGEST_SECRET]
+    if run is None or not flow.owns_refresh_token(run, raw):
+        messages.error(request, "This is not the refresh token of the current test.")
+        return redirect_to_client(client, "playground")
+    if not _is_first(request, membership):
+        messages.info(request, "The tokens were already refreshed. The response is shown only once.")
+        return redirect_to_client(client, "playground")
+    return _page(request, membership, client, run, result=flow.refresh(run, client, raw))
+
+
+def _is_first(request: HttpRequest, membership: Membership) -> bool:
+    """Check the role again, and return whether the form was sent for the first time. Raises InsufficientRole, Gone.
+
+    A second concurrent request would count as a replay and revoke the tokens of the first.
+    """
+    try:
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            idempotency.consume_token(request)
+    except (idempotency.AlreadyProcessed, idempotency.MissingToken):
+        return False
+    return True
 
 
 @console_page("POST")
@@ -133,7 +198,7 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    """Render the current run. `result` is the result of an exchange in this request."""
+    """Render the current run. `result` is the result of an exchange or refresh in this request."""
     allowed = scopes.allowed_scopes(client)
     context: dict[str, Any] = {
         "address": playground_redirect_uri(),
@@ -143,6 +208,8 @@ def _page(
         "scopes": [scope for name, scope in scopes.SCOPES.items() if name in allowed and name != scopes.OPENID],
         "usual_scopes": ("email", "profile"),
         "prompts": flow.PROMPTS,
+        "acr_choices": ACR_CHOICES,
+        "form": RequestForm(),
         "shows_exchange": result is not None or (run is not None and run.has_code),
         "once": idempotency.new_token(),
         "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),

@@ -40,9 +40,9 @@ class Playground:
         kept: dict[str, Any] = self.browser.session[SESSION_KEY]
         return kept
 
-    def begin(self, *scopes: str, prompt: str = "") -> str:
+    def begin(self, *scopes: str, **optional: str) -> str:
         """Make a request up, and return where the page sends the developer."""
-        assert self.post("begin", scope=list(scopes), prompt=prompt).status_code == 302
+        assert self.post("begin", scope=list(scopes), **optional).status_code == 302
         url: str = self.page().context["run"].url()
         return url
 
@@ -67,6 +67,10 @@ class Playground:
     def exchange(self, secret: str = "", once: str | None = None) -> Any:
         marked = self.page().context["once"] if once is None else once
         return self.post("exchange", client_secret=secret, once=marked)
+
+    def refresh(self, refresh_token: str, once: str | None = None) -> Any:
+        marked = self.page().context["once"] if once is None else once
+        return self.post("refresh", refresh_token=refresh_token, once=marked)
 
 
 def _path(url: str) -> str:

@@ -12,10 +12,12 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
+from core import clock
 from devportal.console.models import AuditEvent
 from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, TokenFamily
-from tests.devportal.console.playground.playing import CALLBACK, Playground, tokens_in, tokens_on
+from tests.devportal.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_in, tokens_on
 from tests.factories import make_client, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -78,6 +80,71 @@ def test_a_public_client_is_asked_for_no_secret(spa: Playground) -> None:
     assert f"client_id={spa.client.client_id}" in page.context["result"].exchange.request_text
 
 
+def test_a_web_client_needs_no_secret(web: tuple[Playground, str], developer: Account) -> None:
+    playground, secret = web
+    playground.go("email", "profile", "offline_access")
+    page = playground.exchange()
+    result = page.context["result"]
+    assert result.exchange.status == 200
+    assert json.loads(result.calls[0].body)["email"] == developer.email
+    # The request is shown as the app has to send it.
+    assert f"Authorization: Basic base64({playground.client.client_id}:(not shown))" in result.exchange.request_text
+    assert playground.client.secrets.get().last_used_at is None
+    assert secret not in text(page)
+
+
+@pytest.mark.parametrize("is_web", [True, False])
+def test_tokens_are_refreshed(web: tuple[Playground, str], spa: Playground, is_web: bool) -> None:
+    playground = web[0] if is_web else spa
+    playground.go("email", "offline_access")
+    tokens = tokens_on(playground.exchange())
+    page = playground.refresh(tokens["refresh_token"])
+    result = page.context["result"]
+    assert result.exchange.status == 200
+    assert "The refresh" in text(page)
+    assert all(check.holds for token in result.tokens for check in token.checks)
+    assert [call.status for call in result.calls] == [200]
+    newest = tokens_on(page)
+    assert newest["refresh_token"] != tokens["refresh_token"]
+    assert tokens_on(playground.refresh(newest["refresh_token"]))["access_token"]
+    playground.post("end")
+    assert me(newest["access_token"]) == 401
+
+
+def test_a_refresh_that_is_sent_twice_harms_nothing(web: tuple[Playground, str]) -> None:
+    playground, _ = web
+    playground.go("email", "offline_access")
+    page = playground.exchange()
+    once, token = page.context["once"], tokens_on(page)["refresh_token"]
+    newest = tokens_on(playground.refresh(token, once))
+    assert playground.refresh(token, once).status_code == 302
+    assert me(newest["access_token"]) == 200
+
+
+def test_the_optional_parameters_are_sent(spa: Playground, developer: Account) -> None:
+    url = spa.begin("email", max_age="300", login_hint=developer.email, acr_values="phr")
+    sent = parameters_of(url)
+    assert (sent["max_age"], sent["login_hint"], sent["acr_values"]) == ("300", developer.email, "phr")
+    assert {name for name, _, meaning in spa.page().context["parameters"] if meaning} >= {"max_age", "acr_values"}
+    spa.arrive(spa.sign_in(spa.begin("email", max_age="300")))
+    checks = [check for token in spa.exchange().context["result"].tokens for check in token.checks]
+    assert any("max_age" in check.what for check in checks)
+    assert all(check.holds for check in checks)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_age", "soon"), ("max_age", "-1"), ("max_age", "1 2"), ("login_hint", "x" * 255)]
+)
+def test_a_parameter_that_can_not_be_sent_shows_an_error(spa: Playground, name: str, value: str) -> None:
+    page = spa.post("begin", scope=["profile"], prompt="login", **{name: value})
+    assert page.status_code == 400
+    assert 'aria-invalid="true"' in text(page)
+    assert spa.page().context["run"] is None
+    # What was chosen is kept.
+    assert 'value="login" selected' in text(page)
+    assert page.context["usual_scopes"] == ["profile"]
+
+
 def test_the_plan_is_read_where_it_may_be(spa: Playground) -> None:
     Client.objects.filter(pk=spa.client.pk).update(approved_scopes="account.read")
     spa.go("email", "account.read")
@@ -133,13 +200,17 @@ def test_a_wrong_secret_is_explained_and_may_be_fixed(web: tuple[Playground, str
     assert playground.exchange(secret).context["result"].exchange.status == 200
 
 
-def test_a_missing_secret_shows_an_error_at_its_field(web: tuple[Playground, str]) -> None:
+def test_a_client_without_a_live_secret_keeps_its_code(
+    web: tuple[Playground, str], later: Callable[[float], None]
+) -> None:
     playground, _ = web
     playground.go("email")
-    page = playground.exchange("  ")
-    assert page.status_code == 400
-    assert "Enter a secret of this client" in text(page)
-    assert 'aria-invalid="true"' in text(page)
+    playground.client.secrets.update(ended_at=clock.now())
+    assert playground.exchange().status_code == 302
+    assert "This client has no live secret" in text(playground.page())
+    assert playground.run["stage"] == "answered"
+    create_secret(playground.client)
+    assert playground.exchange().context["result"].exchange.status == 200
 
 
 def test_an_expired_code_is_explained(spa: Playground, later: Callable[[float], None]) -> None:
