@@ -207,7 +207,9 @@ def _nearness(project_id: str, here: Here, near: float) -> float:
     return near if project_id == here.project else 0
 
 
-def _match(query: Query, *columns: str, identifier: str = "", current: Q | None = None) -> ExpressionWrapper:
+def _match(
+    query: Query, *columns: str, identifier: str = "", current: Q | None = None
+) -> "ExpressionWrapper[Combinable]":
     """Return an expression by which rows are ordered: the number of matching words in the names.
 
     Whole words count more than parts, a name with all parts of the query more than others, and the current row most.
@@ -353,7 +355,7 @@ def _named_rows(
     if identifier:
         wanted |= Q((f"{identifier}__istartswith", query.parts[0]))
     current = Q(project__public_id=here.project)
-    return (
+    rows: QuerySet[Any, Any] = (
         table.filter(wanted, project__members__account=account, project__deleted_at=None)
         .order_by()
         .annotate(
@@ -367,6 +369,7 @@ def _named_rows(
         )
         .values_list("kind", "label", "of", "of_id", "mark", "match", "row")
     )
+    return rows
 
 
 # --- Pasted ids ---

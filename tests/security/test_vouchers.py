@@ -214,7 +214,8 @@ def test_a_request_within_and_beside_a_vouched_one_has_no_voucher(
     """While a vouched exchange is under way, the same request from elsewhere is refused, in any thread."""
     from oidc.clients import authentication
 
-    begun, found = threading.Event(), []
+    begun = threading.Event()
+    found: list[object] = []
     whole = authentication.authenticate_client
 
     def during(*args: Any, **kwargs: Any) -> Any:

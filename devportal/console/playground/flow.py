@@ -129,8 +129,18 @@ def _keep(session: Session, run: PlaygroundRun) -> None:
     session[SESSION_KEY] = asdict(run)
 
 
-def begin_run(session: Session, account: Account, client: Client, scope: str, **optional: str) -> PlaygroundRun:
-    """Begin a run. The previous run ends and its tokens are revoked. `optional` are some of OPTIONAL_PARAMETERS."""
+def begin_run(
+    session: Session,
+    account: Account,
+    client: Client,
+    scope: str,
+    *,
+    prompt: str = "",
+    max_age: str = "",
+    login_hint: str = "",
+    acr_values: str = "",
+) -> PlaygroundRun:
+    """Begin a run. The previous run ends and its tokens are revoked. The request has the parameters that are given."""
     end_run(session, account)
     run = PlaygroundRun(
         account=account.pk,
@@ -141,7 +151,10 @@ def begin_run(session: Session, account: Account, client: Client, scope: str, **
         nonce=random_text(22),
         verifier=random_text(64),
         at=clock.timestamp(),
-        **optional,
+        prompt=prompt,
+        max_age=max_age,
+        login_hint=login_hint,
+        acr_values=acr_values,
     )
     _keep(session, run)
     return run

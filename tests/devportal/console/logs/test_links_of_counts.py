@@ -47,7 +47,7 @@ def entries(browser: Browser, link: Tag) -> list[dict[str, Any]]:
 def number_in(link: Tag) -> int:
     """Return the count that a link names: at the beginning, or for a bar the sum of its layers."""
     said = str(link["aria-label"])
-    if "chart__link" not in link.get("class", []):
+    if "chart__link" not in str(link.get("class")):
         found = re.match(r"([\d,]+) ", said)
         assert found is not None, said
         return int(found[1].replace(",", ""))
