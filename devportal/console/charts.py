@@ -339,11 +339,14 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
         text = f"{chart.label(place)}: {', '.join(values)}"
         parent = svg
         if url := chart.url(place):
-            parent = element(
-                svg, "a", href=url, tabindex=-1, aria_label=f"{text}. Entries of the log", class_="chart__link"
-            )
+            parent = _link(svg, url, text)
         column = element(parent, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
         element(column, "title", text)
+
+
+def _link(svg: Element, url: str, text: str) -> Element:
+    """Return a link to log entries that is no tab stop. `text` begins its accessible name."""
+    return element(svg, "a", href=url, tabindex=-1, aria_label=f"{text}. Entries of the log", class_="chart__link")
 
 
 def add_pattern(parent: Element, key: str, kind: str) -> None:
@@ -379,11 +382,12 @@ _ROOM = 2  # around the drawing, so that no edge is cut off
 
 @dataclass(frozen=True)
 class FunnelRow:
-    """One stage: its name, its count, and its share of the first stage as text."""
+    """One stage: its name, its count, its share of the first stage as text, and the URL of its log entries, or ""."""
 
     name: str
     value: int
     share: str
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -417,7 +421,7 @@ def _draw_funnel(chart: FunnelChart, size: Size) -> SafeString:
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {size.width} {height}",
         class_=f"chart__drawing chart__drawing--{size.name}",
-        role="img",
+        role="group" if any(row.url for row in chart.rows) else "img",  # as for bars over time
         aria_labelledby=f"{key}-title {key}-text",
         focusable="false",
     )
@@ -429,16 +433,20 @@ def _draw_funnel(chart: FunnelChart, size: Size) -> SafeString:
     widest = max((row.value for row in chart.rows), default=0) or 1
     room = size.width - 2 * _ROOM
     widths = [room * row.value / widest for row in chart.rows]
+    picture = element(svg, "g", aria_hidden="true") if svg.get("role") == "group" else svg
     for place, row in enumerate(chart.rows):
         top = place * _ROW
-        element(svg, "text", row.name, class_="chart__label funnel__name", x=_ROOM, y=top + _TEXT - 3)
-        words = f"{row.value:,} · {row.share}"
-        element(svg, "text", words, class_="chart__label", x=size.width - _ROOM, y=top + _TEXT - 3, text_anchor="end")
-        element(svg, "rect", class_="funnel__track", x=_ROOM, y=top + _TEXT + 4, width=room, height=_BAR)
-        _bar(svg, f"{key}-good", "good", (_ROOM, top), widths[place])
+        element(picture, "text", row.name, class_="chart__label funnel__name", x=_ROOM, y=top + _TEXT - 3)
+        words, right = f"{row.value:,} · {row.share}", size.width - _ROOM
+        element(picture, "text", words, class_="chart__label", x=right, y=top + _TEXT - 3, text_anchor="end")
+        element(picture, "rect", class_="funnel__track", x=_ROOM, y=top + _TEXT + 4, width=room, height=_BAR)
+        _bar(picture, f"{key}-good", "good", (_ROOM, top), widths[place])
         if place and widths[place - 1] > widths[place]:
             lost = (_ROOM + widths[place], top)
-            _bar(svg, f"{key}-limited", "limited", lost, widths[place - 1] - widths[place])
+            _bar(picture, f"{key}-limited", "limited", lost, widths[place - 1] - widths[place])
+        if row.url:
+            box = {"x": _ROOM, "y": top + _TEXT + 4, "width": format_number(widths[place]), "height": _BAR}
+            element(_link(svg, row.url, f"{row.name}: {row.value:,}"), "rect", class_="chart__column", **box)
     return markup(svg)
 
 

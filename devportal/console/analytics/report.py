@@ -245,7 +245,15 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) 
     for (_, step, error), times in (by_day if query.is_whole_days else by_bar).items():
         counts[step, error] += times
     stages = build_funnel(counts)
-    rows = [FunnelRow(stage.name, stage.count, stage.share) for stage in stages]
+    rows = [
+        FunnelRow(
+            stage.name,
+            stage.count,
+            stage.share,
+            log.url(since, until, step=stage.step) if stage.step and stage.count else "",
+        )
+        for stage in stages
+    ]
     people = _people(query, by_day)
     new, returning = _people_within(query, people)
     unit = "day" if query.is_whole_days else "hour"

@@ -200,6 +200,17 @@ def test_bars_older_than_the_log_have_no_link(project: Project, settings: Any) -
     assert log.url(oldest - timedelta(days=1), oldest + timedelta(hours=1)) != ""
 
 
+def test_stages_of_the_funnel_that_the_log_has_are_links(as_viewer: Browser, project: Project) -> None:
+    client, secret = make_web_client(project)
+    make_sign_ins(client, secret)
+    soup = BeautifulSoup(as_viewer.get(at("client_analytics", project, client)).content, "html.parser")
+    drawings = soup.select("section[aria-labelledby=funnel] svg.chart__drawing")
+    assert len(drawings) == 3
+    for drawing in drawings:
+        names = [str(link["aria-label"]).partition(":")[0] for link in drawing.select("a[tabindex='-1']")]
+        assert names == ["Code issued", "Signed in"]
+
+
 def test_bars_are_links_outside_the_order_of_tabs(as_viewer: Browser, project: Project) -> None:
     make_calls(project)
     soup = BeautifulSoup(as_viewer.get(at("usage", project)).content, "html.parser")
