@@ -445,8 +445,9 @@ def _draw_funnel(chart: FunnelChart, size: Size) -> SafeString:
             lost = (_ROOM + widths[place], top)
             _bar(picture, f"{key}-limited", "limited", lost, widths[place - 1] - widths[place])
         if row.url:
-            box = {"x": _ROOM, "y": top + _TEXT + 4, "width": format_number(widths[place]), "height": _BAR}
-            element(_link(svg, row.url, f"{row.name}: {row.value:,}"), "rect", class_="chart__column", **box)
+            box: dict[str, Any] = {"x": _ROOM, "y": top + _TEXT + 4, "width": format_number(widths[place])}
+            link = _link(svg, row.url, f"{row.name}: {row.value:,}")
+            element(link, "rect", class_="chart__column", height=_BAR, **box)
     return markup(svg)
 
 
