@@ -118,4 +118,5 @@ PRODUCTION = env \
 	AUTH_URL=https://auth.example.com \
 	BASE_URL=https://api.example.com \
 	ALLOWED_HOSTS=auth.example.com,api.example.com \
-	TRUSTED_PROXIES=192.0.2.1
+	TRUSTED_PROXIES=192.0.2.1 \
+	SUPPORT_EMAIL=help@example.com

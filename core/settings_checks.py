@@ -91,6 +91,16 @@ def check_proxy_in_front(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [checks.Warning(text, hint=hint, id="devportal.W006")]
 
 
+@register(Tags.security, deploy=True)
+def check_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return `devportal.W007`: pages can't say how people who can't help themselves reach anybody."""
+    if settings.EMBEDDED or settings.SUPPORT_EMAIL or settings.HELP_URL:
+        return []
+    text = "SUPPORT_EMAIL and HELP_URL are empty: people who can't sign in find nobody to write to."
+    hint = "Set SUPPORT_EMAIL, or a HELP_URL that says how to reach you."
+    return [checks.Warning(text, hint=hint, id="devportal.W007")]
+
+
 @register(Tags.security)
 def check_equal_secrets(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return `devportal.E016`: one secret for two purposes, so that one leak exposes both."""

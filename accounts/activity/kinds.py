@@ -245,7 +245,7 @@ KINDS: dict[str, Kind] = {
             "Your account has been turned off",
             "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. Your "
             "data is kept.",
-            "If you do not know why, please contact the team of the service.",
+            "Only an operator of the service can turn it on again.",
         ),
     ),
     "account_turned_on": Kind(

@@ -93,7 +93,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     if isinstance(sys.exc_info()[1], DatabaseError | ServiceBusy):
         return service_unavailable(request)
-    context = {"request_id": request_id.current(), "request": request}
+    context = {"request_id": request_id.current(), "request": request, "support_email": settings.SUPPORT_EMAIL}
     response = HttpResponse(render_to_string("500.html", context), status=500)
     add_never_cache_headers(response)
     return response

@@ -209,6 +209,16 @@ def test_production_without_a_proxy_is_a_warning_of_the_deployment_check(product
     assert ids(settings_checks.check_proxy_in_front) == []
 
 
+@pytest.mark.parametrize("setting", ["SUPPORT_EMAIL", "HELP_URL"])
+def test_production_without_a_contact_is_a_warning_of_the_deployment_check(production: Any, setting: str) -> None:
+    production.SUPPORT_EMAIL = production.HELP_URL = ""
+    assert (ids(settings_checks.check_contact), serious(settings_checks.check_contact)) == (["W007"], [False])
+    assert "devportal.W007" in {message.id for message in run_checks(include_deployment_checks=True)}
+    assert "devportal.W007" not in {message.id for message in run_checks()}
+    setattr(production, setting, "help@example.com")
+    assert ids(settings_checks.check_contact) == []
+
+
 @pytest.mark.parametrize(
     "change",
     [

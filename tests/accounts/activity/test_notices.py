@@ -187,7 +187,7 @@ NOTICES = (
         operator_does("deactivate"),
         "account_turned_off",
         "Your account has been turned off",
-        "contact the team of the service",
+        "Only an operator of the service can turn it on again",
     ),
 )
 
