@@ -28,11 +28,11 @@ from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import closing
-from accounts.factors import first_codes, keys
+from accounts.factors import first_codes, keys, own_recovery
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import has_changed
+from accounts.sessions import HALF_SIGNED_IN, has_changed
 from core import clock
 from core.database import encryption
 from core.http import hosts, split_hosts
@@ -41,8 +41,6 @@ from core.http.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
-# Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
-HALF_SIGNED_IN = "half_signed_in"
 # The mails that sign-up and password reset send to known and unknown email addresses.
 OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
@@ -156,7 +154,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
                 raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
             user.password = hashed
             user.save(update_fields=["password"])
-            record(user, kind, request)
+            own_recovery.record_password(request, user, kind)
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:
         """Redirect people who can only confirm by a code from a mail; the form is not kept, as it has a password."""

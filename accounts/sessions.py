@@ -24,6 +24,8 @@ from core import clock
 from core.credentials import random_text
 from core.http.sessions import AFTER_ENDED
 
+# Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
+HALF_SIGNED_IN = "half_signed_in"
 STAMP_LENGTH = 22
 BATCH = 2000
 
@@ -50,6 +52,15 @@ def end_other_sessions(request: HttpRequest) -> None:
 def has_changed(earlier: Account, account: Account) -> bool:
     """Return whether password or sessions of the account have changed since `earlier` was read."""
     return earlier.get_session_auth_hash() != account.get_session_auth_hash()
+
+
+def is_half_signed_in(request: HttpRequest, account: Account) -> bool:
+    """Return whether the account's current password was typed in this sign-in, which is not complete.
+
+    A new password, or the end of all sessions, also ends such a sign-in.
+    """
+    stored: str = request.session.get(HALF_SIGNED_IN, "")
+    return constant_time_compare(stored, account.get_session_auth_hash())
 
 
 def end_listed_session(listed: UserSession) -> bool:

@@ -4,7 +4,17 @@ from allauth.account import views as account_views
 from allauth.mfa.recovery_codes import views as recovery_code_views
 from django.urls import path
 
-from accounts.views import account, activity, billing_webhook, data_and_deletion, factors, mailbox, plan, undo
+from accounts.views import (
+    account,
+    activity,
+    billing_webhook,
+    data_and_deletion,
+    factors,
+    mailbox,
+    plan,
+    recovery,
+    undo,
+)
 from core.limits.middleware import limited_by_address, limited_by_person
 
 # allauth's own views that are mounted unchanged (devportal/urls.py).
@@ -68,7 +78,8 @@ urlpatterns = [
     path("account/2fa/totp/deactivate/", factors.RemoveAppView.as_view(), name="mfa_deactivate_totp"),
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
-    path("account/recovery/", factors.recovery, name="account_recovery"),
+    path("account/recovery/", recovery.recovery, name="account_recovery"),
+    path("account/recovery/start/", recovery.start_recovery, name="account_recovery_start"),
     path("account/activity/", activity.activity, name="account_activity"),
     path("account/secure/", activity.secure, name="account_secure"),
     path(

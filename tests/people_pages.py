@@ -87,6 +87,7 @@ IN_BETWEEN = frozenset(
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",
         "/account/2fa/authenticate/",
+        "/account/recovery/start/",
     }
 )
 # Nothing is shown there: acts, what a script asks for, redirects, and what the settings leave unused.

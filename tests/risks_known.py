@@ -139,7 +139,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/partials/service_links.html", "link {{ privacy_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ terms_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ help_url }}"): (1, "The same."),
-    ("templates/partials/whom_to_ask.html", "link {{ help_url }}"): (1, "The same."),
+    ("templates/partials/ask_for_help.html", "link {{ help_url }}"): (1, "The same."),
     ("static/js/passkey-autofill.js", "postMessage"): (
         1,
         "A BroadcastChannel: tabs of this origin alone, and no secret.",

@@ -99,7 +99,7 @@ def _address_changes(account: Account) -> list[dict[str, Any]]:
 
 
 def _recoveries(account: Account) -> list[dict[str, Any]]:
-    """Return the account recoveries that operators started (docs/accounts.md#recovery-by-an-operator)."""
+    """Return the account recoveries that operators or the person started (docs/accounts.md#recovery-by-an-operator)."""
     return [
         {
             "taken_over_at": moment(row.taken_over_at),

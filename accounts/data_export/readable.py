@@ -19,7 +19,7 @@ _TITLES: dict[str, tuple[str, str]] = {
         "Their names and dates. The secrets themselves are never exported.",
     ),
     "sessions": ("Where you’re signed in", "Browsers in which you are signed in."),
-    "recoveries": ("Account recoveries", "Started by the support team, after you asked them."),
+    "recoveries": ("Account recoveries", "Started by the support team after you asked them, or by you at sign-in."),
     "security_activity": ("Security activity", "The events of your account, the oldest first."),
     "plan": ("Plan, families and organizations", ""),
     "mails": ("Mails to you", "Mails that were sent to you recently or are waiting. Their texts are in your mailbox."),

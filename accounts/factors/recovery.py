@@ -1,6 +1,7 @@
-"""Account recovery: an operator removes the factors of people who have lost them, after a waiting time.
+"""Account recovery: the factors of people who have lost them are removed, after a waiting time.
 
-The waiting time makes up for what an operator can't verify: everyone who reads mail of the account, or is signed in to
+An operator starts it, or the person at sign-in (accounts/factors/own_recovery.py). The waiting time makes up for what
+nobody can verify: everyone who reads mail of the account, or is signed in to
 it, is notified immediately and can stop it (docs/accounts.md#second-factors-and-recovery). Each step locks the account,
 then the recovery, and checks its state again.
 """
@@ -12,7 +13,7 @@ from typing import Any
 from allauth.account.authentication import get_authentication_records
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.mfa.signals import authenticator_added, authenticator_reset
+from allauth.mfa.signals import authenticator_added, authenticator_reset, authenticator_used
 from django.conf import settings
 from django.core import signing
 from django.core.exceptions import ValidationError
@@ -46,7 +47,7 @@ _SIGNER_SALT = "accounts.recovery.stop"
 
 
 class RecoveryRefused(Exception):
-    """The recovery can't be started; the text is for the operator."""
+    """The recovery can't be started; the text of an operator's recovery is for the operator."""
 
 
 def hours() -> int:
@@ -95,8 +96,10 @@ def start(
     it before they can sign in. With `taken_over_at`, the time when somebody else took over the account, nothing newer
     than that time can stop the recovery, and only what is newer is removed.
     """
+    if operator.pk == account.pk:  # AccountRecovery.is_own
+        raise RecoveryRefused("You can't start a recovery of your own account here.")
     new_email = new_email.strip().lower()
-    account = _lock_account(account.pk)
+    account = lock_account(account.pk)
     if not account.is_active:
         raise RecoveryRefused("The account is turned off. Activate it first.")
     if address_changes.is_taken(new_email, account):
@@ -105,23 +108,26 @@ def start(
         raise RecoveryRefused("There is nothing to remove. The person can ask for a new password.")
     if open_recovery(account):
         raise RecoveryRefused("A recovery has already been started.")
+    record(account, "recovery_started", by=By.OPERATOR)
+    taken_over = {"taken_over_at": taken_over_at.isoformat()} if taken_over_at else {}
+    details = {"reason": reason, "checked": checked, "changes_address": bool(new_email), **taken_over}
+    stored = {"reason": reason, "checked": checked, "new_email": new_email, "taken_over_at": taken_over_at}
+    return create(account, operator, details, **stored)
+
+
+def create(account: Account, started_by: Account, details: dict[str, Any], **stored: Any) -> AccountRecovery:
+    """Store a recovery of an account whose row is locked, report it with `details`, and mail every email address."""
     now = clock.now()
     wait = timedelta(hours=hours())
     recovery = AccountRecovery.objects.create(
         account=account,
-        started_by=operator,
-        reason=reason,
-        checked=checked,
-        new_email=new_email,
-        taken_over_at=taken_over_at,
+        started_by=started_by,
         started_at=now,
         remind_at=now + max(wait - timedelta(hours=REMINDER_HOURS), wait / 2),
         due_at=now + wait,
+        **stored,
     )
-    record(account, "recovery_started", by=By.OPERATOR)
-    taken_over = {"taken_over_at": taken_over_at.isoformat()} if taken_over_at else {}
-    changes = {"changes_address": bool(new_email)}
-    _report("started", recovery, operator.pk, reason=reason, checked=checked, **changes, **taken_over)
+    _report("started", recovery, started_by.pk, **details)
     _mail(recovery, "recovery_started")
     return recovery
 
@@ -166,6 +172,22 @@ def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
     with transaction.atomic():
         if locked := _lock(found.pk):
             _give_up(locked, Lapse.FACTOR_ADDED)
+
+
+@receiver(authenticator_used)
+def give_up_own(sender: Any, user: Account, **kwargs: Any) -> None:
+    """End the open recovery that a person started, because one of their factors was used after all."""
+    end_own(user, Lapse.FACTOR_USED)
+
+
+def end_own(account: Account, lapse: AccountRecovery.Lapse) -> None:
+    """End the open recovery that a person started, if there is one; recoveries of operators go on."""
+    found = open_recovery(account)
+    if found is None or not found.is_own:
+        return
+    with transaction.atomic():
+        if locked := _lock(found.pk):
+            _give_up(locked, lapse)
 
 
 def advance() -> int:
@@ -253,12 +275,19 @@ def _lapse_of(recovery: AccountRecovery, factors: list[Authenticator]) -> Accoun
             return Lapse.NOTHING_LEFT
         if any(row.created_at > recovery.started_at for row in factors):
             return Lapse.FACTOR_ADDED
+    if recovery.is_own:
+        return Lapse.STAFF if is_staff(account) else None
     # The recovery lapses if the operator has lost the permission since.
     may = operator and operator.is_active and operator.is_staff and operator.has_perm(PERMISSION)
     return None if operator and may and may_administer(operator, account) else Lapse.OPERATOR_LOST_RIGHT
 
 
-def _lock_account(pk: int) -> Account:
+def is_staff(account: Account) -> bool:
+    """Return whether only an operator may start a recovery of this account."""
+    return account.is_staff or account.is_superuser
+
+
+def lock_account(pk: int) -> Account:
     return Account.objects.select_for_update(no_key=True).get(pk=pk)
 
 

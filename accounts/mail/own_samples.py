@@ -15,14 +15,17 @@ _ASKED_AT = datetime(2030, 5, 17, 9, 41, tzinfo=UTC)
 _DUE_AT = datetime(2030, 5, 20, 9, 41, tzinfo=UTC)
 
 
-def _recovery(new_email: str = "", taken_over_at: datetime | None = None, *, may_stop: bool = True) -> dict[str, Any]:
-    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email, taken_over_at=taken_over_at)
+def _recovery(
+    new_email: str = "", taken_over_at: datetime | None = None, *, may_stop: bool = True, is_own: bool = False
+) -> dict[str, Any]:
+    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email, taken_over_at=taken_over_at, is_own=is_own)
     link = "https://id.example.com/account/recovery/?code=1%3AKqX" if may_stop else ""
     return {"recovery": recovery, "link": link}
 
 
 _RECOVERIES = {
     "": _recovery(),
+    "by the person, at sign-in": _recovery(is_own=True),
     "with another email address": _recovery("ada@example.org"),
     "after a takeover": _recovery("ada@example.org", _ASKED_AT),
     "after a takeover, to an email address that was added since": _recovery("", _ASKED_AT, may_stop=False),
@@ -33,7 +36,7 @@ register(
     {
         "recovery_started": Sample(
             "Recovery: started",
-            "An operator starts to remove somebody's two-step verification",
+            "An operator, or the person at sign-in, starts to remove the two-step verification of an account",
             _EVERY_ADDRESS,
             _RECOVERIES,
         ),
@@ -49,6 +52,12 @@ register(
             "Code: remove what was added",
             "Somebody follows “This was not me” of a notice about a new factor",
             "the mailbox that got the notice",
+            {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
+        ),
+        "recovery_code": Sample(
+            "Code: start a recovery",
+            "Somebody who typed the password says at sign-in that they lost every second factor",
+            "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "reauthentication_code": Sample(

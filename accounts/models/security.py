@@ -49,7 +49,7 @@ class AccountRecoveryQuerySet(models.QuerySet["AccountRecovery"]):
 
 
 class AccountRecovery(models.Model):
-    """A recovery that an operator started; accounts/factors/recovery.py has its steps."""
+    """A recovery that an operator or the person started; accounts/factors/recovery.py has its steps."""
 
     class Outcome(models.TextChoices):
         DONE = "done", "done"
@@ -68,11 +68,18 @@ class AccountRecovery(models.Model):
         ACCOUNT_OFF = "account_off", "The account is turned off."
         NOTHING_LEFT = "nothing_left", "There was nothing left to remove."
         OPERATOR_LOST_RIGHT = "operator_lost_right", "The operator who started it no longer has the permission."
+        FACTOR_USED = (
+            "factor_used",
+            "A passkey, security key, authenticator app or recovery code of the account was used, so it is not lost.",
+        )
+        PASSWORD_CHANGED = "password_changed", "The password was changed."
+        STAFF = "staff", "The account belongs to the staff now, so only an operator can start its recovery."
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="recoveries", db_index=False)
     started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
+    # Of the operator; empty if the person started it: the reason, and how they checked that the owner asked.
     reason = models.TextField()
-    checked = models.TextField()  # how the operator checked that the owner asked
+    checked = models.TextField()
     new_email = models.EmailField(blank=True)  # the person's new email address, if they lost their mailbox too
     # When somebody else took over the account, according to the operator: nothing newer can stop this recovery, and
     # nothing older is removed by it. None if the owner only lost their factors.
@@ -98,6 +105,11 @@ class AccountRecovery(models.Model):
 
     def __str__(self) -> str:
         return f"Recovery of account {self.account_id}"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the person started it; operators can't start one of their own account."""
+        return self.started_by_id == self.account_id
 
 
 class SecurityEvent(models.Model):

@@ -20,7 +20,6 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import redirect_to_login
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -34,12 +33,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.activity.recording import record
 from accounts.authentication import account_of, note_first_factor
 from accounts.factors import first_codes, keys, removal, staff
-from accounts.factors import recovery as recoveries
 from accounts.factors.ceremonies import Purpose, keep_challenge
 from accounts.factors.forms import begin_authentication
 from accounts.factors.staff import needs_verified_keys
 from accounts.first_password import FirstPasswordForm, set_first_password
-from accounts.models import Account, AccountRecovery
+from accounts.models import Account
 from accounts.reauthentication import asks_for_factor, second_factors_of, url
 from accounts.sessions import end_other_sessions, has_changed
 from core.http import hosts, split_hosts
@@ -66,35 +64,6 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
         "longest": keys.NAME_LENGTH,
     }
     return render(request, "mfa/recovery_codes/first.html", context)
-
-
-@limited_by_address
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def recovery(request: HttpRequest) -> HttpResponse:
-    """/account/recovery/: shows a recovery that is under way; a POST stops it.
-
-    For people who are signed in, and for people who have the code from a mail about it. A GET changes nothing.
-    """
-    code = (request.POST if request.method == "POST" else request.GET).get("code", "")
-    if not code and not request.user.is_authenticated:
-        return redirect_to_login(reverse("account_recovery"))
-    found = _recovery(request, code)
-    was_stopped = request.method == "POST" and found is not None and recoveries.stop(found, request, by_code=bool(code))
-    if was_stopped and request.user.is_authenticated:
-        messages.success(request, "The recovery was stopped. Nothing was removed from your account.")
-        return HttpResponseRedirect(reverse("mfa_index"))
-    context = {
-        "recovery": None if was_stopped else found,
-        "was_stopped": was_stopped,
-        "code": code,
-        "may_stop": found is not None and (bool(code) or recoveries.may_stop(found, request)),
-    }
-    return render(request, "accounts/recovery.html", context)
-
-
-def _recovery(request: HttpRequest, code: str) -> AccountRecovery | None:
-    return recoveries.recovery_by_code(code) if code else recoveries.open_recovery(account_of(request))
 
 
 @never_cache

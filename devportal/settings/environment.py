@@ -116,8 +116,10 @@ GUESSES_PER_KNOWN_BROWSER = env.int("GUESSES_PER_KNOWN_BROWSER", 10, between=(1,
 # Wrong codes of two-step verification without a right one. Then each browser has to verify the mailbox first (NIST SP
 # 800-63B, 3.2.2: at most 100).
 WRONG_CODES_PER_ACCOUNT = env.int("WRONG_CODES_PER_ACCOUNT", 100, between=(5, 100))
-# How long a person can stop an operator's removal of their two-step verification.
+# How long a person can stop the removal of their two-step verification, and how long after the end of a recovery they
+# can't start another one themselves.
 ACCOUNT_RECOVERY_HOURS = env.int("ACCOUNT_RECOVERY_HOURS", 72, between=(1, 720))
+ACCOUNT_RECOVERY_PAUSE_DAYS = env.int("ACCOUNT_RECOVERY_PAUSE_DAYS", 30, between=(1, 365))
 # Passkey challenges that the sign-in page may fetch from one IP address.
 PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60, between=(1, 10_000))
 KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))

@@ -46,6 +46,7 @@ def test_the_page_of_two_step_verification(client: Browser, person: Account) -> 
     TOTP.activate(person, generate_totp_secret())
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     shown(client, "/account/2fa/authenticate/", 6)
+    shown(client, "/account/recovery/start/", 9)
 
 
 def test_budget_of_reauthentication_by_mail(signed_in: Browser, person: Account) -> None:

@@ -271,6 +271,7 @@ GROUPS = (
         /account/signup/password/           302 302 | 302 302
         /account/2fa/authenticate/          302 302 | 302 302
         /account/2fa/webauthn/login/        302 302 | 302 302
+        /account/recovery/start/            302 302 | 302 302
         /account/2fa/webauthn/signup/       302 302 | 302 302
         """,
     ),

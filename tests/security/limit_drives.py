@@ -217,6 +217,26 @@ def mails_when_asked_again(world: World) -> Step:
     return step
 
 
+@drives("codes that start a recovery")
+def codes_that_start_a_recovery(world: World) -> Step:
+    TOTP.activate(world.person, generate_totp_secret())
+    browser = Browser()
+    log_in(browser, world.person.email, PASSWORD, {})
+    return lambda n, changes: browser.post(world.path, {"code": "AAAA"}, **changes)
+
+
+@drives("mails with a code that starts a recovery")
+def mails_that_start_a_recovery(world: World) -> Step:
+    TOTP.activate(world.person, generate_totp_secret())
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        browser = Browser()
+        log_in(browser, world.person.email, PASSWORD, changes)
+        return browser.post(world.path, {"action": "send"}, **changes)
+
+    return step
+
+
 @drives("wrong passwords from a known browser")
 def wrong_passwords_here(world: World) -> Step:
     world.browser.cookies.pop("openport_session")

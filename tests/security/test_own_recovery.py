@@ -1,0 +1,228 @@
+"""Recoveries that people start at sign-in: what thieves of the password, of the mailbox or of both can't do with it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.test import Client as Browser
+
+from accounts.factors import own_recovery
+from accounts.factors import recovery as recoveries
+from accounts.factors.tasks import advance_recoveries
+from accounts.mail import codes
+from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.roles import set_roles
+from accounts.sessions import end_all_sessions
+from core import clock
+from tests.accounts.factors.conftest import (
+    NEW_PASSWORD,
+    code_mailed_to,
+    give_app,
+    sign_in_as_far_as_possible,
+    sign_in_by_mail,
+)
+from tests.accounts.factors.test_own_recovery import START, STOP, start, stop_code
+from tests.accounts.factors.test_recovery import leave_address
+from tests.devportal.admin.conftest import make_staff
+from tests.factories import make_account
+from tests.totp import totp
+
+HOUR, DAY = 3600, 24 * 3600
+
+
+@pytest.fixture
+def secret(person: Account) -> str:
+    return give_app(person)
+
+
+@pytest.fixture
+def operator(db: None) -> Account:
+    return make_staff("opal@example.com", "operator")
+
+
+def half(account: Account, password: str | None = None) -> Browser:
+    return sign_in_as_far_as_possible(account, *([password] if password else []))[0]
+
+
+def mailed_code(account: Account) -> str:
+    """Return the code, as a thief of the mailbox has it."""
+    return codes.code_for(f"recovery {account.pk}", account.email, own_recovery.LASTS)
+
+
+def is_refused(browser: Browser, account: Account) -> bool:
+    """Return whether neither page nor form starts a recovery, even with the right code."""
+    before = AccountRecovery.objects.count()
+    for form in ({"action": "send"}, {"code": mailed_code(account)}):
+        browser.post(START, form)
+    return AccountRecovery.objects.count() == before
+
+
+# --- Without the password ---
+
+
+def test_the_code_alone_starts_nothing(person: Account, secret: str) -> None:
+    browser = Browser()
+    assert browser.get(START)["Location"].startswith("/account/login/")
+    assert is_refused(browser, person)
+
+
+def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_by_mail(person: Account, secret: str) -> None:
+    assert is_refused(sign_in_by_mail(person), person)  # the page that follows the new password
+    thief = half(person, NEW_PASSWORD)
+    assert "You can’t recover this account here" in thief.get(START).content.decode()
+    assert is_refused(thief, person)
+
+
+def test_that_password_counts_once_the_owner_has_used_a_factor_with_it(
+    person: Account, secret: str, later: Callable[[float], None]
+) -> None:
+    owner = sign_in_by_mail(person)
+    owner.post("/account/2fa/authenticate/", {"code": totp(secret)})
+    assert not is_refused(half(person, NEW_PASSWORD), person)
+
+
+def test_a_passkey_alone_does_not_make_that_password_count(person: Account, secret: str) -> None:
+    sign_in_by_mail(person)
+    SecurityEvent.objects.create(account=person, kind="signed_in", at=clock.now(), details={"methods": ["passkey"]})
+    assert is_refused(half(person, NEW_PASSWORD), person)
+
+
+# --- Without the mailbox ---
+
+
+def test_a_thief_of_the_password_starts_nothing_without_the_code(person: Account, secret: str) -> None:
+    thief = half(person)
+    other = make_account()
+    stolen = (mailed_code(other), codes.code_for("recovery", person.email, own_recovery.LASTS), secret, "", "1" * 5000)
+    for code in stolen:
+        assert thief.post(START, {"code": code}).status_code in (200, 429)
+    assert not AccountRecovery.objects.exists()
+    assert not Outbox.objects.filter(subject__contains="about to be removed").exists()
+
+
+def test_guesses_of_the_code_are_limited_over_all_browsers_and_addresses(person: Account, secret: str) -> None:
+    browsers = [half(person) for _ in range(2)]
+    answers = [
+        browsers[n % 2].post(START, {"code": "AAAA"}, REMOTE_ADDR=f"198.51.100.{n}").status_code for n in range(12)
+    ]
+    assert answers == [200] * 10 + [429] * 2
+
+
+def test_a_thief_of_the_password_can_not_flood_the_mailbox(person: Account, secret: str, mailoutbox: list[Any]) -> None:
+    for n in range(9):
+        half(person).post(START, {"action": "send"}, REMOTE_ADDR=f"198.51.100.{n}")
+    assert len([mail for mail in mailoutbox if "code to recover" in mail.subject]) == 6
+
+
+def test_a_code_expires(person: Account, secret: str, later: Callable[[float], None]) -> None:
+    code = mailed_code(person)
+    later(2 * own_recovery.LASTS)
+    half(person).post(START, {"code": code})
+    assert not AccountRecovery.objects.exists()
+
+
+# --- With both ---
+
+
+def test_the_owner_is_notified_and_stops_it_in_a_session_and_by_the_link(person: Account, secret: str) -> None:
+    owner = half(person)
+    owner.post("/account/2fa/authenticate/", {"code": totp(secret)})
+    start(half(person))
+    assert "Stop it" in owner.get("/account/").content.decode()
+    assert "Stop the removal?" in Browser().get(STOP, {"code": stop_code()}).content.decode()
+    owner.post(STOP)
+    assert AccountRecovery.objects.get().outcome == AccountRecovery.Outcome.STOPPED
+
+
+@pytest.mark.parametrize("end", ["stopped", "cancelled by a factor", "cancelled by an operator"])
+def test_it_can_not_be_started_again_soon(
+    end: str, person: Account, secret: str, operator: Account, later: Callable[[float], None]
+) -> None:
+    thief = half(person)
+    start(thief)
+    if end == "stopped":
+        Browser().post(STOP, {"code": stop_code()})
+    elif end == "cancelled by a factor":
+        half(person).post("/account/2fa/authenticate/", {"code": totp(secret)})
+    else:
+        recoveries.cancel(AccountRecovery.objects.get(), operator, "Somebody else asked")
+    assert is_refused(thief, person)
+    later(29 * DAY)
+    assert is_refused(half(person), person)
+    later(2 * DAY)
+    assert not is_refused(half(person), person)
+
+
+def test_only_one_runs_at_a_time_and_a_second_start_sends_no_mail(person: Account, secret: str) -> None:
+    start(half(person))
+    mails = Outbox.objects.count()
+    for _ in range(3):
+        assert is_refused(half(person), person)
+    assert Outbox.objects.count() == mails
+
+
+@pytest.mark.parametrize("change", ["sessions ended", "password changed", "deactivated"])
+def test_an_unfinished_sign_in_starts_nothing_after_a_change(change: str, person: Account, secret: str) -> None:
+    thief = half(person)
+    if change == "sessions ended":
+        end_all_sessions(person)
+    elif change == "password changed":
+        person.set_password("a new horse 9 battery")
+        person.save()
+    else:
+        Account.objects.filter(pk=person.pk).update(is_active=False)
+    assert is_refused(thief, person)
+
+
+def test_a_mailbox_that_is_new_to_the_account_starts_nothing(person: Account, secret: str) -> None:
+    leave_address(person, "ada@former.example.com")
+    assert is_refused(half(person), person)
+
+
+def test_it_does_not_act_on_another_account_in_the_same_browser(person: Account, secret: str) -> None:
+    other = make_account("other@example.com")
+    give_app(other)
+    browser = half(person)
+    browser.post("/account/login/", {"login": other.email, "password": "wrong"})
+    browser.post(START, {"code": mailed_code(other)})
+    assert not AccountRecovery.objects.filter(account=other).exists()
+
+
+# --- Staff ---
+
+
+@pytest.mark.parametrize("role", ["reviewer", "operator", "superuser"])
+def test_staff_need_an_operator(role: str, person: Account, secret: str) -> None:
+    if role == "superuser":
+        Account.objects.filter(pk=person.pk).update(is_staff=True, is_superuser=True)
+    else:
+        set_roles(person, [role])
+    browser = half(person)
+    assert "only an operator" in browser.get(START).content.decode()
+    assert is_refused(browser, person)
+
+
+def test_a_person_who_joins_the_staff_meanwhile_keeps_their_factors(
+    person: Account, secret: str, later: Callable[[float], None]
+) -> None:
+    start(half(person))
+    set_roles(person, ["operator"])
+    later(73 * HOUR)
+    advance_recoveries()
+    assert AccountRecovery.objects.get().outcome == AccountRecovery.Outcome.LAPSED
+    assert Authenticator.objects.filter(user=person).exists()
+    assert SecurityEvent.objects.get(kind="recovery_lapsed").details == {"reason": "staff"}
+
+
+def test_an_operator_can_not_start_one_of_their_own_account(operator: Account) -> None:
+    give_app(operator)
+    assert is_refused(half(operator), operator)
+
+
+def test_the_mailed_code_is_stored_encrypted(person: Account, secret: str) -> None:
+    browser = half(person)
+    browser.post(START, {"action": "send"})
+    row = Outbox.objects.filter(subject__contains="code to recover").latest("pk")
+    assert code_mailed_to(person.email) not in row.subject
+    assert not row.body
