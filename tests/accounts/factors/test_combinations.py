@@ -20,6 +20,7 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
+from tests.accounts.factors.test_own_recovery import START, start
 from tests.factories import PASSWORD
 from tests.totp import totp
 
@@ -43,6 +44,15 @@ def two_step_page(browser: Browser) -> str:
 def recover(account: Account, operator: Account, later: Callable[[float], None]) -> Browser:
     """Have the operator's recovery done, and return the browser of the person who then signs in by mail."""
     recovery.start(account, operator, "Lost", "Checked")
+    later(73 * 3600)
+    advance_recoveries()
+    account.refresh_from_db()
+    return sign_in_by_mail(account)
+
+
+def recover_at_sign_in(browser: Browser, account: Account, later: Callable[[float], None]) -> Browser:
+    """Have the recovery done that the person starts, and return the browser in which they then sign in by mail."""
+    start(browser, account.email)
     later(73 * 3600)
     advance_recoveries()
     account.refresh_from_db()
@@ -85,6 +95,12 @@ def test_row_passkey_no_recovery_codes(person: Account, operator: Account, later
     assert is_in(recover(person, operator, later))
 
 
+def test_a_lost_passkey_without_recovery_codes_and_a_password(person: Account, later: Callable[[float], None]) -> None:
+    give_passkey(person)
+    browser, _ = sign_in_as_far_as_possible(person)
+    assert is_in(recover_at_sign_in(browser, person, later))
+
+
 def test_row_authenticator_app_recovery_codes_left(person: Account) -> None:
     give_app(person)
     codes = give_codes(person)
@@ -96,9 +112,7 @@ def test_row_authenticator_app_recovery_codes_left(person: Account) -> None:
     assert is_in(browser)
 
 
-def test_row_authenticator_app_recovery_codes_used_up(
-    person: Account, operator: Account, later: Callable[[float], None]
-) -> None:
+def test_row_authenticator_app_recovery_codes_used_up(person: Account, later: Callable[[float], None]) -> None:
     give_app(person)
     for code in give_codes(person):
         assert Authenticator.objects.get(user=person, type="recovery_codes").wrap().validate_code(code)
@@ -106,7 +120,8 @@ def test_row_authenticator_app_recovery_codes_used_up(
     page = two_step_page(browser)
     assert "authenticator app" in page
     assert "or one of your recovery codes" not in page
-    assert is_in(recover(person, operator, later))
+    assert START in page
+    assert is_in(recover_at_sign_in(browser, person, later))
 
 
 def test_row_recovery_codes_authenticator_app_left(person: Account) -> None:
