@@ -50,6 +50,7 @@ urlpatterns = [
     path("account/2fa/authenticate/", factors.SecondStepView.as_view(), name="mfa_authenticate"),
     path("account/2fa/totp/activate/", factors.ActivateAppView.as_view(), name="mfa_activate_totp"),
     path("account/2fa/webauthn/add/", factors.AddKeyView.as_view(), name="mfa_add_webauthn"),
+    path("account/2fa/webauthn/conditional/", factors.ConditionalKeyView.as_view(), name="mfa_conditional_webauthn"),
     path("account/2fa/webauthn/login/", factors.LoginKeyView.as_view(), name="mfa_login_webauthn"),
     path("account/2fa/webauthn/signup/", factors.SignUpKeyView.as_view(), name="mfa_signup_webauthn"),
     path("account/signup/password/", factors.sign_up_password, name="account_signup_password"),

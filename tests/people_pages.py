@@ -26,8 +26,8 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner     10
-    /account/profile                                     owner      3
+    /account/                                            owner     11
+    /account/profile                                     owner      4
     /account/choose                                      owner      2
     /account/apps/                                       owner      4
     /account/apps/{connection}/remove                    owner      3
@@ -54,19 +54,19 @@ _PAGES = """
     /account/signup/                                     anonymous  0
     /account/signup/passkey/                             anonymous  0
     /account/reauthenticate/                             owner      8
-    /account/email/                                      owner      6
+    /account/email/                                      owner      7
     /account/password/change/                            owner      3
     /account/password/reset/                             anonymous  0
     /account/password/reset/done/                        anonymous  0
     /account/recovery/                                   owner      3
-    /account/2fa/                                        owner      5
+    /account/2fa/                                        owner      6
     /account/2fa/reauthenticate/                         owner      9
     /account/2fa/totp/activate/                          person     8
     /account/2fa/totp/deactivate/                        owner      7
     /account/2fa/recovery-codes/                         owner      7
     /account/2fa/recovery-codes/generate/                owner      6
     /account/2fa/recovery-codes/download/                owner      7
-    /account/2fa/webauthn/                               owner      3
+    /account/2fa/webauthn/                               owner      4
     /account/2fa/webauthn/add/                           owner      9
     /account/2fa/webauthn/reauthenticate/                owner     10
     /account/2fa/webauthn/keys/{passkey}/remove/         owner      6
@@ -109,6 +109,7 @@ NOTHING_SHOWN = frozenset(
         "/account/password/set/",
         "/account/login/code/confirm/",
         "/account/sessions/{session}/end",
+        "/account/2fa/webauthn/conditional/",
         "/account/2fa/webauthn/login/",
         "/account/2fa/first-codes/",
         "/account/2fa/staff/",

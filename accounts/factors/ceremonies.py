@@ -33,6 +33,7 @@ class Purpose(enum.StrEnum):
     STEP_UP = "step_up"
     ENROLMENT = "enrolment"
     SIGN_UP = "sign_up"
+    CONDITIONAL = "conditional"  # a passkey that the browser creates by itself after a sign-in
 
 
 def keep_challenge(purpose: Purpose, account: Account | None = None) -> None:

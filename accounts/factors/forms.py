@@ -109,15 +109,17 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
 
     purpose = Purpose.SIGN_IN
     needs_verification = True
+    unknown_id: bytes | None = None  # of a passkey that no account has
 
     def clean_credential(self) -> Authenticator:
         answer = self.cleaned_data["credential"]
         try:
             authenticator = super().clean_credential()
         except ValidationError as error:
-            if error.code == "unusable" and keys.is_unknown(answer):
-                raise ValidationError(UNKNOWN, code="unknown") from error
-            raise
+            self.unknown_id = keys.unknown_id(answer) if error.code == "unusable" else None
+            if self.unknown_id is None:
+                raise
+            raise ValidationError(UNKNOWN, code="unknown") from error
         if not keys.signs_in_alone(authenticator):
             raise ValidationError(NOT_ALONE, code="not_alone")
         return authenticator
@@ -169,6 +171,18 @@ def begin_authentication(account: Account, purpose: Purpose, *, verified: bool) 
     return options
 
 
+def begin_conditional_creation(account: Account) -> dict[str, Any]:
+    """Return the options with which a browser creates a passkey by itself, and store their challenge.
+
+    It does not verify the person then, so that must not be required; each sign-in with the passkey does.
+    """
+    options: dict[str, Any] = webauthn.begin_registration(account, True)
+    asked = {**options["publicKey"]["authenticatorSelection"], "userVerification": "preferred"}
+    webauthn.set_state({**webauthn.get_state(), "user_verification": "preferred"})
+    ceremonies.keep_challenge(Purpose.CONDITIONAL, account)
+    return {**options, "publicKey": {**options["publicKey"], "authenticatorSelection": asked}}
+
+
 class NamedByDevice(ChallengeMixin):
     """A default name that nobody changed is replaced by the name of the passkey provider, if it is known."""
 
@@ -213,3 +227,17 @@ class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # t
     """The passkey of an account that is being created."""
 
     purpose = Purpose.SIGN_UP
+
+
+class ConditionalKeyForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]
+    """A passkey that the browser created by itself after a sign-in with a password."""
+
+    purpose = Purpose.CONDITIONAL
+
+    def clean(self) -> dict[str, Any]:
+        made = self.cleaned_data.get("credential")
+        if made:
+            with refused_if_no_answer():
+                self.cleaned_data["credential"] = keys.with_presence(made)
+        cleaned = super().clean()
+        return cleaned | {"credential": made} if made else cleaned

@@ -15,7 +15,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest
-from fido2.webauthn import RegistrationResponse
+from fido2.utils import websafe_encode
+from fido2.webauthn import AttestationObject, AuthenticatorData, RegistrationResponse
 
 from accounts.activity.places import browser_name
 from accounts.activity.recording import By, record
@@ -92,17 +93,39 @@ def keeper_of(credential: dict[str, Any]) -> str:
     return _KEEPERS.get(str(data.aaguid), "") if data else ""
 
 
-def is_unknown(answer: Any) -> bool:
-    """Return whether a well-formed response to a sign-in comes from a passkey that no account has, or has any more."""
+def credential_id_of(factor: Authenticator) -> bytes:
+    """Return the id of a passkey or security key. Raises an exception of the library if it can't be read."""
+    data = factor.wrap().authenticator_data.credential_data
+    return bytes(data.credential_id)
+
+
+def unknown_id(answer: Any) -> bytes | None:
+    """Return the id in a well-formed response to a sign-in, if no account has that passkey, or has it any more."""
     try:
         used = webauthn.parse_authentication_response(answer)
     except (ValidationError, KeyError, TypeError, AttributeError, ValueError):
-        return False
+        return None
     try:
         account = webauthn.extract_user_from_response(answer)
     except ValidationError:  # the account was deleted
-        return True
-    return webauthn.get_authenticator_by_credential_id(account, used.raw_id) is None
+        return bytes(used.raw_id)
+    is_known = webauthn.get_authenticator_by_credential_id(account, used.raw_id) is not None
+    return None if is_known else bytes(used.raw_id)
+
+
+def with_presence(credential: dict[str, Any]) -> dict[str, Any]:
+    """Return the response of a new passkey as if its device had tested that somebody is present.
+
+    A browser that creates a passkey by itself does not test it (WebAuthn Level 3, §5.1.3, conditional mediation), but
+    the library requires it, and checks everything else. Each use of the passkey tests presence and verifies the user.
+    """
+    made = RegistrationResponse.from_dict(credential).response.attestation_object
+    old = made.auth_data
+    data = AuthenticatorData.create(
+        old.rp_id_hash, old.flags | AuthenticatorData.FLAG.UP, old.counter, old.credential_data or b"", old.extensions
+    )
+    changed = websafe_encode(bytes(AttestationObject.create(made.fmt, data, made.att_stmt)))
+    return {**credential, "response": {**credential["response"], "attestationObject": changed}}
 
 
 def names_of(account: Account) -> set[str]:

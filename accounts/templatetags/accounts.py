@@ -7,7 +7,7 @@ from django import template
 from django.conf import settings
 
 from accounts import securing
-from accounts.factors import keys, recovery
+from accounts.factors import browser_passkeys, keys, recovery
 from accounts.models import Account
 from core import clock, time_zones
 
@@ -34,6 +34,24 @@ def securing_step(context: dict[str, Any]) -> dict[str, Any]:
     request = context.get("request")
     step = securing.opened(request) if request is not None and hasattr(request, "session") else None
     return {"step": step, "csrf_token": context.get("csrf_token"), "request": request}
+
+
+@register.inclusion_tag("mfa/webauthn/snippets/browser_passkeys.html", takes_context=True)
+def browser_passkeys_script(
+    context: dict[str, Any], *, always: bool = False, may_create: bool = False
+) -> dict[str, Any]:
+    """Return the context of the script that keeps the browser's passkeys up to date; empty if there is nothing to do.
+
+    With `always`, the browser also learns that the account has no passkey. With `may_create`, it may create one after a
+    sign-in with a password.
+    """
+    request = context["request"]
+    signals: dict[str, Any] | None = browser_passkeys.describe(request, always=always)
+    if not request.user.is_authenticated:
+        unknown = browser_passkeys.take_unknown(request)
+        signals = {"unknown": unknown} if unknown else None
+    creates = may_create and browser_passkeys.may_create(request)
+    return {"signals": signals, "creates": creates, "csrf_token": context.get("csrf_token")}
 
 
 @register.simple_tag(takes_context=True)

@@ -21,20 +21,21 @@ from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.activity.recording import record
 from accounts.authentication import account_of, note_first_factor
-from accounts.factors import first_codes, keys, removal, staff
+from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
 from accounts.factors.ceremonies import Purpose, keep_challenge
-from accounts.factors.forms import begin_authentication
+from accounts.factors.forms import ConditionalKeyForm, begin_authentication, begin_conditional_creation
 from accounts.factors.staff import needs_verified_keys
 from accounts.first_password import FirstPasswordForm, set_first_password
 from accounts.models import Account
@@ -203,6 +204,35 @@ class AddKeyView(EnrolmentMixin, ValidatedFormMixin, webauthn_views.AddWebAuthnV
 
 
 @limited_by_person
+@method_decorator([never_cache, login_required], name="dispatch")
+class ConditionalKeyView(EnrolmentMixin, webauthn_views.AddWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/conditional/: a passkey that the browser creates by itself, after a password.
+
+    For the script of the account's home. 204: no passkey is to be created, or it was added.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not browser_passkeys.may_create(request):
+            return HttpResponse(status=204)
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return JsonResponse(begin_conditional_creation(account_of(request)))
+
+    def get_form_class(self) -> type[ConditionalKeyForm]:
+        return ConditionalKeyForm
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        keys.choose(self.request, signs_in_alone=True)
+        super().form_valid(form)
+        return HttpResponse(status=204)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        return JsonResponse({"errors": form.errors.get_json_data()}, status=400)
+
+
+@limited_by_person
 class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
     """/account/2fa/totp/activate/."""
 
@@ -249,6 +279,12 @@ class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
         response: HttpResponse = super().get(request, *args, **kwargs)
         if get_adapter().is_ajax(request):  # otherwise no challenge was created
             keep_challenge(Purpose.SIGN_IN)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if form.unknown_id is not None:
+            browser_passkeys.note_unknown(self.request, form.unknown_id)
+        response: HttpResponse = super().form_invalid(form)
         return response
 
 

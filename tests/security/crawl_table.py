@@ -346,6 +346,7 @@ GROUPS = (
         /account/2fa/recovery-codes/                         302 404 200 | 302 405 405
         /account/2fa/recovery-codes/generate/                302 200 200 | 302 200 302
         /account/2fa/recovery-codes/download/                302 404 200 | 302 404 405
+        /account/2fa/webauthn/conditional/                   302 204 200 | 302 204 400
         /account/2fa/webauthn/reauthenticate/                302 302 200 | 302 302 302
         /account/2fa/webauthn/keys/{passkey}/remove/         302 404 200 | 302 404 302
         /account/2fa/webauthn/keys/{passkey}/edit/           302 404 200 | 302 404 200

@@ -25,7 +25,7 @@ from tests.accounts.factors.conftest import (
 from tests.totp import totp
 
 HOUR = 3600
-START, STOP, SECOND_STEP = "/account/recovery/start/", "/account/recovery/", "/account/2fa/authenticate/"
+START, STOP, TWO_STEP_PAGE = "/account/recovery/start/", "/account/recovery/", "/account/2fa/authenticate/"
 Outcome = AccountRecovery.Outcome
 
 
@@ -62,7 +62,7 @@ def kinds(account: Account) -> list[str]:
 
 
 def test_password_and_mailbox_start_it_and_every_address_is_notified(halfway: Browser, person: Account) -> None:
-    assert START in halfway.get(SECOND_STEP).content.decode()
+    assert START in halfway.get(TWO_STEP_PAGE).content.decode()
     assert "72 hours" in halfway.get(START).content.decode()
     assert "Your account is being recovered" in start(halfway).content.decode()
     row = AccountRecovery.objects.get()
@@ -108,7 +108,7 @@ def test_a_sign_in_with_a_factor_cancels_it(factor: str, halfway: Browser, perso
     start(halfway)
     codes = Authenticator.objects.get(user=person, type="recovery_codes").wrap().get_unused_codes()
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": totp(secret) if factor == "app" else codes[0]})
+    browser.post(TWO_STEP_PAGE, {"code": totp(secret) if factor == "app" else codes[0]})
     assert browser.get("/account/").status_code == 200
     row = AccountRecovery.objects.get()
     assert row.outcome == Outcome.LAPSED
@@ -122,7 +122,7 @@ def test_a_sign_in_does_not_cancel_the_recovery_of_an_operator(
 ) -> None:
     recovery.start(person, operator, "Lost the phone", "Called back")
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": totp(secret)})
+    browser.post(TWO_STEP_PAGE, {"code": totp(secret)})
     assert AccountRecovery.objects.open().exists()
 
 
