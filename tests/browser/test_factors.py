@@ -177,6 +177,31 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
     assert sum("stopped" in text for text in live_service.mails(person)) == 2
 
 
+def test_somebody_who_lost_the_app_starts_the_recovery_at_sign_in(live_service: Service, browser: Chromium) -> None:
+    email = "lola@example.com"
+    live_service.provision(people=[{"email": email, "password": PASSWORD, "given_name": "Lola"}])
+
+    def protect(page: Page) -> None:
+        set_up_app(page, live_service, email)
+
+    def start(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(f"{live_service.address}/account/login/")
+        sign_in(page, email)
+        page.get_by_text("I have lost all of these").click()
+        page.get_by_role("link", name="Recover your account").click()
+        page.get_by_role("button", name="Send me the code").click()
+        expect(page.locator("input[name=code]")).to_be_visible()
+        page.fill("input[name=code]", live_service.code_mailed_to(email))
+        page.get_by_role("button", name="Start the recovery").click()
+        heading(page).to_have_text("Your account is being recovered")
+        assert any("/account/recovery/?code=" in text for text in live_service.mails(email))
+        watch.check()
+
+    browser.visit(protect)
+    browser.visit(start)
+
+
 def test_staff_set_up_a_factor_and_reach_the_requested_page(browser: Chromium) -> None:
     reviewer = "robin@example.com"
 
