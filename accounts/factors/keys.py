@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from allauth.account.utils import url_str_to_user_pk
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added
 from allauth.mfa.webauthn.internal import auth as webauthn
@@ -15,7 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest
-from fido2.utils import websafe_encode
+from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import AttestationObject, AuthenticatorData, RegistrationResponse
 
 from accounts.activity.places import browser_name
@@ -100,17 +101,19 @@ def credential_id_of(factor: Authenticator) -> bytes:
 
 
 def unknown_id(answer: Any) -> bytes | None:
-    """Return the id in a well-formed response to a sign-in, if no account has that passkey, or has it any more."""
+    """Return the id in a well-formed response to a sign-in, if no account has that passkey, or has it any more.
+
+    The browser may delete such a passkey, so its user handle has to be one of this service.
+    """
     try:
         used = webauthn.parse_authentication_response(answer)
+        pk = url_str_to_user_pk(websafe_decode(answer["response"]["userHandle"]).decode())
     except (ValidationError, KeyError, TypeError, AttributeError, ValueError):
         return None
-    try:
-        account = webauthn.extract_user_from_response(answer)
-    except ValidationError:  # the account was deleted
-        return bytes(used.raw_id)
-    is_known = webauthn.get_authenticator_by_credential_id(account, used.raw_id) is not None
-    return None if is_known else bytes(used.raw_id)
+    account = Account.objects.filter(pk=pk).first()  # None if it was deleted
+    if account is not None and webauthn.get_authenticator_by_credential_id(account, used.raw_id) is not None:
+        return None
+    return bytes(used.raw_id)
 
 
 def with_presence(credential: dict[str, Any]) -> dict[str, Any]:

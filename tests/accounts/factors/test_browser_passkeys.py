@@ -14,6 +14,7 @@ from fido2.utils import websafe_encode
 from accounts.models import Account, Outbox, SecurityEvent
 from accounts.roles import set_roles
 from tests.accounts.factors.conftest import give_app, give_codes, sign_in_as_far_as_possible
+from tests.factories import make_account
 from tests.soft_key import SoftKey, add_key, give_key
 from tests.totp import totp
 
@@ -83,6 +84,25 @@ def test_a_passkey_that_only_fails_is_not_reported(person: Account) -> None:
     assert signals_on(browser, "/account/login/") is None
     sign_in_with(browser, SoftKey(id=key.id, private=key.private, verifies=False), person)
     assert signals_on(browser, "/account/login/") is None
+
+
+@pytest.mark.parametrize("handle", [None, "", "AAAA", "_w", "bm90IGEgbnVtYmVy"])
+def test_a_passkey_that_another_service_may_have_created_is_not_reported(handle: str | None, person: Account) -> None:
+    browser = Browser()
+    options = browser.get(LOGIN_KEY, headers=JSON).json()["request_options"]
+    answer = json.loads(SoftKey().signed(options, person))
+    answer["response"]["userHandle"] = handle
+    browser.post(LOGIN_KEY, {"credential": json.dumps(answer)})
+    assert signals_on(browser, "/account/login/") is None
+
+
+def test_a_passkey_of_a_deleted_account_is_reported(person: Account) -> None:
+    browser, gone = Browser(), make_account()
+    options = browser.get(LOGIN_KEY, headers=JSON).json()["request_options"]
+    answer = SoftKey().signed(options, gone)
+    gone.delete()
+    browser.post(LOGIN_KEY, {"credential": answer})
+    assert "unknown" in signals_on(browser, "/account/login/")
 
 
 def test_other_sites_can_not_have_a_passkey_reported(person: Account) -> None:
