@@ -6,6 +6,7 @@ signed in with a factor after it (docs/accounts.md#recovery-at-sign-in).
 """
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -65,7 +66,9 @@ def start(request: HttpRequest, account: Account, code: str) -> AccountRecovery:
 
 def record_password(request: HttpRequest, account: Account, kind: str) -> None:
     """Record a new password, with what decides later whether it counts, and end a recovery that needed the old one."""
-    details = {"had_factors": second_factors_of(account).exists()} if kind == "password_reset" else {}
+    details: dict[str, Any] = {}
+    if kind == "password_reset":
+        details["had_factors"] = second_factors_of(account).exists()
     record(account, kind, request, **details)
     recovery.end_own(account, AccountRecovery.Lapse.PASSWORD_CHANGED)
 
