@@ -1,6 +1,7 @@
 """Recoveries that people start at sign-in: what thieves of the password, of the mailbox or of both can't do with it."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from accounts.factors.tasks import advance_recoveries
 from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
 from accounts.roles import set_roles
-from accounts.sessions import end_all_sessions
+from accounts.sessions import HALF_SIGNED_IN, end_all_sessions
 from core import clock
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
@@ -173,6 +174,18 @@ def test_an_unfinished_sign_in_starts_nothing_after_a_change(change: str, person
     else:
         Account.objects.filter(pk=person.pk).update(is_active=False)
     assert is_refused(thief, person)
+
+
+@pytest.mark.parametrize("change", ["none", "sessions ended", "wrong code", "no password"])
+def test_the_start_checks_everything_again_under_the_lock(change: str, person: Account, secret: str, rf: Any) -> None:
+    request = rf.post(START)
+    request.session = {} if change == "no password" else {HALF_SIGNED_IN: person.get_session_auth_hash()}
+    code = "AAAA-BBBB-CCCC" if change == "wrong code" else mailed_code(person)
+    if change == "sessions ended":
+        end_all_sessions(person)
+    with nullcontext() if change == "none" else pytest.raises(recoveries.RecoveryRefused):
+        own_recovery.start(request, person, code)
+    assert AccountRecovery.objects.exists() == (change == "none")
 
 
 def test_a_mailbox_that_is_new_to_the_account_starts_nothing(person: Account, secret: str) -> None:

@@ -208,7 +208,9 @@ def test_a_sign_in_with_a_passkey_alone_creates_none(person: Account, secret: st
     key, browser = SoftKey(), Browser()
     give_key(person, key)
     sign_in_with(browser, key, person)
+    browser.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
     Authenticator.objects.filter(type="webauthn").delete()
+    assert browser.get("/account/2fa/webauthn/add/").status_code == 200  # nothing else is missing
     assert not is_offered(browser)
 
 
