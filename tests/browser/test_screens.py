@@ -174,6 +174,10 @@ def test_screens_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         sign_in(page, OWNER)
         expect(page.get_by_role("heading", level=1)).to_have_text("Two-step verification")
         camera.take("second-step")
+        camera.visit(apps.at("/account/recovery/start/"), "recovery-at-sign-in")
+        page.get_by_role("button", name="Send me the code").click()
+        expect(page.locator("input[name=code]")).to_be_visible()
+        camera.take("recovery-at-sign-in-code")
 
     browser.visit(steps)
 

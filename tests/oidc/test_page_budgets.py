@@ -122,7 +122,7 @@ def test_a_passkey_that_an_app_asks_for(newcomer: RelyingParty, person: Account)
     page = step(8, lambda: app.authorize(prompt="login", **sent), 200)
     form = {"reference": page.context["reference"]}
     form["credential"] = key.signed(page.context["js_data"]["request_options"])
-    back = step(7, lambda: app.browser.post("/connect/step-up", form), 303)
+    back = step(8, lambda: app.browser.post("/connect/step-up", form), 303)
     step(10, lambda: app.browser.get(back["Location"]), 302)
 
 
