@@ -168,6 +168,7 @@ def test_the_browser_creates_a_passkey_after_a_password(key: SoftKey, after_pass
     assert SecurityEvent.objects.filter(account=person, kind="passkey_added").exists()
     notice = Outbox.objects.get(subject__contains="A passkey has been added")
     assert notice.to == person.email
+    assert "Your password manager created a passkey" in after_password.get("/account/").content.decode()
     assert not is_offered(after_password)
 
 

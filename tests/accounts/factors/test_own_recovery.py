@@ -22,6 +22,7 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
+from tests.soft_key import SoftKey, give_key
 from tests.totp import totp
 
 HOUR = 3600
@@ -115,6 +116,17 @@ def test_a_sign_in_with_a_factor_cancels_it(factor: str, halfway: Browser, perso
     event = SecurityEvent.objects.get(account=person, kind="recovery_lapsed")
     assert event.details == {"reason": "factor_used"}
     assert Outbox.objects.filter(subject__contains="Nothing was removed", to="ada@work.example.com").exists()
+
+
+def test_a_sign_in_with_a_passkey_alone_cancels_it(halfway: Browser, person: Account) -> None:
+    key, browser = SoftKey(), Browser()
+    give_key(person, key)
+    start(halfway)
+    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
+    form = {"credential": key.signed(options["request_options"], person)}
+    browser.post("/account/2fa/webauthn/login/", form)
+    assert browser.get("/account/").status_code == 200
+    assert AccountRecovery.objects.get().outcome == Outcome.LAPSED
 
 
 def test_a_sign_in_does_not_cancel_the_recovery_of_an_operator(
