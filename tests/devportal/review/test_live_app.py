@@ -1,5 +1,6 @@
 """Reviewers see the app as it is now, and what changed since its approval (docs/review.md#the-current-app)."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -49,8 +50,9 @@ def changed(app: Client, owner: Account, developer: Account, reviewer: Account) 
 
 
 def words(response: Any) -> str:
+    """Return the words of a page, without those that the field of the trail's filter suggests to everybody."""
     assert response.status_code == 200
-    return " ".join(response.content.decode().split())
+    return " ".join(re.sub(r"<datalist.*?</datalist>", "", response.content.decode(), flags=re.DOTALL).split())
 
 
 def case_page(browser: Browser, client: Client | None, project: Project) -> str:
