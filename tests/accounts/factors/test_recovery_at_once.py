@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 
-from accounts.factors import recovery
+from accounts.factors import own_recovery, recovery
+from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, Outbox
+from accounts.sessions import HALF_SIGNED_IN
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
@@ -44,6 +46,24 @@ def test_concurrent_starts_create_one_recovery() -> None:
 
 def browserless(account: Account) -> Any:
     return SimpleNamespace(user=account, META={})
+
+
+def start_own(account: Account) -> str:
+    request: Any = SimpleNamespace(user=account, META={}, session={HALF_SIGNED_IN: account.get_session_auth_hash()})
+    code = codes.code_for(f"recovery {account.pk}", account.email, own_recovery.LASTS)
+    try:
+        own_recovery.start(request, account, code)
+    except recovery.RecoveryRefused:
+        return "refused"
+    return "started"
+
+
+def test_person_and_operator_who_start_at_once_create_one_recovery() -> None:
+    account, operator = make_account("ada@example.com"), make_staff("opal@example.com", "operator")
+    give_app(account)
+    results = at_once(6, lambda number: start_own(account) if number % 2 else start(account, operator))
+    assert sorted(results) == ["refused"] * 5 + ["started"]
+    assert AccountRecovery.objects.count() == Outbox.objects.count() == 1
 
 
 def test_a_recovery_is_stopped_or_done_but_never_both(started: AccountRecovery, later: Callable[[float], None]) -> None:
