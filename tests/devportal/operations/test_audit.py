@@ -132,6 +132,7 @@ CHANGES_NOTHING = {
     # They act on one's own session alone.
     "playground_begin",
     "playground_exchange",
+    "playground_refresh",
     "playground_end",
 }
 
