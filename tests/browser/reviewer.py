@@ -59,8 +59,10 @@ class Reviewer:
         return mails
 
     def agree(self, form: Locator) -> None:
-        """Approve each scope of the form, and tick each part of its checklist."""
+        """Approve each scope of the form, tick each part of its checklist, and give the reason if a check fails."""
         for choice in form.locator("input[type=radio][value=approve]").all():
             choice.check()
         for box in form.locator("input[type=checkbox][name^=check_]").all():
             box.check()
+        for reason in form.locator("textarea[name=despite]").all():
+            reason.fill("Its pages are on a private network.")
