@@ -4,11 +4,13 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 
+from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.roles import is_operator
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from oidc import search, signing_keys
@@ -53,7 +55,21 @@ def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
     return "The client is on. This takes effect everywhere within 30 seconds."
 
 
-class ClientAdmin(ReadOnlyModelAdmin[Client]):
+class SearchedByDeveloper(ReadOnlyModelAdmin[Any]):
+    """Base of lists that operators also search for a developer's email address.
+
+    Reviewers do so in the lists of reviews and projects, which leave out what they may not decide on.
+    """
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        if "@" in search_term and not is_operator(account_of(request)):
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, search_term)
+
+
+class ClientAdmin(SearchedByDeveloper):
     """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
 
     empty_text = "There is no client yet. Developers create them in the console."
@@ -150,7 +166,7 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
 
 
 @admin.register(ProjectDomain)
-class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
+class ProjectDomainAdmin(SearchedByDeveloper):
     """Domains that projects claim, proven or not. The proof tokens are not rendered: they belong to the project."""
 
     empty_text = "No project has claimed a domain yet. Developers do so in the console, before a review."

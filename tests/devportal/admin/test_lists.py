@@ -222,3 +222,13 @@ def test_a_person_s_page_leads_to_their_projects(as_operator: Browser, world: Wo
     assert f"/admin/oidc/project/?q={world.person.email.replace('@', '%40')}" in page
     rows = as_operator.get("/admin/oidc/project/", {"q": world.person.email}).context["cl"].result_list
     assert [row.pk for row in rows] == [world.project.pk]
+
+
+@pytest.mark.parametrize(("path", "found"), [("oidc/client", 0), ("oidc/projectdomain", 0), ("oidc/project", 1)])
+def test_reviewers_find_developers_only_where_conflicts_are_left_out(
+    as_reviewer: Browser, world: World, path: str, found: int
+) -> None:
+    listed = as_reviewer.get(f"/admin/{path}/", {"q": world.person.email}).context["cl"].result_list
+    assert len(listed) == found
+    world.project.members.create(account=Account.objects.get(email="rena@example.com"), role="viewer")
+    assert not as_reviewer.get(f"/admin/{path}/", {"q": world.person.email}).context["cl"].result_list
