@@ -52,7 +52,8 @@ def describe(request: HttpRequest, *, always: bool = False) -> dict[str, dict[st
     if not request.user.is_authenticated or not (rows or always) or not hosts.work_on(request):
         return None
     try:
-        ids = [websafe_encode(keys.credential_id_of(row)) for row in rows]
+        # In one order, so that a tab sees whether the list has changed.
+        ids = sorted(websafe_encode(keys.credential_id_of(row)) for row in rows)
     except (ValidationError, ValueError, KeyError, TypeError, AttributeError):
         log.warning("A passkey of account %s can't be read, so browsers do not get the list.", request.user.pk)
         return None
