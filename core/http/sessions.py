@@ -18,6 +18,7 @@ import hashlib
 import logging
 import re
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
@@ -202,9 +203,21 @@ class SessionMiddleware(DjangoSessionMiddleware):
         session = request.session
         if session.accessed and not session.modified and isinstance(session, SessionStore):
             session.note_activity()
+        if session.accessed and session.session_key is None and not session.modified and session.follows_ended:
+            self._forget(response)
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if sent is not None and sent.value:  # an empty one deletes the cookie
             assert isinstance(request.session, SessionStore)
             assert request.session.cookie is not None
             response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie
         return response
+
+    def _forget(self, response: HttpResponse) -> None:
+        """Delete the cookie of a session that has ended, but not with a redirect: the sign-in page tells of its end."""
+        if response.status_code != HTTPStatus.FOUND:
+            response.delete_cookie(
+                settings.SESSION_COOKIE_NAME,
+                path=settings.SESSION_COOKIE_PATH,
+                domain=settings.SESSION_COOKIE_DOMAIN,
+                samesite=settings.SESSION_COOKIE_SAMESITE,
+            )

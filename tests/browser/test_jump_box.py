@@ -52,7 +52,7 @@ def test_a_developer_jumps_to_a_log(live_service: Service, browser: Chromium, sc
         field = page.get_by_role("combobox")
         expect(field).to_be_focused()
         expect(page.get_by_role("option", name=name).first).to_be_visible()
-        page.keyboard.type(f"{name} hopper sign-in log")
+        page.keyboard.type(f"{name} sign-in log")
         settled(page)
         first = page.get_by_role("option").first
         expect(first).to_contain_text(f"{name}: Sign-in log")
@@ -72,7 +72,7 @@ def test_a_developer_jumps_to_a_log(live_service: Service, browser: Chromium, sc
 
     def without(page: Page) -> None:
         page.get_by_role("link", name="Jump to").click()
-        page.locator("#jump-to").fill(f"{name} hopper sign-in log")
+        page.locator("#jump-to").fill(f"{name} sign-in log")
         page.get_by_role("button", name="Jump", exact=True).click()
         page.get_by_role("link", name=f"{name}: Sign-in log").click()
 

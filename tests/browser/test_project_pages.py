@@ -102,7 +102,7 @@ def look(page: Page, camera: Camera) -> None:
     go(page, "Activity")
     page.locator("main summary").first.click()
     camera.take("activity")
-    page.get_by_label("Action").select_option("keys")
+    page.get_by_label("Action", exact=True).select_option("keys")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No activity matches the filters")).to_be_visible()
     camera.take("activity-none")

@@ -40,6 +40,7 @@ OTHERS = (
     "/connect/userinfo",
     "/connect/revoke",
     "/robots",
+    "/docs/changelog.atom",
     "/llms",
 )
 OF_A_PERSON = [each for each in plain_paths(get_resolver().url_patterns) if not each.startswith(OTHERS)]

@@ -67,6 +67,7 @@ def test_a_session_that_nobody_uses_ends(signed_in: Browser, settings: Any, wait
     wait(2 * HOUR + MINUTE)
     answer = browser.get("/account/sessions/")
     assert answer["Location"] == "/account/login/?next=/account/sessions/"
+    browser.get(answer["Location"])
     assert not browser.cookies["openport_session"].value
 
 
