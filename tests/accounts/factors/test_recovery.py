@@ -151,7 +151,7 @@ def test_a_new_address_that_is_somebody_elses_is_refused(
         recovery.start(lost, operator, **FORM, new_email=" Taken@example.com")
     started = recovery.start(lost, operator, **FORM, new_email="free@example.com")
     told = Outbox.objects.filter(subject__contains="about to be removed")
-    assert all("replaced by another one" in body(mail) for mail in told)
+    assert all("replaced by a different one" in body(mail) for mail in told)
     assert not told.filter(to="free@example.com").exists()
     other.email = "free@example.com"
     other.save()
