@@ -13,6 +13,8 @@ from oidc.names import skeleton
 
 # The most projects or clients that each part of a search finds, the newest first. Others need a more exact term.
 MOST_FOUND = 200
+# How many labels of a domain may stand before the one that a project claims.
+MOST_LABELS = 10
 HELP = "An id, words of a name, a whole domain, or a developer's whole email address"
 
 
@@ -43,8 +45,8 @@ def _with_domain(term: str) -> set[int]:
     labels = term.lower().rstrip(".").split(".")
     if len(labels) < 2:
         return set()
-    names = [".".join(labels[start:]) for start in range(len(labels) - 1)]
-    return _newest(ProjectDomain.objects.filter(name__in=names[:10]), "project")
+    names = [".".join(labels[start:]) for start in range(min(len(labels) - 1, MOST_LABELS))]
+    return _newest(ProjectDomain.objects.filter(name__in=names), "project")
 
 
 def _newest(rows: "QuerySet[Any]", column: str) -> set[int]:

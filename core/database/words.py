@@ -11,6 +11,8 @@ from django.db.models import Func, Q, QuerySet
 Row = TypeVar("Row", bound=models.Model)
 
 _WORD = re.compile(r"[^\W_]+")
+# Characters of the longest text that is searched for; no name is as long.
+LONGEST = 200
 
 
 class Words(Func):
@@ -32,10 +34,10 @@ class WordIndex(models.Index):
 def with_words(rows: "QuerySet[Row]", column: str, text: str) -> "QuerySet[Row]":
     """Return the rows whose column has all words of `text`; the last word may be the beginning of a longer one.
 
-    Letter case does not matter. A text without a letter or digit finds nothing.
+    Letter case does not matter. A text without a letter or digit, or of more than 200 characters, finds nothing.
     """
     words = _WORD.findall(text)
-    if not words:
+    if not words or len(text) > LONGEST:
         return rows.none()
     if connections[rows.db].vendor != "postgresql":
         return rows.filter(*(Q(**{f"{column}__iregex": rf"(^|[^a-z0-9]){re.escape(word)}"}) for word in words))

@@ -203,8 +203,8 @@ class SessionMiddleware(DjangoSessionMiddleware):
         session = request.session
         if session.accessed and not session.modified and isinstance(session, SessionStore):
             session.note_activity()
-        if session.accessed and session.session_key is None and not session.modified and session.follows_ended:
-            self._forget(response)
+            if session.session_key is None and session.follows_ended:
+                self._forget(response)
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if sent is not None and sent.value:  # an empty one deletes the cookie
             assert isinstance(request.session, SessionStore)
@@ -215,9 +215,4 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def _forget(self, response: HttpResponse) -> None:
         """Delete the cookie of a session that has ended, but not with a redirect: the sign-in page tells of its end."""
         if response.status_code != HTTPStatus.FOUND:
-            response.delete_cookie(
-                settings.SESSION_COOKIE_NAME,
-                path=settings.SESSION_COOKIE_PATH,
-                domain=settings.SESSION_COOKIE_DOMAIN,
-                samesite=settings.SESSION_COOKIE_SAMESITE,
-            )
+            response.delete_cookie(settings.SESSION_COOKIE_NAME, path=settings.SESSION_COOKIE_PATH, samesite="Lax")

@@ -56,6 +56,11 @@ def test_operators_of_the_query_language_are_plain_text(orbit: Client) -> None:
     assert not with_words(Client.objects.all(), "name", "...")
 
 
+@pytest.mark.parametrize("term", ["x" * 3000, "a." * 3000, "ü" * 1500, "a " * 3000, "@" * 300, "prj_" + "x" * 3000])
+def test_long_terms_find_nothing(orbit: Client, term: str) -> None:
+    assert search.find_clients(term) == search.find_projects(term) == set()
+
+
 def test_a_search_finds_at_most_so_many(orbit: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST_FOUND", 2)
     made = [make_client(orbit.project, name=f"Orbit {number}").pk for number in range(4)]
