@@ -1,9 +1,9 @@
 """Account recovery: the factors of people who have lost them are removed, after a waiting time.
 
 An operator starts it, or the person at sign-in (accounts/factors/own_recovery.py). The waiting time makes up for what
-nobody can verify: everyone who reads mail of the account, or is signed in to
-it, is notified immediately and can stop it (docs/accounts.md#second-factors-and-recovery). Each step locks the account,
-then the recovery, and checks its state again.
+nobody can verify: everyone who reads mail of the account, or is signed in to it, is notified immediately and can stop
+it (docs/accounts.md#second-factors-and-recovery). Each step locks the account, then the recovery, and checks its state
+again.
 """
 
 import contextlib

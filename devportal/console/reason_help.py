@@ -63,7 +63,6 @@ _FEWER = "Send fewer or shorter parameters."
 _WRITE_CLAIMS = "Send claims as in the example, or leave it out."
 _SIGN_IN_AGAIN = "Have the person sign in again."
 _TRY_AGAIN = "Try again. If the error continues, report the request id."
-_ANOTHER_URL = "The redirect URL differs from every registered one. The difference is "
 
 HELP: dict[Reason, Help] = {
     # --- Any request ---
@@ -131,18 +130,36 @@ HELP: dict[Reason, Help] = {
         *_PARAMETERS,
     ),
     Reason.NO_REDIRECT_URI_REGISTERED: Help("The client has no redirect URL yet.", _REGISTER, *_REDIRECT_URLS),
-    Reason.REDIRECT_URI_SLASH: Help(f"{_ANOTHER_URL}the slash at its end.", _REGISTER, *_REDIRECT_URLS),
+    Reason.REDIRECT_URI_SLASH: Help(
+        "The redirect URL differs from the registered one by the slash at its end.", _REGISTER, *_REDIRECT_URLS
+    ),
     Reason.REDIRECT_URI_SCHEME: Help(
-        f"{_ANOTHER_URL}the scheme, for example http for https.", _REGISTER, *_REDIRECT_URLS
+        "The redirect URL differs from the registered one by the scheme, for example http for https.",
+        _REGISTER,
+        *_REDIRECT_URLS,
     ),
     Reason.REDIRECT_URI_HOST: Help(
-        f"{_ANOTHER_URL}the host, for example 127.0.0.1 for localhost.", _REGISTER, *_REDIRECT_URLS
+        "The redirect URL differs from the registered one by the host, for example 127.0.0.1 for localhost.",
+        _REGISTER,
+        *_REDIRECT_URLS,
     ),
-    Reason.REDIRECT_URI_PORT: Help(f"{_ANOTHER_URL}the port.", _REGISTER, *_REDIRECT_URLS),
-    Reason.REDIRECT_URI_PATH: Help(f"{_ANOTHER_URL}the path.", _REGISTER, *_REDIRECT_URLS),
-    Reason.REDIRECT_URI_QUERY: Help(f"{_ANOTHER_URL}the query.", _REGISTER, *_REDIRECT_URLS),
-    Reason.REDIRECT_URI_FRAGMENT: Help(f"{_ANOTHER_URL}a part after #.", _REGISTER, *_REDIRECT_URLS),
-    Reason.REDIRECT_URI_SPELLING: Help(f"{_ANOTHER_URL}a character that the log names.", _REGISTER, *_REDIRECT_URLS),
+    Reason.REDIRECT_URI_PORT: Help(
+        "The redirect URL differs from the registered one by the port.", _REGISTER, *_REDIRECT_URLS
+    ),
+    Reason.REDIRECT_URI_PATH: Help(
+        "The redirect URL differs from the registered one by the path.", _REGISTER, *_REDIRECT_URLS
+    ),
+    Reason.REDIRECT_URI_QUERY: Help(
+        "The redirect URL differs from the registered one by the query.", _REGISTER, *_REDIRECT_URLS
+    ),
+    Reason.REDIRECT_URI_FRAGMENT: Help(
+        "The redirect URL differs from the registered one by a part after #.", _REGISTER, *_REDIRECT_URLS
+    ),
+    Reason.REDIRECT_URI_SPELLING: Help(
+        "The redirect URL differs from the registered one by a character, which the log names.",
+        _REGISTER,
+        *_REDIRECT_URLS,
+    ),
     # --- Authorization requests: parameters ---
     Reason.REQUEST_NOT_SUPPORTED: Help(
         "The parameter request was sent. The service does not read signed request objects.",
@@ -508,7 +525,7 @@ HELP: dict[Reason, Help] = {
         "The tokens belong to a run of the console’s playground, which has ended.",
         "Start another run.",
         "Playground",
-        lambda client: project_page(client.project, "playground"),
+        _page("playground"),
     ),
     Reason.ENDED_BY_OPERATOR: Help(
         "An operator of the service ended many authorizations at once, after a restore or a leak.",
