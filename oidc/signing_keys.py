@@ -1,21 +1,19 @@
 """Signing keys: the published ones, and their rotation."""
 
-import contextlib
 import logging
-import threading
-import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from django.conf import settings
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from jwcrypto.jwk import JWK
 
 from core import clock
 from core.audit import Event, report
 from core.database import encryption
+from core.database.snapshots import Snapshot
 from core.serving.worker_start import at_worker_start
 from oidc.models import SigningKey
 
@@ -58,17 +56,7 @@ class KeyRing:
 
     active: ParsedKey | None
     published: dict[str, PublishedKey]
-    loaded_at: float  # of time.monotonic()
     unreadable: tuple[tuple[str, str], ...] = ()  # kid and state
-
-
-# How long a request waits if another thread is loading the first ring. Then it fails, so that requests never pile up.
-FIRST_LOAD_SECONDS = 0.1
-RETRY_SECONDS = 1.0
-
-_lock = threading.Lock()
-_ring: KeyRing | None = None
-_renewal_failed_at = float("-inf")  # of time.monotonic()
 
 
 def signing_key() -> ParsedKey:
@@ -86,71 +74,24 @@ def published_key(kid: str) -> PublishedKey | None:
 
 
 def current_keyring() -> KeyRing:
-    """Return the ring. A stale one is returned while a background thread reloads it.
-
-    Raises NoSigningKey if another thread is loading the first one, DatabaseError if it can't be loaded.
-    """
-    ring = _ring
-    if ring is None:
-        return _first_keyring()
-    now = time.monotonic()
-    is_stale = now - ring.loaded_at > settings.SIGNING_KEY_REFRESH_SECONDS
-    if is_stale and now - _renewal_failed_at > RETRY_SECONDS and _lock.acquire(blocking=False):
-        threading.Thread(target=_reload_and_release, daemon=True, name="signing-keys").start()
-    return ring
-
-
-def _first_keyring() -> KeyRing:
-    if not _lock.acquire(timeout=FIRST_LOAD_SECONDS):
-        raise NoSigningKey
-    try:
-        return _ring or _load()
-    finally:
-        _lock.release()
-
-
-def _reload_and_release() -> None:
-    global _renewal_failed_at
-    try:
-        _load()
-    except Exception:  # the current ring stays valid; a request after RETRY_SECONDS tries again
-        _renewal_failed_at = time.monotonic()
-        log.exception("Signing keys could not be reloaded. The current ones stay in use.")
-    finally:
-        connection.close()
-        _lock.release()
+    """Return the ring. Raises DatabaseError if none can be loaded."""
+    return _keyring.current()
 
 
 def reload_keyring() -> KeyRing:
     """Load the keys from the database now and return the new ring."""
-    with _lock:
-        return _load()
+    return _keyring.reload()
 
 
 @at_worker_start
 def preload_keyring() -> None:
-    """Load the keys before the first request; if the database is down, a thread tries again each second.
-
-    Parsing a private key takes longer than answering a request.
-    """
-    try:
-        reload_keyring()
-    except DatabaseError:
-        log.warning("Signing keys can't be read yet: the database does not respond.")
-        threading.Thread(target=_load_until_there, daemon=True, name="signing-keys").start()
+    """Load the keys before the first request: parsing a private key takes longer than answering one."""
+    _keyring.preload()
 
 
-def _load_until_there() -> None:
-    while _ring is None:
-        time.sleep(RETRY_SECONDS)
-        with contextlib.suppress(DatabaseError, NoSigningKey):
-            current_keyring()
-    connection.close()
-
-
-def _load() -> KeyRing:
-    global _ring
-    parsed = {kid: key for kid, key in _ring.published.items() if isinstance(key, ParsedKey)} if _ring else {}
+def _load(previous: KeyRing | None) -> KeyRing:
+    known = previous.published if previous else {}
+    parsed = {kid: key for kid, key in known.items() if isinstance(key, ParsedKey)}
     published: dict[str, PublishedKey] = {}
     active: ParsedKey | None = None
     unreadable: list[tuple[str, str]] = []
@@ -163,8 +104,10 @@ def _load() -> KeyRing:
             active = key
     for kid, state in unreadable:
         log.error(UNREADABLE, kid, state)
-    _ring = KeyRing(active, published, time.monotonic(), tuple(unreadable))
-    return _ring
+    return KeyRing(active, published, tuple(unreadable))
+
+
+_keyring = Snapshot("signing keys", _load, lambda: float(settings.SIGNING_KEY_REFRESH_SECONDS))
 
 
 def _parse(row: SigningKey) -> PublishedKey:
@@ -184,8 +127,7 @@ def _unneeded_before() -> datetime:
 
 def clear_keyring() -> None:
     """Drop the cached ring, so that the next use loads it again."""
-    global _ring
-    _ring = None
+    _keyring.clear()
 
 
 # A key that can't be decrypted never signs. Rotation replaces it, but only in a process that can decrypt at least one

@@ -1,0 +1,98 @@
+"""Small tables that every request needs, kept in the process and reloaded behind the requests (`Snapshot`)."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from django.db import DatabaseError, connection
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+# How long a request waits if another thread is loading the first value. Then it fails, so that requests never pile up.
+FIRST_LOAD_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+
+
+class NotLoaded(DatabaseError):
+    """Another thread is loading the first value."""
+
+
+class Snapshot(Generic[Value]):
+    """A value that `load` reads from the database, given the previous one or None.
+
+    A value older than `max_age()` seconds is stale: it is still returned while a background thread loads a new one. A
+    value must never change after it was loaded, because all threads share it. `name` is for threads and the log.
+    """
+
+    def __init__(self, name: str, load: Callable[[Value | None], Value], max_age: Callable[[], float]) -> None:
+        self._name, self._load, self._max_age = name, load, max_age
+        self._lock = threading.Lock()
+        self._value: Value | None = None
+        self._loaded_at = self._failed_at = float("-inf")  # of time.monotonic()
+
+    def current(self) -> Value:
+        """Return the value. Raises NotLoaded, or another DatabaseError if the first value can't be loaded."""
+        value = self._value
+        if value is None:
+            return self._first()
+        now = time.monotonic()
+        is_stale = now - self._loaded_at > self._max_age()
+        if is_stale and now - self._failed_at > RETRY_SECONDS and self._lock.acquire(blocking=False):
+            threading.Thread(target=self._reload_and_release, daemon=True, name=self._name).start()
+        return value
+
+    def reload(self) -> Value:
+        """Load the value now and return it."""
+        with self._lock:
+            return self._replace()
+
+    def replace(self, value: Value) -> None:
+        """Use `value` from now on."""
+        self._value, self._loaded_at = value, time.monotonic()
+
+    def clear(self) -> None:
+        """Drop the value, so that the next use loads it again."""
+        self._value = None
+
+    def preload(self) -> None:
+        """Load the first value. If the database is down, a thread tries again each second."""
+        try:
+            self.reload()
+        except DatabaseError:
+            log.warning("The %s can't be read yet: the database does not respond.", self._name)
+            threading.Thread(target=self._load_until_there, daemon=True, name=self._name).start()
+
+    def _first(self) -> Value:
+        if not self._lock.acquire(timeout=FIRST_LOAD_SECONDS):
+            raise NotLoaded(f"The {self._name} are being loaded.")
+        try:
+            return self._value if self._value is not None else self._replace()
+        finally:
+            self._lock.release()
+
+    def _replace(self) -> Value:
+        value = self._load(self._value)
+        self.replace(value)
+        return value
+
+    def _reload_and_release(self) -> None:
+        try:
+            self._replace()
+        except Exception:  # the current value stays in use; a request after RETRY_SECONDS tries again
+            self._failed_at = time.monotonic()
+            log.exception("The %s could not be reloaded. The current ones stay in use.", self._name)
+        finally:
+            connection.close()
+            self._lock.release()
+
+    def _load_until_there(self) -> None:
+        while self._value is None:
+            time.sleep(RETRY_SECONDS)
+            with contextlib.suppress(DatabaseError):
+                self.current()
+        connection.close()
