@@ -20,14 +20,15 @@ from accounts.subjects import subject_for
 from api.models import ApiKey
 from core import clock
 from core.credentials import digest, random_text
+from oidc.apis.registry import Scope
 from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Project, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, lock_project, report_project_event
+from oidc.scopes import known_scopes
 from oidc.signals import project_ended
 
 READS_PROFILE = "account.read"
-PERMISSIONS = (READS_PROFILE,)
 PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
@@ -36,6 +37,11 @@ _BEGINNING = re.compile(rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_")
 _BODY = re.compile(
     rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}[A-Za-z0-9]{{{CHECKSUM_LENGTH}}}"
 )
+
+
+def permissions() -> list[Scope]:
+    """Return the scopes that API keys can have as permissions, in their order."""
+    return [scope for scope in known_scopes().values() if scope.api_keys and scope.enabled]
 
 
 def checksum(text: str) -> str:

@@ -14,7 +14,8 @@ from api.endpoint import Endpoint
 from api.schema import COMMON_ERRORS, HEADERS
 from api.throttling import HasScope
 from core.http.responses import FixedHeaders, json_response
-from oidc.scopes import ACCOUNT_READ, ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
+from oidc.apis.registry import ACCOUNT_READ
+from oidc.scopes import ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
 
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 

@@ -15,7 +15,7 @@ from api.authentication import Caller
 from api.endpoint import Endpoint
 from api.schema import COMMON_ERRORS, HEADERS, header
 from api.throttling import HasScope
-from oidc.scopes import ACCOUNT_READ
+from oidc.apis.registry import ACCOUNT_READ
 
 
 class EntitlementSerializer(serializers.Serializer):  # type: ignore[type-arg]

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from api.authentication import BearerAuthentication
 from api.errors import ERRORS
 from core.http.responses import envelope
-from oidc.scopes import SCOPES
+from oidc.scopes import scopes_of_account_api
 
 BEARER, OAUTH2 = "bearer", "oauth2"
 
@@ -38,7 +38,7 @@ class CredentialSchemes(OpenApiAuthenticationExtension):  # type: ignore[no-unty
             "authorizationUrl": f"{settings.AUTH_URL}/connect/authorize",
             "tokenUrl": token_url,
             "refreshUrl": token_url,
-            "scopes": {name: scope.title for name, scope in SCOPES.items()},
+            "scopes": {scope.name: scope.title for scope in scopes_of_account_api()},
         }
         return [
             {

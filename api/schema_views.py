@@ -18,7 +18,8 @@ from core.http import responses
 from core.http.headers import allow_any_origin, is_preflight, preflight_answer
 from core.http.split_hosts import address_of
 from core.serving.documents import document
-from oidc.scopes import OFFLINE_ACCESS, SCOPES
+from oidc.apis.registry import OFFLINE_ACCESS
+from oidc.scopes import scopes_of_account_api
 
 SCHEMA_MAX_AGE = 3600
 
@@ -73,7 +74,7 @@ def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
         "resource": settings.BASE_URL,  # the `aud` of access tokens
         "authorization_servers": [settings.ISSUER],
         # The scopes to request for this API; `openid` is required in every authorization request.
-        "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
+        "scopes_supported": [scope.name for scope in scopes_of_account_api() if scope.name != OFFLINE_ACCESS],
         "bearer_methods_supported": ["header"],
         "resource_name": f"{settings.SERVICE_NAME} developer API",
         "resource_documentation": address_of(settings.API_DOCUMENTATION_PATH),

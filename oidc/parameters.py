@@ -27,9 +27,13 @@ class UnreadableParameters(Exception):
 
 @dataclass(frozen=True)
 class Parameters:
-    """Decoded parameters. A parameter without a value counts as missing (RFC 6749 §3.1)."""
+    """Decoded parameters. A parameter without a value counts as missing (RFC 6749 §3.1).
+
+    `resources` are the values of `resource`, which is the only parameter that may be repeated (RFC 8707 §2).
+    """
 
     values: dict[str, str] = field(default_factory=dict)
+    resources: tuple[str, ...] = ()
     repeated: frozenset[str] = frozenset()
     malformed: frozenset[str] = frozenset()
 
@@ -108,13 +112,15 @@ def parse(encoded: str) -> Parameters:
     values: dict[str, str] = {}
     repeated, malformed = set(), set()
     for name, value in pairs:
-        if name in values:
+        if name in values and name != "resource":
             repeated.add(name)
         elif not _is_text(value):
             malformed.add(name)
         values.setdefault(name, value)
+    resources = dict.fromkeys(value for name, value in pairs if name == "resource" and value)
     return Parameters(
         values={name: value for name, value in values.items() if value and name not in malformed},
+        resources=() if "resource" in malformed else tuple(resources),
         repeated=frozenset(repeated),
         malformed=frozenset(malformed),
     )

@@ -157,6 +157,16 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
         developer="Approved for this client, but the project no longer proves the domain of its home page, {home}: "
         "{scopes}.",
     ),
+    # Resource indicators
+    Reason.RESOURCE_UNKNOWN: ReasonText("invalid_target", "No API of this service has the identifier {name}."),
+    Reason.RESOURCE_OFF: ReasonText("invalid_target", "The API {name} is turned off."),
+    Reason.RESOURCE_WITHOUT_SCOPE: ReasonText("invalid_target", "scope has no scope of the resource {name}."),
+    Reason.RESOURCE_NOT_GRANTED: ReasonText("invalid_target", "No scope of the resource {name} is granted."),
+    Reason.SEVERAL_RESOURCES: ReasonText("invalid_target", "A token is for one resource. Send resource only once."),
+    Reason.SCOPE_OF_OTHER_API: ReasonText(
+        "invalid_scope", "The scope {name} does not belong to an API that resource names."
+    ),
+    Reason.SCOPE_API_OFF: ReasonText("invalid_scope", "The API of the scope {name} is turned off."),
     # The person
     Reason.NOT_SIGNED_IN: ReasonText("login_required", "The person is not signed in."),
     Reason.OTHER_PERSON_SIGNED_IN: ReasonText("login_required", "Another person is signed in."),

@@ -76,6 +76,14 @@ class Reason(StrEnum):
     SCOPE_NOT_APPROVED = "scope_not_approved"
     SCOPE_OUTSIDE_REVIEW = "scope_outside_review"
     SCOPE_HOME_UNPROVEN = "scope_home_unproven"
+    # Resource indicators
+    RESOURCE_UNKNOWN = "resource_unknown"
+    RESOURCE_OFF = "resource_off"
+    RESOURCE_WITHOUT_SCOPE = "resource_without_scope"
+    RESOURCE_NOT_GRANTED = "resource_not_granted"
+    SEVERAL_RESOURCES = "several_resources"
+    SCOPE_OF_OTHER_API = "scope_of_other_api"
+    SCOPE_API_OFF = "scope_api_off"
     # Authorization requests: the person
     NOT_SIGNED_IN = "not_signed_in"
     OTHER_PERSON_SIGNED_IN = "other_person_signed_in"

@@ -1,8 +1,6 @@
 """Scopes: their descriptions, their claims, and which clients may request them."""
 
-import functools
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,33 +10,16 @@ from accounts.models import Account, PairwiseSubject
 from accounts.plans.resolution import plan_source
 from accounts.profile import profile_of
 from accounts.sources import SourceFailed
+from oidc.apis.registry import (
+    ACCOUNT_READ,
+    IDENTITY_SCOPES,
+    OPENID,
+    Scope,
+    account_api,
+    current_registry,
+)
 from oidc.models import Client
 from oidc.parameters import printable_name
-
-OPENID = "openid"
-OFFLINE_ACCESS = "offline_access"
-ACCOUNT_READ = "account.read"
-
-
-@dataclass(frozen=True)
-class Scope:
-    """One scope. `title` is its sentence on the consent page."""
-
-    name: str
-    title: str
-    needs_approval: bool = False
-
-
-SCOPES = {
-    scope.name: scope
-    for scope in (
-        Scope(OPENID, "Recognise you when you come back"),
-        Scope("email", "See your email address"),
-        Scope("profile", "See your name and photo"),
-        Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
-        Scope(ACCOUNT_READ, "See your email address, your name and photo, and your plan", needs_approval=True),
-    )
-}
 
 # The scope that returns each claim (OpenID Connect Core 5.4). `sub` comes with `openid`, which is always requested.
 CLAIM_SCOPES = {
@@ -63,10 +44,20 @@ PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
 EMAIL_SCOPES = frozenset({"email", ACCOUNT_READ})
 
 
+def known_scopes() -> Mapping[str, Scope]:
+    """Return all scopes by name, in their order (oidc/apis/registry.py)."""
+    return current_registry().scopes
+
+
+def scopes_of_account_api() -> tuple[Scope, ...]:
+    """Return the scopes that the API at `/v1` accepts, identity scopes included."""
+    return (*IDENTITY_SCOPES, *account_api().scopes)
+
+
 def scope_titles(text: str) -> list[str]:
-    """Return the titles of space-separated scopes, in the order of SCOPES."""
+    """Return the titles of space-separated scopes, in the order of known_scopes()."""
     names = text.split()
-    return [scope.title for scope in SCOPES.values() if scope.name in names]
+    return [scope.title for scope in known_scopes().values() if scope.name in names]
 
 
 def parse_scope(text: str | None) -> list[str]:
@@ -78,9 +69,9 @@ def parse_scope(text: str | None) -> list[str]:
 
 
 def format_scope(scopes: Any) -> str:
-    """Return scopes as one space-separated text, in the order of SCOPES."""
+    """Return scopes as one space-separated text, in the order of known_scopes()."""
     wanted = set(scopes)
-    return " ".join(name for name in SCOPES if name in wanted)
+    return " ".join(name for name in known_scopes() if name in wanted)
 
 
 def allowed_scopes(client: Client, *, reviewed: bool = True) -> frozenset[str]:
@@ -89,7 +80,7 @@ def allowed_scopes(client: Client, *, reviewed: bool = True) -> frozenset[str]:
     With a redirect URI that its review does not cover (`reviewed` is False), it may only request the basic ones
     (docs/review.md#hosts).
     """
-    return scopes_with(client.approved_scopes if reviewed else "")
+    return current_registry().scopes_with(client.approved_scopes if reviewed else "")
 
 
 def optional_scopes(client: Client) -> frozenset[str]:
@@ -111,7 +102,7 @@ def optional_among(client: Client, asked: Iterable[str]) -> frozenset[str]:
 
 def optional_candidates(client: Client) -> list[Scope]:
     """Return the scopes that `client` may make optional: all that it may request, except `openid`."""
-    return [scope for name, scope in SCOPES.items() if name in allowed_scopes(client) - {OPENID}]
+    return [scope for name, scope in known_scopes().items() if name in allowed_scopes(client) - {OPENID}]
 
 
 def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
@@ -125,23 +116,16 @@ def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
     return format_scope(chosen)
 
 
-@functools.lru_cache(maxsize=64)
-def scopes_with(approved: str) -> frozenset[str]:
-    """Return the basic scopes and the scopes in `approved`, a space-separated text."""
-    names = set(approved.split())
-    return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in names)
-
-
 class ScopesBackend(BaseScopes):  # type: ignore[misc]
     """django-oauth-toolkit's scopes backend (SCOPES_BACKEND_CLASS)."""
 
     def get_all_scopes(self) -> dict[str, str]:
-        return {name: scope.title for name, scope in SCOPES.items()}
+        return {name: scope.title for name, scope in known_scopes().items()}
 
     def get_available_scopes(
         self, application: Client | None = None, request: Any = None, *args: Any, **kwargs: Any
     ) -> list[str]:
-        return sorted(allowed_scopes(application)) if application else list(SCOPES)
+        return sorted(allowed_scopes(application)) if application else list(known_scopes())
 
     def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
         return []
@@ -162,7 +146,7 @@ ONLY_SIGN_IN = "Sign you in"
 ONLY_ID = "The app gets an id for you that other apps don't know, and nothing else."
 # The titles of `account.read`, by the scopes in ACCOUNT_READ_HOLDS that no other scope on the page describes.
 _ACCOUNT_READ_TITLES = {
-    ("email", "profile"): SCOPES[ACCOUNT_READ].title,
+    ("email", "profile"): "See your email address, your name and photo, and your plan",
     ("email",): "See your email address, and your plan",
     ("profile",): "See your name and photo, and your plan",
     (): "See your plan",
@@ -177,7 +161,7 @@ def describe_scopes(
     `account.read` does not repeat an email address, name or photo that another required scope already describes.
     `plan` is the name of the person's plan; with None it is looked up if needed.
     """
-    names = [name for name in asked if name in SCOPES]
+    names = [name for name in asked if name in known_scopes()]
     if names == [OPENID]:
         return [_description(OPENID, ONLY_SIGN_IN, [ONLY_ID])]
     shown = {name for name in names if name in ACCOUNT_READ_HOLDS and name not in optional}
@@ -194,10 +178,10 @@ def plan_name(account: Account) -> str:
 
 def _describe(account: Account, name: str, shown: Collection[str], plan: str | None) -> dict[str, Any]:
     if name == "email":
-        return _description(name, SCOPES[name].title, [account.email])
+        return _description(name, known_scopes()[name].title, [account.email])
     if name == "profile":
         nothing = "" if account.full_name or account.picture else "You have given neither yet."
-        return _description(name, SCOPES[name].title, [account.full_name, nothing], photo=bool(account.picture))
+        return _description(name, known_scopes()[name].title, [account.full_name, nothing], photo=bool(account.picture))
     if name == ACCOUNT_READ:
         parts = tuple(part for part in ("email", "profile") if part not in shown)
         known = {"email": account.email, "profile": account.full_name}
@@ -206,7 +190,7 @@ def _describe(account: Account, name: str, shown: Collection[str], plan: str | N
         return _description(
             name, _ACCOUNT_READ_TITLES[parts], values, photo="profile" in parts and bool(account.picture)
         )
-    return _description(name, SCOPES[name].title)
+    return _description(name, known_scopes()[name].title)
 
 
 def _description(name: str, title: str, values: Iterable[str] = (), *, photo: bool = False) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """oauthlib's request validator (OAUTH2_VALIDATOR_CLASS), which adapts its methods to the modules of this package.
 
-oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds three:
+oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds five:
 `presented`, the PresentedCredentials read by authenticate_client, `granted`, the scopes of the code or refresh token,
-and `voucher`, which stands in for the secret in a request of the playground. A rejected request raises a TokenRefusal.
+`target` and `token_scopes`, the API that the new access token is for and the scopes that it has there, and `voucher`,
+which stands in for the secret in a request of the playground. A rejected request raises a TokenRefusal.
 """
 
 import json
@@ -22,13 +23,15 @@ from core import clock
 from core.http import client_ip
 from core.telemetry import metrics
 from oidc import limits, scopes, sign_in_steps
+from oidc.apis.registry import OFFLINE_ACCESS, OPENID
+from oidc.apis.resources import InvalidTarget, choose_target
 from oidc.clients import authentication, lookup
 from oidc.clients.vouchers import VouchedRequest, Voucher
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.parameters import read_form
 from oidc.reasons import Reason, reason_of_library
-from oidc.scopes import OPENID, claims_for
+from oidc.scopes import claims_for
 from oidc.sign_in_steps import Step
 from oidc.tokens import codes, jwt, refresh_tokens, store
 from oidc.tokens.access_tokens import find_access_token
@@ -130,8 +133,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
         # This replaces the library's method, which opens a transaction: oidc/tokens/store.py opens one if needed.
-        if scopes.OFFLINE_ACCESS not in request.granted:
+        if OFFLINE_ACCESS not in request.granted:
             token.pop("refresh_token", None)
+        # The library lists all scopes of the request, but a token only has those of its API.
+        token["scope"] = " ".join(request.token_scopes)
         if not store.consume_and_store(
             request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
         ):
@@ -205,7 +210,7 @@ REVOKE_PATH = "/connect/revoke"
 # The only form fields that oauthlib gets. Others would change what it does: `response_type` drops the ID token.
 _FORM_FIELDS = {
     "token": {"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}
-    | {"refresh_token", "scope"},
+    | {"refresh_token", "scope", "resource"},
     "revoke": {"token", "token_type_hint", "client_id", "client_secret"},
 }
 
@@ -249,7 +254,7 @@ class FormRequest(Request):  # type: ignore[misc]
         self.uri, self.headers = uri, headers
 
 
-_WITHOUT_FIELDS = vars(Request("", "POST"))
+_WITHOUT_FIELDS = {**vars(Request("", "POST")), "resource": None}
 
 
 class RefusingGrant:
@@ -301,7 +306,8 @@ class Server(OpenIDServer):  # type: ignore[misc]
         }
         code_grant = self.openid_connect_auth.proxy_target
         code_grant._code_challenge_methods = {"S256": verify_code_challenge}
-        self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
+        code_grant.custom_validators.post_token.append(choose_api)
+        self.refresh_grant.proxy_target.custom_validators.post_token += [keep_openid, choose_api]
 
     def create_token_response(
         self, uri: str, http_method: str, body: Fields, headers: dict[str, str], voucher: Voucher | None = None
@@ -324,6 +330,18 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
     if not code_challenge_method_s256(verifier, challenge):
         raise TokenRefusal(Reason.VERIFIER_WRONG)
     return True
+
+
+def choose_api(request: Any) -> None:
+    """Choose the API of the new access token, and its scopes there (RFC 8707 §2.2). Raises TokenRefusal."""
+    granted = request.presented.family.scope
+    implying = " ".join(request.scopes) if request.grant_type == "refresh_token" and request.scope else granted
+    try:
+        request.target, request.token_scopes = choose_target(
+            request.resource, request.scopes, request.granted, implying
+        )
+    except InvalidTarget as error:
+        raise TokenRefusal(error.reason, error.parameters) from error
 
 
 def keep_openid(request: Any) -> None:

@@ -19,6 +19,7 @@ from core import clock
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
 from oidc import signing_keys
+from oidc.apis import registry
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, SigningKey
 from oidc.tokens import jwt
@@ -42,6 +43,7 @@ def fresh_process() -> None:
     counters.cache_clear()
     process_breaker.cache_clear()
     signing_keys.clear_keyring()
+    registry.use_registry(registry.Registry())
     jwt.verified_lately.clear()
     catalogue.clear_snapshot()
     resolution.reset()

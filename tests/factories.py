@@ -12,10 +12,11 @@ from api.keys import create_key
 from api.models import ApiKey
 from core import clock
 from core.credentials import digest, random_text
+from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
 from oidc.clients.reviewed_hosts import set_approved_hosts
 from oidc.clients.secrets import create_secret
-from oidc.models import AccessToken, Client, Project, ProjectDomain, ProjectMember, TokenFamily
+from oidc.models import AccessToken, Api, ApiRule, ApiScope, Client, Project, ProjectDomain, ProjectMember, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.tokens import access_tokens
 
@@ -90,13 +91,37 @@ def make_key(
     return create_key(project, owner, name, list(permissions), expires_at)
 
 
-def make_access_token(client: Client, account: Account, scopes: Sequence[str] = ("openid", "email", "profile")) -> str:
-    """Return an access token as the token endpoint gives it, without the pages before it."""
+def make_api(slug: str = "calendar", *, rules: Sequence[tuple[str, str, str]] = (), **fields: Any) -> Api:
+    """Return an API with the scopes `<slug>.read`, and `<slug>.write`, which is sensitive. The process knows it.
+
+    `rules` are method, path and scope, for forward authentication.
+    """
+    name = slug.capitalize()
+    api = Api.objects.create(slug=slug, **{"name": name, "identifier": f"https://{slug}.example.com"} | fields)
+    read = ApiScope.objects.create(api=api, name=f"{slug}.read", title=f"See your {slug}")
+    write = ApiScope.objects.create(api=api, name=f"{slug}.write", title=f"Change your {slug}", sensitive=True)
+    scopes = {scope.name: scope for scope in (read, write)}
+    for position, (method, path, scope) in enumerate(rules):
+        ApiRule.objects.create(api=api, position=position, method=method, path=path, scope=scopes[scope])
+    reload_registry()
+    return api
+
+
+def make_access_token(
+    client: Client,
+    account: Account,
+    scopes: Sequence[str] = ("openid", "email", "profile"),
+    audience: str | None = None,
+) -> str:
+    """Return an access token as the token endpoint gives it, without the pages before it.
+
+    `audience` is the identifier of its API, None for the API at `/v1`.
+    """
     connection = consent.record_consent(account, client, list(scopes))
     scope = " ".join(scopes)
     moment = clock.now()
     family = TokenFamily.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
-    raw = access_tokens.create_access_token(family, list(scopes))
+    raw = access_tokens.create_access_token(family, list(scopes), audience)
     AccessToken.objects.create(
         family=family,
         user=account,

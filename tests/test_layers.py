@@ -101,7 +101,10 @@ def tables(modules: dict[str, Module]) -> set[str]:
         if dot:
             classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
             found |= {f"{app}_{node.name.lower()}" for node in classes}
-            found |= {match[0] for text, _ in _strings(module) if (match := TABLE.fullmatch(text))}
+            for node in module.nodes:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id="db_table")], value=ast.Constant(value=str(text))):
+                        found.add(text)
     return found
 
 
@@ -138,8 +141,8 @@ def uses(module: Module) -> Iterator[Use]:
                 found = list(_named_in_call(node))
             case ast.Constant(value=str(text)) if MODEL.fullmatch(text):
                 found = [text]
-            case ast.Tuple(elts=[ast.Constant(value=str(app)), ast.Constant(value=str())]) if (
-                ".migrations." in module.name
+            case ast.Tuple(elts=[ast.Constant(value=str(app)), ast.Constant(value=str(other))]) if (
+                ".migrations." in module.name and other[:1].isdigit()  # a dependency such as ("api", "0001_initial")
             ):
                 found = [app]
             case _:

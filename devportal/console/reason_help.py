@@ -36,6 +36,7 @@ def _page(name: str, anchor: str = "") -> Callable[[Client], str]:
 
 
 _PARAMETERS = ("Parameters of the request", _docs("authorization", "parameters"))
+_RESOURCES = ("Tokens for an API", _docs("authorization", "resources"))
 _PROMPT = ("prompt", _docs("authorization", "prompt"))
 _CLAIMS = ("The parameter claims", _docs("authorization", "more"))
 _LEVELS = ("Levels", _docs("authorization", "more"))
@@ -255,6 +256,42 @@ HELP: dict[Reason, Help] = {
         "Domains",
         lambda client: project_page(client.project, "domains"),
         Role.DEVELOPER,
+    ),
+    # --- Resource indicators ---
+    Reason.RESOURCE_UNKNOWN: Help(
+        "resource is misspelt, or the API was deleted.",
+        "Send the identifier of an API exactly as its page in the docs shows it.",
+        *_RESOURCES,
+    ),
+    Reason.RESOURCE_OFF: Help(
+        "The operators of this service have turned the API off.",
+        "Ask the service when the API will be available again. Tokens for other APIs still work.",
+        *_RESOURCES,
+    ),
+    Reason.RESOURCE_WITHOUT_SCOPE: Help(
+        "The request names an API, and requests no scope of it.",
+        "Add a scope of the API, or leave its resource out.",
+        *_RESOURCES,
+    ),
+    Reason.RESOURCE_NOT_GRANTED: Help(
+        "The person granted no scope of this API, or the approval for it was withdrawn.",
+        "Request a scope of the API at sign-in first.",
+        *_RESOURCES,
+    ),
+    Reason.SEVERAL_RESOURCES: Help(
+        "The token request sends resource more than once.",
+        "Send one token request for each API. The refresh token works for all of them.",
+        *_RESOURCES,
+    ),
+    Reason.SCOPE_OF_OTHER_API: Help(
+        "The request names APIs with resource, and also requests a scope of another API.",
+        "Name that API as well, or leave its scope out.",
+        *_RESOURCES,
+    ),
+    Reason.SCOPE_API_OFF: Help(
+        "The operators of this service have turned off the API that the scope belongs to.",
+        "Leave the scope out until the API is available again.",
+        *_RESOURCES,
     ),
     # --- Authorization requests: the person ---
     Reason.NOT_SIGNED_IN: Help(

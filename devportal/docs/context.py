@@ -7,16 +7,17 @@ from django.conf import settings
 from accounts.models.plans import State
 from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
-from api.keys import PERMISSIONS
+from api.keys import permissions
 from core.http import responses
 from devportal.docs.changelog import CHANGES
 from oidc import names
+from oidc.apis.registry import OFFLINE_ACCESS, OPENID
 from oidc.authorization.checks import LONGEST
 from oidc.clients import redirect_uris
 from oidc.clients.secrets import MAX_LIVE_SECRETS
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.parameters import MAX_QUERY
-from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
+from oidc.scopes import CLAIM_SCOPES, known_scopes
 
 ID_TOKEN = {
     "iss": "this service, as its issuer with the slash",
@@ -80,8 +81,8 @@ def service_context() -> dict[str, Any]:
         "client_id_prefix": settings.CLIENT_ID_PREFIX,
         "client_secret_prefix": settings.CLIENT_SECRET_PREFIX,
         "api_key_prefix": settings.API_KEY_PREFIX,
-        "permissions": PERMISSIONS,
-        "scopes": SCOPES.values(),
+        "permissions": [scope.name for scope in permissions()],
+        "scopes": known_scopes().values(),
         "live_secrets": MAX_LIVE_SECRETS,
         "longest_address": redirect_uris.MAX_LENGTH,
         "longest_name": names.MAX_LENGTH,
@@ -112,7 +113,7 @@ def _limits() -> dict[str, Any]:
 
 def scope_rows() -> list[dict[str, Any]]:
     """Return each scope with its claims."""
-    return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in SCOPES.items()]
+    return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in known_scopes().items()]
 
 
 def _claims_of(scope: str) -> str:

@@ -52,6 +52,10 @@ AUTHORIZATION_HELP = {
         "Request only the scopes that are listed under Authorization. account.read needs app review first, and a "
         "redirect URL that the review covers.",
     ),
+    "invalid_target": ErrorHelp(
+        "resource is not the identifier of an API of this service, the API is turned off, or scope has no scope of it.",
+        "Send the identifier exactly as the page of the API shows it, and request a scope of that API.",
+    ),
     "login_required": ErrorHelp(
         "You sent prompt=none, but nobody is signed in, the sign-in is older than max_age, or the person is not the "
         "one in id_token_hint.",
@@ -114,6 +118,15 @@ TOKEN_HELP = {
     "invalid_scope": (
         400,
         ErrorHelp("The refresh requests a scope that was not granted.", "Leave scope out, or request fewer scopes."),
+    ),
+    "invalid_target": (
+        400,
+        ErrorHelp(
+            "resource is not the identifier of an API of this service, the API is turned off, the person granted no "
+            "scope of it, or resource was sent more than once.",
+            "Send one request for each API, with its identifier exactly as the page of the API shows it. Request a "
+            "scope of the API at sign-in first.",
+        ),
     ),
     "unsupported_grant_type": (
         400,

@@ -21,10 +21,7 @@ from oidc.clients.reviewed_hosts import approved_among
 from oidc.domains.names import domains_of, hosts_of
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
-from oidc.scopes import SCOPES
-
-# Descriptions, from the consent page, of what any app may ask for without a review.
-UNREVIEWED = tuple(scope.title for scope in SCOPES.values() if not scope.needs_approval)
+from oidc.scopes import known_scopes
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,9 @@ def page_context(client: Client) -> dict[str, Any]:
         "client": client_context(client),
         "client_id": client.client_id,
         "domains": proven_domains(client),
-        "asked": [Asked(SCOPES[scope].title, why) for scope, why in justifications.items()],
-        "unreviewed": UNREVIEWED,
+        "asked": [Asked(known_scopes()[scope].title, why) for scope, why in justifications.items()],
+        # what any app may ask for without a review
+        "unreviewed": [scope.title for scope in known_scopes().values() if scope.enabled and not scope.needs_approval],
         "since": since,
         "looked_at": looked_at if _is_later(looked_at, since) else None,
     }

@@ -7,11 +7,12 @@ from accounts.models import Account
 from core import clock
 from devportal.review import logos
 from devportal.review.snapshots import Snapshot, approved_scopes, client_values
+from oidc.apis.registry import ACCOUNT_READ
 from oidc.clients import branding
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client
-from oidc.scopes import ACCOUNT_READ, optional_among, plan_name
+from oidc.scopes import optional_among, plan_name
 from oidc.views import pages
 
 # Every preview shows these scopes and the requested ones.

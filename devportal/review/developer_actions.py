@@ -20,13 +20,13 @@ from devportal.review.requirements import missing_among, submission_requirements
 from devportal.review.revisions import note_revision
 from devportal.review.second_approval import NO_FIRST_APPROVAL, drop_first_approval
 from devportal.review.snapshots import (
-    REVIEWED_SCOPES,
     UNSENT,
     Snapshot,
     approved_snapshot,
     baseline_snapshot,
     initial_snapshot,
     open_review,
+    reviewed_scopes,
     working_snapshot,
     working_snapshot_of,
 )
@@ -137,9 +137,9 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
 
 
 def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
-    if unknown := set(scopes) - set(REVIEWED_SCOPES):
+    if unknown := set(scopes) - set(reviewed_scopes()):
         raise ValidationError({"scopes": f"No review is needed for {', '.join(sorted(unknown))}."})
-    return {scope: clean_text(scopes[scope]) for scope in REVIEWED_SCOPES if scope in scopes}
+    return {scope: clean_text(scopes[scope]) for scope in reviewed_scopes() if scope in scopes}
 
 
 def start_over(client: Client, actor: Account) -> AppReview:

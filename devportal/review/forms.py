@@ -16,12 +16,12 @@ from devportal.review.for_reviewers import (
     validate_password_text,
 )
 from devportal.review.requirements import Requirement, field_of
-from devportal.review.snapshots import REVIEWED_SCOPES, UNSENT, Snapshot
+from devportal.review.snapshots import UNSENT, Snapshot, reviewed_scopes
 from devportal.review.timeline import MAX_TEXT_LENGTH, Point
 from oidc import names
 from oidc.clients import branding
 from oidc.clients.branding import FIELD_VALIDATORS, MAX_URL_LENGTH, validate_page_url
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 
 
 def _page(label: str, help_text: str) -> forms.CharField:
@@ -103,7 +103,7 @@ class BrandingForm(forms.Form):
         for field, check in FIELD_VALIDATORS.items():
             self.fields[field].validators.append(check)
         self.fields["demo_url"].validators.append(validate_page_url)
-        for scope in REVIEWED_SCOPES:
+        for scope in reviewed_scopes():
             self.fields[field_of("ask", scope)] = forms.BooleanField(label=f"Ask for {scope}", required=False)
             self.fields[field_of("why", scope)] = _long_text(
                 f"What {scope} is needed for",
@@ -139,12 +139,12 @@ class BrandingForm(forms.Form):
         return [
             (
                 scope,
-                SCOPES[scope].title,
+                known_scopes()[scope].title,
                 self[field_of("ask", scope)],
                 self[field_of("why", scope)],
                 self[field_of("place", scope)],
             )
-            for scope in REVIEWED_SCOPES
+            for scope in reviewed_scopes()
         ]
 
     @property
@@ -174,7 +174,7 @@ class BrandingForm(forms.Form):
     def _of_asked(self, kind: str) -> dict[str, str]:
         """Return the submitted text of each requested scope. Invalid texts count as empty."""
         given = self.cleaned_data
-        asked = [scope for scope in REVIEWED_SCOPES if given.get(field_of("ask", scope))]
+        asked = [scope for scope in reviewed_scopes() if given.get(field_of("ask", scope))]
         return {scope: given.get(field_of(kind, scope), "") for scope in asked}
 
     def _given_answers(self) -> dict[str, str]:
@@ -213,7 +213,7 @@ def _initial(snapshot: Snapshot) -> dict[str, Any]:
     scopes, places, unsent = snapshot["scopes"], snapshot.get("places", {}), snapshot.get(UNSENT, {})
     shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
     shown |= {"demo_url": snapshot.get("demo_url", ""), "note": unsent.get("note", "")}
-    for scope in REVIEWED_SCOPES:
+    for scope in reviewed_scopes():
         shown[field_of("ask", scope)] = scope in scopes
         shown[field_of("why", scope)] = scopes.get(scope, "")
         shown[field_of("place", scope)] = places.get(scope, "")

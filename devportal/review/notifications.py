@@ -16,7 +16,7 @@ from devportal.review.models import AppReview, ReviewCase, ReviewEntry, Reviewer
 from devportal.review.reasons import reason_texts
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.members import developer_addresses
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
@@ -64,7 +64,7 @@ def _context(
 
 
 def _shown(scope: str) -> str:
-    known = SCOPES.get(scope)
+    known = known_scopes().get(scope)
     return f"{scope}: “{known.title}”" if known else scope
 
 

@@ -7,7 +7,7 @@ from devportal.review.models import AppReview, ReviewRevision
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.domains.names import hosts_of
 from oidc.models import Client
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 
 Snapshot = dict[str, Any]
 Status = AppReview.Status
@@ -29,8 +29,11 @@ LABELS = {
 # The key of a draft's values for texts that accompany the next submission without being part of it: `note` and
 # `answers` (for_reviewers.py).
 UNSENT = "unsent"
-# Scopes that need review, in the order of SCOPES.
-REVIEWED_SCOPES = [scope.name for scope in SCOPES.values() if scope.needs_approval]
+
+
+def reviewed_scopes() -> list[str]:
+    """Return the scopes that need an approval, in their order."""
+    return [scope.name for scope in known_scopes().values() if scope.needs_approval]
 
 
 def open_review(client: Client) -> AppReview | None:
@@ -94,7 +97,7 @@ def _approved_snapshot(client: Client, last: AppReview | None) -> Snapshot:
 def approved_scopes(client: Client) -> list[str]:
     """Return the approved scopes of the client, without the basic ones."""
     approved = client.approved_scopes.split()
-    return [scope for scope in REVIEWED_SCOPES if scope in approved]
+    return [scope for scope in reviewed_scopes() if scope in approved]
 
 
 def working_snapshot(client: Client) -> Snapshot:

@@ -11,6 +11,8 @@ from django.conf import settings
 
 from accounts.authentication import level_of, means_of
 from oidc import scopes
+from oidc.apis.registry import OPENID
+from oidc.apis.resources import InvalidTarget, check_resources
 from oidc.authorization import acr, consent
 from oidc.authorization.outcomes import (
     ClientUnavailable,
@@ -275,17 +277,24 @@ def check_scope(auth_request: AuthorizationRequest) -> None:
     asked = scopes.parse_scope(auth_request.parameters.get("scope"))
     if "" in asked:
         raise AuthorizationError(Reason.SCOPE_SPACES)
-    if scopes.OPENID not in asked:
+    if OPENID not in asked:
         raise AuthorizationError(Reason.SCOPE_WITHOUT_OPENID)
     if refused := sorted(set(asked) - auth_request.allowed_scopes):
         raise AuthorizationError(*_why_refused(auth_request, refused))
     auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
 
 
+def check_resource(auth_request: AuthorizationRequest) -> None:
+    try:
+        check_resources(auth_request.parameters.resources, auth_request.scopes)
+    except InvalidTarget as error:
+        raise AuthorizationError(error.reason, error.parameters) from error
+
+
 def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> tuple[Reason, Facts]:
     """Return why these scopes are refused. The parameters name the first one that is wrong, and all of them."""
     named: Facts = {"name": printable_name(refused[0]), "scopes": [printable_name(scope) for scope in refused]}
-    if unknown := [scope for scope in refused if scope not in scopes.SCOPES]:
+    if unknown := [scope for scope in refused if scope not in scopes.known_scopes()]:
         return Reason.SCOPE_UNKNOWN, named | {"name": printable_name(unknown[0])}
     if not set(refused) <= scopes.allowed_scopes(auth_request.client):
         return Reason.SCOPE_NOT_APPROVED, named
@@ -357,6 +366,7 @@ CHECKS: tuple[Check, ...] = (
     check_prompt,
     check_acr,
     check_scope,
+    check_resource,
     check_signed_in,
     find_connection,
     check_account_choice,

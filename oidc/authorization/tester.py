@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from accounts.authentication import Authentication
 from oidc import scopes
+from oidc.apis.registry import OPENID
 from oidc.authorization import checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
@@ -110,7 +111,7 @@ def _value(name: str, auth_request: AuthorizationRequest) -> str:
     if name == "check_redirect_uri":
         return auth_request.parameters.get("redirect_uri") or ""
     asked = scopes.parse_scope(auth_request.parameters.get("scope"))
-    exist = name == "check_scope" and scopes.OPENID in asked and set(asked) <= set(scopes.SCOPES)
+    exist = name == "check_scope" and OPENID in asked and set(asked) <= set(scopes.known_scopes())
     return "unapproved" if exist else ""
 
 
@@ -190,6 +191,7 @@ TITLES: dict[checks.Check, str] = {
     checks.check_prompt: "prompt and max_age, if sent, have supported values",
     checks.check_acr: "claims, if sent, is readable and requests a supported level",
     checks.check_scope: "scope includes openid, and only scopes that this client may request",
+    checks.check_resource: "Each resource, if sent, is an API that scope has a scope of",
 }
 _READABLE = ("readable",)
 
@@ -207,6 +209,8 @@ CHECKS: tuple[Check[RequestUnderTest], ...] = (
             if check is checks.check_client_enabled
             else (*_READABLE, "this_client")
             if check is checks.check_client
+            else (*_READABLE, "check_scope")
+            if check is checks.check_resource
             else _READABLE,
         )
         for check in checks.CHECKS

@@ -874,4 +874,99 @@ class Migration(migrations.Migration):
             model_name="accesstoken",
             index=models.Index(fields=["expires"], name="access_tokens_by_expiry"),
         ),
+        migrations.CreateModel(
+            name="Api",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("slug", models.SlugField(max_length=32, unique=True)),
+                ("name", models.CharField(max_length=100)),
+                ("identifier", models.CharField(max_length=500, unique=True)),
+                ("description", models.TextField(blank=True, default="")),
+                ("documentation_url", models.URLField(blank=True, default="", max_length=500)),
+                ("openapi_url", models.URLField(blank=True, default="", max_length=500)),
+                ("enabled", models.BooleanField(default=True)),
+                ("calls_per_minute", models.PositiveIntegerField(default=600)),
+                ("calls_per_person_per_minute", models.PositiveIntegerField(default=120)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                "verbose_name": "API",
+                "verbose_name_plural": "APIs",
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiCredential",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("public_id", models.CharField(max_length=40, unique=True)),
+                ("digest", models.CharField(max_length=64)),
+                ("last_four", models.CharField(max_length=4)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_address", models.GenericIPAddressField(blank=True, null=True)),
+                (
+                    "api",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="credentials", to="oidc.api"
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "credential",
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiScope",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100, unique=True)),
+                ("title", models.CharField(max_length=200)),
+                ("description", models.TextField(blank=True, default="")),
+                ("sensitive", models.BooleanField(default=False)),
+                ("needs_approval", models.BooleanField(default=False)),
+                ("api_keys", models.BooleanField(default=True)),
+                (
+                    "api",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="scopes", to="oidc.api"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "scope",
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiRule",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveSmallIntegerField()),
+                ("method", models.CharField(max_length=10)),
+                ("path", models.CharField(max_length=300)),
+                (
+                    "api",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="rules", to="oidc.api"),
+                ),
+                (
+                    "scope",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="rules", to="oidc.apiscope"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "rule",
+                "constraints": [
+                    models.UniqueConstraint(fields=("api", "position"), name="one_rule_per_api_and_position")
+                ],
+            },
+        ),
     ]

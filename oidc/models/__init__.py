@@ -1,3 +1,4 @@
+from oidc.models.apis import Api, ApiCredential, ApiRule, ApiScope
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.domains import AppPage, AppSlug, ProjectDomain
 from oidc.models.projects import (
@@ -13,6 +14,10 @@ from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshT
 
 __all__ = [
     "AccessToken",
+    "Api",
+    "ApiCredential",
+    "ApiRule",
+    "ApiScope",
     "AppPage",
     "AppSlug",
     "AuthorizationCode",

@@ -18,11 +18,14 @@ from oidc.tokens.refresh_tokens import is_granted
 def generate_access_token(request: Any, refresh_token: bool = False) -> str:
     """Return a signed access token for an oauthlib token request (the library's ACCESS_TOKEN_GENERATOR)."""
     presented: PresentedCredentials = request.presented
-    return create_access_token(presented.family, request.scopes)
+    return create_access_token(presented.family, request.token_scopes, request.target.identifier)
 
 
-def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
-    """Return a signed JWT access token (RFC 9068 §2.2), without personal data."""
+def create_access_token(family: TokenFamily, scopes: list[str], audience: str | None = None) -> str:
+    """Return a signed JWT access token (RFC 9068 §2.2), without personal data.
+
+    `audience` is the identifier of the API that it is for, None for the API at `/v1`.
+    """
     moment = clock.timestamp()
     connection = family.connection
     subject = connection.subject
@@ -30,7 +33,7 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
     claims = {
         "iss": settings.ISSUER,
         "sub": subject.sub,
-        "aud": settings.BASE_URL,
+        "aud": settings.BASE_URL if audience is None else audience,
         "client_id": connection.client.client_id,
         "scope": " ".join(scopes),
         "iat": moment,
@@ -42,13 +45,13 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
     return jwt.sign(claims, jwt.ACCESS_TOKEN_TYP)
 
 
-def find_access_token(raw: str) -> AccessToken:
-    """Return the row of a live access token. Raises InvalidToken.
+def find_access_token(raw: str, audience: str | None = None) -> AccessToken:
+    """Return the row of a live access token for the API at `/v1`, or for `audience`. Raises InvalidToken.
 
     A valid signature is not enough: the row and its family, consent, person and client are checked as well. The reason
     is PROJECT_SUSPENDED only if the token would be valid otherwise.
     """
-    row = look_up_access_token(jwt.verify_access_token(raw))
+    row = look_up_access_token(jwt.verify_access_token(raw, audience))
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():

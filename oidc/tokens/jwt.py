@@ -170,8 +170,10 @@ def _claims(payload: bytes) -> dict[str, Any]:
     return claims
 
 
-def verify_access_token(token: str) -> str:
+def verify_access_token(token: str, audience: str | None = None) -> str:
     """Verify an access token's signature, `typ`, `iss`, `aud` and `exp`; return its SHA-256. Raises InvalidToken.
+
+    `audience` is the identifier of the API that the token has to be for, None for the API at `/v1`.
 
     The SHA-256 identifies the token in the cache, and its row in the database.
     """
@@ -183,7 +185,7 @@ def verify_access_token(token: str) -> str:
         verified_lately.add(checksum, known)
     if known.issuer != settings.ISSUER:
         raise InvalidToken("wrong issuer")
-    if known.audience != settings.BASE_URL:
+    if known.audience != (settings.BASE_URL if audience is None else audience):
         raise InvalidToken("wrong audience")
     if not isinstance(known.expires, int) or isinstance(known.expires, bool) or known.expires <= clock.timestamp():
         raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)

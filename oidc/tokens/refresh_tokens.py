@@ -1,6 +1,5 @@
 """Token families and refresh tokens: what was issued for one authorization, and whether it may be used now."""
 
-import functools
 import logging
 from datetime import datetime
 from typing import Any
@@ -10,7 +9,7 @@ from django.db.models import Exists
 
 from core import clock
 from core.credentials import digest, random_text
-from oidc import scopes as scope_rules
+from oidc.apis.registry import current_registry
 from oidc.clients.lookup import report_client_event
 from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
@@ -60,13 +59,8 @@ def revoke_family(family: TokenFamily, reason: Reason) -> bool:
 def effective_scopes(family: TokenFamily) -> list[str]:
     """Return the granted scopes of a family, without those whose consent or approval was withdrawn since."""
     connection = family.connection
-    return list(_effective(family.scope, connection.scopes, connection.client.approved_scopes))
-
-
-@functools.lru_cache(maxsize=1024)
-def _effective(granted: str, consented: str, approved: str) -> tuple[str, ...]:
-    still = set(consented.split()) & scope_rules.scopes_with(approved)
-    return tuple(scope for scope in scope_rules.parse_scope(granted) if scope in still)
+    registry = current_registry()
+    return list(registry.still_granted(family.scope, connection.scopes, connection.client.approved_scopes))
 
 
 def find_family_by_token(raw: str, client_pk: int, *, access_tokens_too: bool) -> TokenFamily | None:

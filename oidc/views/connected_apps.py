@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Account
 from oidc import scopes
+from oidc.apis.registry import ACCOUNT_READ
 from oidc.authorization import consent
 from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import outside_hosts
@@ -24,14 +25,14 @@ def _row(connection: Connection, account: Account, plan: str | None = None) -> d
     client = connection.client
     granted = [name for name in scopes.parse_scope(connection.scopes) if name in scopes.allowed_scopes(client)]
     left_out = scopes.optional_scopes(client) & consent.left_out_scopes(connection)
-    if scopes.ACCOUNT_READ in granted:
+    if ACCOUNT_READ in granted:
         left_out -= scopes.ACCOUNT_READ_HOLDS
     return {
         "id": connection.pk,
         "client": client_context(client),
         "scope_descriptions": describe_scopes(account, granted, plan=plan),
         "outside_hosts": [host for host in outside_hosts(client) if host in (connection.scopes_outside_review or {})],
-        "left_out": [scope.title for name, scope in scopes.SCOPES.items() if name in left_out],
+        "left_out": [scope.title for name, scope in scopes.known_scopes().items() if name in left_out],
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,
     }
@@ -53,7 +54,7 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
     """GET /account/apps/."""
     account = _account(request)
     connections = list(_connections_of(account).order_by("-last_authorized_at"))
-    needs_plan = any(scopes.ACCOUNT_READ in connection.scopes.split() for connection in connections)
+    needs_plan = any(ACCOUNT_READ in connection.scopes.split() for connection in connections)
     plan = plan_name(account) if needs_plan else ""  # once for all of them
     rows = [_row(connection, account, plan) for connection in connections]
     return render(request, "oidc/connected_apps.html", {"connections": rows})

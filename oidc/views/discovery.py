@@ -9,10 +9,11 @@ from django.views.decorators.http import conditional_page, require_safe
 from core.http import responses
 from core.serving.documents import document
 from oidc import signing_keys
+from oidc.apis.registry import current_registry
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.reasons import Reason
-from oidc.scopes import CLAIM_SCOPES, SCOPES
+from oidc.scopes import CLAIM_SCOPES
 from oidc.views.token import RETRY_SECONDS, retry_later_response
 
 DISCOVERY_MAX_AGE = 3600
@@ -43,7 +44,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "revocation_endpoint": f"{base}/connect/revoke",
         "end_session_endpoint": f"{base}/connect/logout",
         "jwks_uri": f"{base}/.well-known/jwks",
-        "scopes_supported": list(SCOPES),
+        "scopes_supported": current_registry().enabled_scopes(),
         "claims_supported": ["sub", *CLAIM_SCOPES, *ID_TOKEN_CLAIMS],
         "response_types_supported": ["code"],
         "response_modes_supported": list(RESPONSE_MODES),

@@ -12,7 +12,7 @@ from oauth2_provider.http import OAuth2ResponseRedirect
 from accounts.models import Account
 from core.http import request_id
 from core.http.responses import docs_url
-from oidc import scopes
+from oidc.apis.registry import OPENID
 from oidc.authorization import interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptConsent
@@ -159,6 +159,6 @@ def consent_context(
         "account": account,
         "scope_descriptions": [access for access in shown if not access["is_optional"]],
         "optional_scope_descriptions": [access for access in shown if access["is_optional"]],
-        "only_sign_in": [access["scope"] for access in shown] == [scopes.OPENID],
+        "only_sign_in": [access["scope"] for access in shown] == [OPENID],
         "return_host": origin_of(redirect_uri).partition("://")[2],
     }

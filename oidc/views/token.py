@@ -179,8 +179,11 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     endpoint = Endpoint.TOKEN
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not read_form(request).get("grant_type"):
+        form = read_form(request)
+        if not form.get("grant_type"):
             raise TokenRefusal(Reason.GRANT_TYPE_MISSING)
+        if len(form.resources) > 1:
+            raise TokenRefusal(Reason.SEVERAL_RESOURCES)
         # The library's own `post` reads the new token back from the database, for a signal without receivers.
         _, _, body, status = self.create_token_response(request)
         # Bytes are faster: for text, Django looks up a charset.

@@ -33,7 +33,7 @@ from devportal.review.models import AppReview
 from oidc.clients import branding
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects import invitations
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 from tests.devportal.admin.conftest import World, make_world
 from tests.devportal.review.reviewing import decide, fill, fresh
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
@@ -144,7 +144,7 @@ def make_stage() -> Stage:
         ProjectMember.objects.create(project=world.project, account=people[role], role=role)
     walkers = {role: walker(origin, people.get(role)) for origin, role in enumerate(ROLES)}
     app, shown = _reviewed(world, people)
-    token = make_access_token(app, people["owner"], [*SCOPES])
+    token = make_access_token(app, people["owner"], [*known_scopes()])
     walkers[APP] = walker(len(ROLES), None, {"Authorization": f"Bearer {token}"})
     # Before there is a second factor, which would be asked for.
     own = _session(people["owner"]) | _picture(people["owner"], token) | _second_factors(people["owner"])

@@ -5,12 +5,15 @@ from typing import Any
 
 from django import forms
 
-from api.keys import PERMISSIONS
+from api import keys
+from api.keys import READS_PROFILE
 from core import clock
-from oidc.scopes import SCOPES
 
 FURTHEST_DAYS = 3650
-PERMISSION_TITLES = {name: SCOPES[name].title for name in PERMISSIONS}
+
+
+def _choices() -> list[tuple[str, str]]:
+    return [(scope.name, scope.title) for scope in keys.permissions()]
 
 
 class NewKeyForm(forms.Form):
@@ -26,8 +29,8 @@ class NewKeyForm(forms.Form):
     permissions = forms.MultipleChoiceField(
         label="Permissions",
         required=False,
-        choices=[(name, name) for name in PERMISSIONS],
-        initial=list(PERMISSIONS),
+        choices=_choices,
+        initial=[READS_PROFILE],
         error_messages={
             "invalid_choice": "This is not a permission of a key.",
             "invalid_list": "Choose at least one permission.",
@@ -63,4 +66,4 @@ class NewKeyForm(forms.Form):
     def permission_rows(self) -> list[dict[str, Any]]:
         """The permissions to render: name, description, and whether it is checked."""
         ticked = self["permissions"].value() or []
-        return [{"name": name, "title": title, "on": name in ticked} for name, title in PERMISSION_TITLES.items()]
+        return [{"name": name, "title": title, "on": name in ticked} for name, title in _choices()]

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from api.keys import PERMISSIONS, create_key_for_member
+from api.keys import create_key_for_member, permissions
 from api.models import ApiKey
 from core import clock
 from core.limits.middleware import limited_by_person
@@ -23,18 +23,22 @@ from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
 UNUSED = timedelta(days=90)
-SELECTS: Selects = (
-    ("state", "State", {"live": "Live", "expired": "Expired", "revoked": "Revoked"}),
-    ("permission", "Permission", {name: name for name in PERMISSIONS} | {"none": "None"}),
-    ("used", "Last use", {"lately": "Last 90 days", "before": "Before that, or never"}),
-)
+
+
+def _selects() -> Selects:
+    names = {scope.name: scope.name for scope in permissions()}
+    return (
+        ("state", "State", {"live": "Live", "expired": "Expired", "revoked": "Revoked"}),
+        ("permission", "Permission", names | {"none": "None"}),
+        ("used", "Last use", {"lately": "Last 90 days", "before": "Before that, or never"}),
+    )
 
 
 def _filters(request: HttpRequest) -> LogFilters:
     now = clock.now()
     expired = Q(revoked_at=None, expires_at__lte=now)
     used = Q(last_used_at__gte=now - UNUSED)
-    permissions = {name: Q(permissions__contains=name) for name in PERMISSIONS} | {"none": Q(permissions="")}
+    chosen = {scope.name: Q(permissions__contains=scope.name) for scope in permissions()} | {"none": Q(permissions="")}
     return parse_filters(
         request,
         {
@@ -42,7 +46,7 @@ def _filters(request: HttpRequest) -> LogFilters:
             "state": choice_filter(
                 {"live": Q(revoked_at=None) & ~expired, "expired": expired, "revoked": Q(revoked_at__isnull=False)}
             ),
-            "permission": choice_filter(permissions),
+            "permission": choice_filter(chosen),
             "used": choice_filter({"lately": used, "before": ~used}),
         },
     )
@@ -66,7 +70,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     # The first key is created on this page, without a separate form page.
     is_empty = not rows and not page.newer and not filters.is_any and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
-    selects = choose(SELECTS, filters)
+    selects = choose(_selects(), filters)
     return render_page(
         request, "console/keys.html", membership, page=page, rows=rows, filters=filters, selects=selects, **first
     )

@@ -14,12 +14,13 @@ from devportal.console.logs.sign_in_writer import MARKS
 from devportal.console.models import SignInEvent
 from devportal.console.reason_help import HELP
 from devportal.docs.errors import API_HELP, ErrorHelp
+from oidc.apis.registry import ACCOUNT_READ
 from oidc.clients import redirect_uris
 from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
 from oidc.reasons import Reason
-from oidc.scopes import ACCOUNT_READ, SCOPES, allowed_scopes
+from oidc.scopes import allowed_scopes, known_scopes
 from oidc.sign_in_steps import Endpoint, Outcome
 
 
@@ -274,17 +275,17 @@ def compare(received: str, registered: Sequence[str]) -> list[ComparedURI]:
 def nearest_scope(name: str) -> str:
     """Return the scope that `name` most likely means, or "" if none is similar."""
     lowered = name.casefold()
-    if lowered in SCOPES:
+    if lowered in known_scopes():
         return lowered
     if lowered in _ELSEWHERE:
         return _ELSEWHERE[lowered]
-    return next(iter(difflib.get_close_matches(lowered, SCOPES, n=1, cutoff=0.7)), "")
+    return next(iter(difflib.get_close_matches(lowered, known_scopes(), n=1, cutoff=0.7)), "")
 
 
 def _scopes(client: Client, event: SignInEvent) -> Fix:
     names, allowed = event.parameters.get("scopes", []), allowed_scopes(client)
-    waiting = [name for name in names if name in SCOPES and name not in allowed]
-    sentences = [_spelling(name) for name in names if name not in SCOPES]
+    waiting = [name for name in names if name in known_scopes() and name not in allowed]
+    sentences = [_spelling(name) for name in names if name not in known_scopes()]
     if waiting:
         sentences.insert(0, f"{' and '.join(waiting)} needs app review first. Request it there.")
         return Fix(" ".join(sentences), "Ask for it in the review", client_page(client, "review"), Role.DEVELOPER)

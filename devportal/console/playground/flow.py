@@ -20,6 +20,7 @@ from devportal.console.playground import internal_client, token_decoder
 from devportal.console.playground.internal_client import Exchange
 from devportal.console.playground.token_decoder import DecodedToken
 from oidc import scopes
+from oidc.apis.registry import OPENID
 from oidc.clients.lookup import lock_client
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
@@ -262,9 +263,9 @@ def set_registered(client: Client, actor: Account, wanted: bool) -> None:
 
 
 def choose_scopes(client: Client, asked: list[str]) -> list[str]:
-    """Return the scopes of `asked` that the client may request, with `openid`, in the order of SCOPES."""
+    """Return the scopes of `asked` that the client may request, with `openid`, in the order of known_scopes()."""
     allowed = scopes.allowed_scopes(client)
-    return scopes.format_scope({scopes.OPENID, *(name for name in asked if name in allowed)}).split()
+    return scopes.format_scope({OPENID, *(name for name in asked if name in allowed)}).split()
 
 
 def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: str) -> ExchangeResult:

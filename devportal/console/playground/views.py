@@ -25,6 +25,7 @@ from devportal.console.playground.flow import PlaygroundRun
 from devportal.docs.context import format_duration
 from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from oidc import scopes
+from oidc.apis.registry import OPENID
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
 from oidc.parameters import UnreadableParameters, read_query
@@ -205,7 +206,7 @@ def _page(
         "is_open": flow.is_registered(client),
         "run": run,
         "result": result,
-        "scopes": [scope for name, scope in scopes.SCOPES.items() if name in allowed and name != scopes.OPENID],
+        "scopes": [scope for name, scope in scopes.known_scopes().items() if name in allowed and name != OPENID],
         "usual_scopes": ("email", "profile"),
         "prompts": flow.PROMPTS,
         "acr_choices": ACR_CHOICES,

@@ -6,16 +6,22 @@ from django.db.models import QuerySet
 
 from core import clock
 from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
-from devportal.operations.provisioning.toml_tables import Table
+from devportal.operations.provisioning.toml_tables import ScopeField, Table
 from oidc import names, scopes
+from oidc.apis.registry import OPENID
 from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients import secrets
 from oidc.clients.reviewed_hosts import set_approved_hosts, set_reviewed_hosts
 from oidc.models import Client, Project
 from oidc.models.clients import new_client_id
 
-APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_approval]
-OPTIONAL = [name for name in scopes.SCOPES if name != scopes.OPENID]
+
+def _approvable() -> list[str]:
+    return [scope.name for scope in scopes.known_scopes().values() if scope.needs_approval]
+
+
+def _optional() -> list[str]:
+    return [name for name in scopes.known_scopes() if name != OPENID]
 
 
 class AddressesField(StrictListField):
@@ -38,8 +44,8 @@ class ClientTable(Table):
     verified = StrictBooleanField(required=False)
     least_acr = StrictChoiceField(Client.LeastAcr.values, required=False)
     forgive_lost_responses = StrictBooleanField(required=False)
-    approved_scopes = StrictListField(child=StrictChoiceField(APPROVABLE), unique=True, required=False)
-    optional_scopes = StrictListField(child=StrictChoiceField(OPTIONAL), unique=True, required=False)
+    approved_scopes = StrictListField(child=ScopeField(_approvable), unique=True, required=False)
+    optional_scopes = StrictListField(child=ScopeField(_optional), unique=True, required=False)
 
 
 def clients_named(project: Project, name: str) -> QuerySet[Client]:
@@ -52,7 +58,7 @@ def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -
     known = clients_named(project, values["name"]).first() if project is not None else None
     approved = values.get("approved_scopes", known.approved_scopes.split() if known else [])
     optional = values.get("optional_scopes", [])
-    return next((scope for scope in optional if scope in APPROVABLE and scope not in approved), "")
+    return next((scope for scope in optional if scope in _approvable() and scope not in approved), "")
 
 
 def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from devportal.operations.provisioning.clients import (
     unapproved_optional_scope,
 )
 from devportal.operations.provisioning.people import AccountField
-from devportal.operations.provisioning.toml_tables import NameField, Table
+from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table
 from oidc import names
 from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
@@ -53,10 +53,14 @@ def apply_domains(project: Project, names: Sequence[str]) -> None:
     refresh_reviewed_hosts(project)
 
 
+def _permissions() -> list[str]:
+    return [scope.name for scope in keys.permissions()]
+
+
 class KeyTable(Table):
     name = NameField()
     owner = AccountField()
-    permissions = StrictListField(child=StrictChoiceField(keys.PERMISSIONS), unique=True, required=False)
+    permissions = StrictListField(child=ScopeField(_permissions), unique=True, required=False)
     expires = StrictDateTimeField(required=False)
 
 

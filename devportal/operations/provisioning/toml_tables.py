@@ -1,6 +1,7 @@
 """Read TOML files: tables as serializers, and fields that several tables share."""
 
 import tomllib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,4 +36,21 @@ class NameField(StrictCharField):
         name = super().to_internal_value(data)
         if not name.strip():
             self.fail("blank")
+        return name
+
+
+class ScopeField(StrictCharField):
+    """The name of a scope. `names` returns the ones that are accepted now: files and the admin declare scopes."""
+
+    default_error_messages = {"invalid_choice": "must be one of {choices}"}
+
+    def __init__(self, names: Callable[[], Iterable[str]], **kwargs: Any) -> None:
+        self._names = names
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data)
+        names = list(self._names())
+        if name not in names:
+            self.fail("invalid_choice", choices=", ".join(names))
         return name

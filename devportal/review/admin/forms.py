@@ -27,7 +27,7 @@ from devportal.review.notifications import reviewers
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 
 # Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
 REPLY = "reply"
@@ -243,7 +243,8 @@ class AssigneeForm(ActionForm):
 
 def scope_title(scope: str) -> str:
     """Return the title of a scope, or its id if the scope no longer exists."""
-    return SCOPES[scope].title if scope in SCOPES else scope
+    known = known_scopes().get(scope)
+    return known.title if known else scope
 
 
 Outcome = ReviewCase.Outcome

@@ -15,7 +15,7 @@ from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
 from devportal.review.models import AppReview, AppReviewQuerySet
 from devportal.review.notifications import reviewers
 from devportal.review.targets import late_before
-from oidc.scopes import ACCOUNT_READ
+from oidc.apis.registry import ACCOUNT_READ
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -9,7 +9,7 @@ from api import usage_counts
 from core import clock
 from devportal.console.models import SignInEvent
 from devportal.review.evidence.gathered import Usage
-from devportal.review.snapshots import REVIEWED_SCOPES
+from devportal.review.snapshots import reviewed_scopes
 from oidc.models import Client
 
 DAYS = 30  # of calls and errors, in UTC, including today
@@ -31,7 +31,7 @@ def gather_usage(client: Client) -> Usage:
     return Usage(
         people=min(counted["people"], MAX_PEOPLE),
         people_is_more=counted["people"] > MAX_PEOPLE,
-        granted={scope: counted[_name(scope)] for scope in REVIEWED_SCOPES},
+        granted={scope: counted[_name(scope)] for scope in reviewed_scopes()},
         sign_ins=outcomes[SignInEvent.Outcome.SIGNED_IN],
         cancelled=outcomes[SignInEvent.Outcome.CANCELLED],
         refusals=refusals,
@@ -50,7 +50,7 @@ def _people(client: Client) -> dict[str, int]:
     """Count the people who ever authorized the app, and by scope those who still grant one that needs approval."""
     rows = client.connections.order_by()[: MAX_PEOPLE + 1]
     # A scope whose name is a prefix of another one would be counted with it, but there is no such scope.
-    granted = {_name(scope): Count("pk", filter=Q(scopes__contains=scope)) for scope in REVIEWED_SCOPES}
+    granted = {_name(scope): Count("pk", filter=Q(scopes__contains=scope)) for scope in reviewed_scopes()}
     return dict(rows.aggregate(people=Count("pk"), **granted))
 
 

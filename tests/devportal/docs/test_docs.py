@@ -19,7 +19,7 @@ from devportal.docs.pages import PAGES
 from oidc.authorization.requests import PROMPTS
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.reason_texts import AUTHORIZATION_ERRORS
-from oidc.scopes import SCOPES
+from oidc.scopes import known_scopes
 from tests.factories import make_client
 from tests.oidc.tokens.test_code_exchange import error_of
 from tests.relying_party import RelyingParty, basic, claims_of
@@ -227,7 +227,7 @@ def test_every_claim_of_a_token_is_explained(party: RelyingParty, more: dict[str
 
 def test_every_scope_prompt_and_level_is_listed(client: Browser) -> None:
     page = text_of("authorization", client)
-    for name in (*SCOPES, *PROMPTS, PHISHING_RESISTANT):
+    for name in (*known_scopes(), *PROMPTS, PHISHING_RESISTANT):
         assert re.search(rf"<code[^>]*>{re.escape(name)}</code>", page)
     assert f">{MULTI_FACTOR}</code>" in page
     assert all(row["opens"] for row in context.scope_rows())

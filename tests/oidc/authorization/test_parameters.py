@@ -207,7 +207,6 @@ def test_a_request_object_does_not_change_the_request(app: RelyingParty) -> None
         {"ui_locales": "de xx-nonsense"},
         {"login_hint": "somebody@example.com"},
         {"unknown": "x"},
-        {"resource": "https://api.example.com/"},
         {"approval_prompt": "auto"},
         {"audience": "x"},
         {"dpop_jkt": "x"},

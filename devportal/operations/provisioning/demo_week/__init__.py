@@ -50,7 +50,7 @@ def _make(week: Week, project: Project, clients: list[Client]) -> None:
     journal = sign_ins.live_through(week, clients, crowd)
     connections = people.make_connections(project, crowd)
     sign_ins.write(journal, connections)
-    key, _ = keys.create_key(project, owner, KEY_NAME, [*keys.PERMISSIONS])
+    key, _ = keys.create_key(project, owner, KEY_NAME, [keys.READS_PROFILE])
     ApiKey.objects.filter(pk=key.pk).update(created_at=week.since - timedelta(days=20))
     subs = sorted({row.subject.sub for row in connections.values() if row.subject is not None})
     calls.make_calls(week, project, clients, subs, key)

@@ -7,7 +7,7 @@ from devportal.review.evidence.facts import Code, Detail, Finding, detail, faile
 from devportal.review.evidence.gathered import Gathered, Part, Person, Setback
 from devportal.review.evidence.usage import DAYS, MAX_SIGN_INS, UNUSED_DAYS
 from devportal.review.models import AppReport, ReviewCase, ReviewEntry
-from devportal.review.snapshots import REVIEWED_SCOPES
+from devportal.review.snapshots import reviewed_scopes
 
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
@@ -176,7 +176,7 @@ def check_calls(found: Gathered) -> Finding:
 def check_scopes(found: Gathered) -> Finding:
     """Check whether the app uses the scopes that it requests or holds."""
     asked, held = found.asked["scopes"], found.client.approved_scopes.split()
-    wanted = [scope for scope in REVIEWED_SCOPES if scope in asked or scope in held]
+    wanted = [scope for scope in reviewed_scopes() if scope in asked or scope in held]
     if not wanted:
         return passed(Code.NO_SCOPES)
     details = [_use_of(scope, found) for scope in wanted]

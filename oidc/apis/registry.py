@@ -1,0 +1,243 @@
+"""The registry of all APIs and scopes, as the process knows them. Requests read it without a query.
+
+A change counts immediately in the process that made it, and after REGISTRY_SECONDS in the others.
+"""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
+
+from core.database.snapshots import Snapshot
+from core.serving.worker_start import at_worker_start
+from oidc.models import Api, ApiRule, ApiScope
+
+OPENID = "openid"
+EMAIL = "email"
+PROFILE = "profile"
+OFFLINE_ACCESS = "offline_access"
+ACCOUNT_READ = "account.read"
+ACCOUNT_API = "account"  # the slug of the API at `/v1`
+REGISTRY_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One scope. `title` is its sentence on the consent page, `description` a longer text for developers.
+
+    `api` is the slug of its API, "" for an identity scope. An app needs an approval for a scope that is `sensitive` or
+    `needs_approval`; a sensitive one takes a second approval in projects with many people (docs/review.md). API keys
+    can have it as a permission if `api_keys`. `enabled` is False while its API is turned off.
+    """
+
+    name: str
+    title: str
+    description: str = ""
+    api: str = ""
+    needs_approval: bool = False
+    sensitive: bool = False
+    api_keys: bool = False
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of forward authentication: a call with this method and path needs this scope."""
+
+    method: str
+    path: str
+    scope: str
+
+    def matches(self, method: str, path: str) -> bool:
+        """Return whether the rule is about a call: `method` may be "*", and `path` a prefix that ends in "*"."""
+        if self.method not in ("*", method):
+            return False
+        return path.startswith(self.path[:-1]) if self.path.endswith("*") else path == self.path
+
+
+@dataclass(frozen=True)
+class ApiSnapshot:
+    """An API. `identifier` is the `aud` of its access tokens, and its `resource` (RFC 8707 §2).
+
+    `pk` is the primary key of its row, None for the API at `/v1`. The limits are calls per minute.
+    """
+
+    slug: str
+    name: str
+    identifier: str
+    scopes: tuple[Scope, ...]
+    description: str = ""
+    documentation_url: str = ""
+    openapi_url: str = ""
+    enabled: bool = True
+    calls_per_minute: int = 0
+    calls_per_person_per_minute: int = 0
+    rules: tuple[Rule, ...] = ()
+    pk: int | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is the API at `/v1`, which also accepts the identity scopes."""
+        return self.slug == ACCOUNT_API
+
+    def scope_for(self, method: str, path: str) -> str | None:
+        """Return the scope that the first matching rule requires, None if no rule matches."""
+        return next((rule.scope for rule in self.rules if rule.matches(method, path)), None)
+
+
+IDENTITY_SCOPES = (
+    Scope(OPENID, "Recognise you when you come back"),
+    Scope(EMAIL, "See your email address"),
+    Scope(PROFILE, "See your name and photo"),
+    Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
+)
+
+
+def account_api() -> ApiSnapshot:
+    """Return the declaration of the API at `/v1`."""
+    return ApiSnapshot(
+        slug=ACCOUNT_API,
+        name=f"{settings.SERVICE_NAME} account API",
+        identifier=settings.BASE_URL,
+        scopes=(
+            Scope(
+                ACCOUNT_READ,
+                "See your email address, your name and photo, and your plan",
+                description="Reads the profile and the plan of an account.",
+                api=ACCOUNT_API,
+                needs_approval=True,
+                sensitive=True,
+                api_keys=True,
+            ),
+        ),
+        description="Reads the profile and the plan of an account.",
+        calls_per_minute=settings.API_CALLS_PER_MINUTE,
+        calls_per_person_per_minute=settings.API_CALLS_PER_PERSON_PER_MINUTE,
+    )
+
+
+class Registry:
+    """All APIs, that at `/v1` first, and all scopes in their order: identity scopes first, then by API."""
+
+    def __init__(self, declared: Iterable[ApiSnapshot] = ()) -> None:
+        apis = (account_api(), *declared)
+        scopes = (*IDENTITY_SCOPES, *(scope for api in apis for scope in api.scopes))
+        self.apis = MappingProxyType({api.slug: api for api in apis})
+        self.scopes = MappingProxyType({scope.name: scope for scope in scopes})
+        self._by_identifier = {api.identifier: api for api in apis}
+        # Caches of this registry: they are dropped together with it.
+        self.scopes_with = functools.lru_cache(maxsize=64)(self._scopes_with)
+        self.still_granted = functools.lru_cache(maxsize=1024)(self._still_granted)
+        self.api_implied_by = functools.lru_cache(maxsize=64)(self._api_implied_by)
+
+    def enabled_scopes(self) -> list[str]:
+        """Return the names of the scopes that people can be asked for now."""
+        return [name for name, scope in self.scopes.items() if scope.enabled]
+
+    @property
+    def account(self) -> ApiSnapshot:
+        """The API at `/v1`."""
+        return self.apis[ACCOUNT_API]
+
+    def api_with_identifier(self, identifier: str) -> ApiSnapshot | None:
+        """Return the API whose identifier this is, character for character."""
+        return self._by_identifier.get(identifier)
+
+    def scopes_of(self, api: ApiSnapshot, granted: Iterable[str]) -> list[str]:
+        """Return those of `granted` that belong to `api`. Identity scopes belong to the API at `/v1`."""
+        slugs = ("", ACCOUNT_API) if api.is_own else (api.slug,)
+        return [name for name in granted if name in self.scopes and self.scopes[name].api in slugs]
+
+    def _scopes_with(self, approved: str) -> frozenset[str]:
+        """Return the scopes that an app may request: those that need no approval, and those in `approved`."""
+        names = set(approved.split())
+        return frozenset(name for name, scope in self.scopes.items() if not scope.needs_approval or name in names)
+
+    def _still_granted(self, granted: str, consented: str, approved: str) -> tuple[str, ...]:
+        still = set(consented.split()) & self.scopes_with(approved)
+        return tuple(scope for scope in dict.fromkeys(granted.split()) if scope in still)
+
+    def _api_implied_by(self, granted: str) -> ApiSnapshot:
+        """Return the API of a token that is requested without `resource` (docs/sign-in.md#resource-indicators).
+
+        If all API scopes in `granted` belong to one API, it is that one. Otherwise it is the API at `/v1`.
+        """
+        slugs = {self.scopes[name].api for name in granted.split() if name in self.scopes} - {""}
+        return self.apis[slugs.pop()] if len(slugs) == 1 else self.account
+
+
+def _load(previous: Registry | None) -> Registry:
+    declared = {row.pk: row for row in Api.objects.order_by("slug")}
+    scopes: dict[int, list[Scope]] = {}
+    for row in ApiScope.objects.order_by("pk"):
+        scope = Scope(
+            name=row.name,
+            title=row.title,
+            description=row.description,
+            api=declared[row.api_id].slug,
+            needs_approval=row.needs_approval or row.sensitive,
+            sensitive=row.sensitive,
+            api_keys=row.api_keys,
+            enabled=declared[row.api_id].enabled,
+        )
+        scopes.setdefault(row.api_id, []).append(scope)
+    rules: dict[int, list[Rule]] = {}
+    for api_id, method, path, scope_name in ApiRule.objects.order_by("api_id", "position").values_list(
+        "api_id", "method", "path", "scope__name"
+    ):
+        rules.setdefault(api_id, []).append(Rule(method, path, scope_name))
+    return Registry(
+        ApiSnapshot(
+            slug=row.slug,
+            name=row.name,
+            identifier=row.identifier,
+            scopes=tuple(scopes.get(row.pk, ())),
+            description=row.description,
+            documentation_url=row.documentation_url,
+            openapi_url=row.openapi_url,
+            enabled=row.enabled,
+            calls_per_minute=row.calls_per_minute,
+            calls_per_person_per_minute=row.calls_per_person_per_minute,
+            rules=tuple(rules.get(row.pk, ())),
+            pk=row.pk,
+        )
+        for row in declared.values()
+    )
+
+
+_registry = Snapshot("registry of APIs", _load, lambda: REGISTRY_SECONDS)
+
+
+def current_registry() -> Registry:
+    """Return the registry. Raises DatabaseError if none can be loaded."""
+    return _registry.current()
+
+
+def reload_registry() -> Registry:
+    """Load the registry from the database now and return it."""
+    return _registry.reload()
+
+
+def use_registry(registry: Registry) -> None:
+    """Use `registry` until the next reload (for tests)."""
+    _registry.replace(registry)
+
+
+@at_worker_start
+def preload_registry() -> None:
+    """Load the registry before the first request."""
+    _registry.preload()
+
+
+@receiver([post_save, post_delete], sender=Api)
+@receiver([post_save, post_delete], sender=ApiScope)
+@receiver([post_save, post_delete], sender=ApiRule)
+def reload_after_change(**kwargs: Any) -> None:
+    """Drop the registry of this process once the change is committed."""
+    transaction.on_commit(_registry.clear)
