@@ -62,6 +62,7 @@ REASONS = {
     "console.IdempotencyToken.account": "a random text, for a day, so that a form that is sent twice counts once",
     "oauth2_provider.DeviceGrant.user": "never filled: the service has no device flow",
     "oidc.AccessToken.user": "a credential, hashed; what it opens is in connected_apps",
+    "oidc.ApiCredential.created_by": "a credential of an API of the company, which an operator made for work",
     "oidc.AppPage.published_by": "the app's, not theirs; that they published it is in console_activity",
     "oidc.AuthorizationCode.user": "a credential, hashed; what it opens is in connected_apps",
     "oidc.Client.user": "never filled: a project has the app",
