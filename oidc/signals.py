@@ -33,6 +33,10 @@ renaming_client = Signal()
 # transaction.
 owner_added = Signal()
 
+# Sent with `scope` (its name) and `clients` (the clients that have it) when a scope becomes sensitive or starts to need
+# an approval, inside that transaction (oidc/apis/declarations.py).
+scope_needs_review = Signal()
+
 
 @dataclass(frozen=True)
 class FailedSignIn:
