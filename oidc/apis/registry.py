@@ -155,7 +155,7 @@ class Registry:
         return [name for name in granted if name in self.scopes and self.scopes[name].api in slugs]
 
     def _scopes_with(self, approved: str) -> frozenset[str]:
-        """Return the scopes that an app may request: those that need no approval, and those in `approved`."""
+        """Return the scopes that an app may request: all that need no approval, and the approved ones."""
         names = set(approved.split())
         return frozenset(name for name, scope in self.scopes.items() if not scope.needs_approval or name in names)
 
