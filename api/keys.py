@@ -21,12 +21,13 @@ from api.models import ApiKey
 from core import clock
 from core.credentials import digest, random_text
 from oidc.apis.registry import Scope
+from oidc.apis.uses import ScopeUse, is_named_in
 from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Project, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, lock_project, report_project_event
 from oidc.scopes import known_scopes
-from oidc.signals import project_ended
+from oidc.signals import asking_scope_use, project_ended
 
 READS_PROFILE = "account.read"
 PUBLIC_ID_LENGTH = 12
@@ -203,6 +204,12 @@ def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
     of_project = ApiKey.objects.filter(owner=account, project__public_id=sector, revoked_at=None)
     live = of_project.filter(project__suspended_at=None, project__deleted_at=None).exclude(expires_at__lte=clock.now())
     return any(READS_PROFILE in permissions.split() for permissions in live.values_list("permissions", flat=True))
+
+
+@receiver(asking_scope_use)
+def scope_is_permission(sender: Any, scope: str, **kwargs: Any) -> ScopeUse | None:
+    """Return API_KEY if a key has the scope as a permission, also a revoked key (receiver of `asking_scope_use`)."""
+    return ScopeUse.API_KEY if is_named_in(ApiKey.objects.all(), "permissions", scope) else None
 
 
 @receiver(post_delete, sender=ProjectMember)

@@ -37,6 +37,10 @@ owner_added = Signal()
 # an approval, inside that transaction (oidc/apis/declarations.py).
 scope_needs_review = Signal()
 
+# Sent with `scope` (its name) before a scope is deleted. A receiver returns a ScopeUse (oidc/apis/uses.py) if something
+# of its layer names the scope, otherwise None.
+asking_scope_use = Signal()
+
 
 @dataclass(frozen=True)
 class FailedSignIn:

@@ -47,6 +47,7 @@ SENTENCES: Mapping[str, str] = {
     "client.type_changed": "{who} changed the type of the client {target}",
     "client.turned_on": "{who} turned the client {target} on",
     "client.turned_off": "{who} turned the client {target} off",
+    "client.scopes_kept": "{who} let {target} keep scopes that need an approval now",
     "client.deleted": "{who} deleted the client {target}",
     "client.page_published": "{who} published the public page of {target}",
     "client.page_moved": "{who} moved the public page of {target}",

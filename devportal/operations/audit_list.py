@@ -24,7 +24,9 @@ from oidc.models.projects import PROJECT_PREFIX
 # Actions of staff that the filter suggests beside those of developers.
 STAFF_ACTIONS = (
     "account.activated", "account.deactivated", "account.deleted", "account.exported", "account.reset_sent",
-    "account.roles_changed", "account.signed_out", "admin.added", "admin.changed", "admin.deleted", "mail.tried_again",
+    "account.roles_changed", "account.signed_out", "admin.added", "admin.changed", "admin.deleted", "api.changed",
+    "api.declared", "api.deleted", "api.turned_off", "api.turned_on", "api_credential.created",
+    "api_credential.revoked", "api_credential.rotated", "mail.tried_again",
     "signing_key.activated", "signing_key.published", "signing_key.retired", "signing_key.withdrawn",
 )  # fmt: skip
 # Events are stored in the order of their ids, but for transactions that overlap. That many may be out of order.

@@ -16,6 +16,7 @@ class ReviewConfig(AppConfig):
             logos,
             mail_samples,
             second_approval,
+            snapshots,
             tasks,
             timeline,
         )

@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.dispatch import receiver
+
 from devportal.review.models import AppReview, ReviewRevision
+from oidc.apis.uses import ScopeUse
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.domains.names import hosts_of
 from oidc.models import Client
 from oidc.scopes import known_scopes
+from oidc.signals import asking_scope_use
 
 Snapshot = dict[str, Any]
 Status = AppReview.Status
@@ -34,6 +38,14 @@ UNSENT = "unsent"
 def reviewed_scopes() -> list[str]:
     """Return the scopes that need an approval, in their order."""
     return [scope.name for scope in known_scopes().values() if scope.needs_approval]
+
+
+@receiver(asking_scope_use)
+def scope_is_reviewed(sender: Any, scope: str, **kwargs: Any) -> ScopeUse | None:
+    """Return REVIEW if a review or a draft of one requests the scope (receiver of `asking_scope_use`)."""
+    asked = {"snapshot__scopes__has_key": scope}
+    found = AppReview.objects.filter(**asked).exists() or ReviewRevision.objects.filter(**asked).exists()
+    return ScopeUse.REVIEW if found else None
 
 
 def open_review(client: Client) -> AppReview | None:
