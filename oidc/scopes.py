@@ -11,9 +11,11 @@ from accounts.plans.resolution import plan_source
 from accounts.profile import profile_of
 from accounts.sources import SourceFailed
 from oidc.apis.registry import (
+    ACCOUNT_API,
     ACCOUNT_READ,
     IDENTITY_SCOPES,
     OPENID,
+    ApiSnapshot,
     Scope,
     account_api,
     current_registry,
@@ -54,10 +56,32 @@ def scopes_of_account_api() -> tuple[Scope, ...]:
     return (*IDENTITY_SCOPES, *account_api().scopes)
 
 
-def scope_titles(text: str) -> list[str]:
-    """Return the titles of space-separated scopes, in the order of known_scopes()."""
-    names = text.split()
-    return [scope.title for scope in known_scopes().values() if scope.name in names]
+def scope_titles(names: Collection[str]) -> list[str]:
+    """Return the titles of scopes, in the order of known_scopes(). The name of an API other than `/v1` precedes them."""
+    return [
+        f"{api}: {scope.title}" if (api := other_api_name(scope)) else scope.title
+        for scope in known_scopes().values()
+        if scope.name in names
+    ]
+
+
+def other_api_name(scope: Scope) -> str:
+    """Return the name of a scope's API, "" for identity scopes and for the API at `/v1`."""
+    return "" if scope.api in ("", ACCOUNT_API) else current_registry().apis[scope.api].name
+
+
+def other_api_names(names: Iterable[str]) -> list[str]:
+    """Return the names of the APIs other than `/v1` that scopes belong to, in the order of the registry."""
+    found = {known_scopes()[name].api for name in names if name in known_scopes()} - {"", ACCOUNT_API}
+    return [api.name for slug, api in current_registry().apis.items() if slug in found]
+
+
+def group_by_api(scopes: Iterable[Scope]) -> list[tuple[ApiSnapshot | None, list[Scope]]]:
+    """Return scopes with their APIs, in the order of the registry. Identity scopes come first, with None."""
+    chosen = list(scopes)
+    apis: list[ApiSnapshot | None] = [None, *current_registry().apis.values()]
+    groups = [(api, [scope for scope in chosen if scope.api == (api.slug if api else "")]) for api in apis]
+    return [(api, members) for api, members in groups if members]
 
 
 def parse_scope(text: str | None) -> list[str]:
@@ -156,16 +180,28 @@ _ACCOUNT_READ_TITLES = {
 def describe_scopes(
     account: Account, asked: Iterable[str], *, optional: Collection[str] = (), plan: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the description of each scope: `scope`, `title`, `values`, and whether to show the person's `photo`.
+    """Return the description of each scope, identity scopes first and then by API.
 
+    Each has `scope`, `title`, `values`, whether to show the person's `photo`, and whether it `is_sensitive`. `api` is
+    the heading above it, "" without one: scopes have headings only next to those of an API other than `/v1`.
     `account.read` does not repeat an email address, name or photo that another required scope already describes.
     `plan` is the name of the person's plan; with None it is looked up if needed.
     """
     names = [name for name in asked if name in known_scopes()]
     if names == [OPENID]:
-        return [_description(OPENID, ONLY_SIGN_IN, [ONLY_ID])]
+        return [_description(OPENID, ONLY_SIGN_IN, [ONLY_ID]) | {"api": "", "is_sensitive": False}]
     shown = {name for name in names if name in ACCOUNT_READ_HOLDS and name not in optional}
-    return [_describe(account, name, shown, plan) for name in names]
+    grouped = group_by_api(known_scopes()[name] for name in names)
+    has_headings = any(api and not api.is_own for api, _ in grouped)
+    return [
+        _describe(account, scope.name, shown, plan)
+        | {
+            "api": api.name if api and has_headings else "",
+            "is_sensitive": scope.sensitive and bool(other_api_name(scope)),
+        }
+        for api, members in grouped
+        for scope in members
+    ]
 
 
 def plan_name(account: Account) -> str:

@@ -206,6 +206,8 @@ KINDS: dict[str, Kind] = {
     "sessions_ended": Kind("Signed out all other browsers"),
     "app_allowed": Kind("{app} was allowed to use the account"),
     "app_allowed_more": Kind("{app} was allowed to see or do more"),
+    "app_allowed_at": Kind("{app} was allowed to use the account and {apis:and}"),
+    "app_allowed_more_at": Kind("{app} was allowed to see or do more in {apis:and}"),
     "app_removed": Kind("{app} was removed from the account"),
     "recovery_started": Kind("A recovery of the account was started"),
     "recovery_stopped": Kind(

@@ -82,10 +82,22 @@ def record_consent(
         connection = _connect(account, client, scopes, left_out, subject, outside) if is_new else None
     if connection is None:
         connection, before = _change(account, client, scopes, left_out, outside)
-    if set(scopes) - before:
+    if added := set(scopes) - before:
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
-        record(account, "app_allowed_more" if before else "app_allowed", request, app=client.name)
+        _record_activity(account, client, added, request, is_more=bool(before))
     return connection
+
+
+def _record_activity(
+    account: Account, client: Client, added: Collection[str], request: HttpRequest | None, *, is_more: bool
+) -> None:
+    """Record that the person allowed the app more scopes, with the names of the APIs other than `/v1`."""
+    kind = "app_allowed_more" if is_more else "app_allowed"
+    apis = scope_rules.other_api_names(added)
+    if apis:
+        record(account, f"{kind}_at", request, app=client.name, apis=apis)
+    else:
+        record(account, kind, request, app=client.name)
 
 
 def _is_newcomer(account: Account, client: Client, outside: str) -> bool:

@@ -32,7 +32,7 @@ def _row(connection: Connection, account: Account, plan: str | None = None) -> d
         "client": client_context(client),
         "scope_descriptions": describe_scopes(account, granted, plan=plan),
         "outside_hosts": [host for host in outside_hosts(client) if host in (connection.scopes_outside_review or {})],
-        "left_out": [scope.title for name, scope in scopes.known_scopes().items() if name in left_out],
+        "left_out": scopes.scope_titles(left_out),
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,
     }

@@ -104,6 +104,7 @@ def test_every_kind_of_event_has_a_sentence() -> None:
     details: dict[str, Any] = dict.fromkeys(
         ("old", "new", "address", "name", "which", "app", "roles", "email", "number"), "x"
     )
+    details |= {"apis": ["x", "y"]}
     details |= {"methods": list(kinds.METHODS), "left": 9, "due_at": "2031-12-24T08:00:00+00:00", "is_first": True}
     details |= {"reason": "nothing_left", "ends_codes": True, "blockers": [{"code": "recovery"}]}
     for kind in kinds.KINDS.values():
