@@ -98,9 +98,8 @@ PROJECT_PAGES = (
     _action("Delete project", "project_delete", "remove", Role.OWNER),
 )
 CLIENT_PAGES = (
-    Page(
-        "Settings", "client_settings", "client redirect uri url scopes app turn off", below="client_type client_delete"
-    ),
+    Page("Settings", "client_settings", "client redirect uri url app turn off", below="client_type client_delete"),
+    Page("Permissions", "client_permissions", "scopes apis access optional resource audience"),
     Page(
         "Secrets",
         "client_secrets",
@@ -120,6 +119,7 @@ CLIENT_PAGES = (
     Page("Tester", "client_tester", "authorization request sign-out check"),
     Page("Branding and review", "review", "logo verify verification", below="review_appeal review_preview app_page"),
     _action("Add a redirect URL", "client_settings", "new change callback uri", section="id_redirect_uris"),
+    _action("Change optional scopes", "client_permissions", "permissions consent leave out"),
     _action("Add a sign-out URL", "client_settings", "new change uri", section="id_post_logout_redirect_uris"),
     _action("Rename client", "client_settings", "change name app", section="id_name"),
     _action("Turn client off or on", "client_settings", "disable enable stop app", section="switch"),

@@ -11,7 +11,7 @@ from devportal.console import people as people_views
 from devportal.console import usage as usage_views
 from devportal.console.analytics import views as analytics_views
 from devportal.console.api_keys import views as api_key_views
-from devportal.console.clients import secret_views, settings_views
+from devportal.console.clients import permission_views, secret_views, settings_views
 from devportal.console.clients import views as client_views
 from devportal.console.logs import request_log, sign_in_log
 from devportal.console.playground import views as playground_views
@@ -25,6 +25,7 @@ APP_NAME = "console"
 
 client_pages: list[URLPattern] = [
     path("", settings_views.client_settings, name="client_settings"),
+    path("permissions", permission_views.client_permissions, name="client_permissions"),
     path("tester", settings_views.client_tester, name="client_tester"),
     path("switch", settings_views.client_switch, name="client_switch"),
     path("type", settings_views.client_type, name="client_type"),

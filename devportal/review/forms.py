@@ -96,10 +96,18 @@ class BrandingForm(forms.Form):
 
     use_required_attribute = False
 
-    def __init__(self, *args: Any, snapshot: Snapshot, points: Sequence[Point] = (), **kwargs: Any) -> None:
-        """`points` are the reviewers' requests that need an answer before the next submission."""
+    def __init__(
+        self, *args: Any, snapshot: Snapshot, points: Sequence[Point] = (), wanted: str = "", **kwargs: Any
+    ) -> None:
+        """`points` are the reviewers' requests that need an answer before the next submission.
+
+        `wanted` is a scope to tick, unsaved, if it needs an approval.
+        """
         self._points = points
-        super().__init__(*args, **({"initial": _initial(snapshot)} | kwargs))
+        initial = _initial(snapshot)
+        if wanted in reviewed_scopes():
+            initial[field_of("ask", wanted)] = True
+        super().__init__(*args, **({"initial": initial} | kwargs))
         for field, check in FIELD_VALIDATORS.items():
             self.fields[field].validators.append(check)
         self.fields["demo_url"].validators.append(validate_page_url)

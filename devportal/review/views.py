@@ -50,7 +50,10 @@ MEANWHILE = "Something changed while you submitted it. Check the list of what is
 @sensitive_post_parameters("test_login", "test_password", "test_note")
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/review: draft, checklist, preview and timeline of a review. Each form names its step."""
+    """…/review: draft, checklist, preview and timeline of a review. Each form names its step.
+
+    `?scope=` ticks a scope, unsaved.
+    """
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -77,7 +80,7 @@ def _page(
     """Render the page. If `refused` says why the submission failed, everything that is missing is marked."""
     under_way = snapshots.open_review(client)
     asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
-    form = form or BrandingForm(snapshot=asked, points=points)
+    form = form or BrandingForm(snapshot=asked, points=points, wanted=request.GET.get("scope", ""))
     seen = form.over(asked) if form.is_bound else asked
     items = requirements.submission_requirements(client, seen, points)
     lacking = requirements.missing_among(items) if refused else []

@@ -23,7 +23,7 @@ from oidc.names import validate_name
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.people import keep_places_of_client
 from oidc.projects.roles import Gone, lock_project
-from oidc.scopes import clean_optional_scopes
+from oidc.scopes import clean_optional_scopes, optional_candidates, optional_scopes
 from oidc.signals import renaming_client
 
 CHANGED_BY_SETTINGS = (
@@ -31,7 +31,6 @@ CHANGED_BY_SETTINGS = (
     "redirect_uris",
     "post_logout_redirect_uris",
     "least_acr",
-    "optional_scopes",
     "forgive_lost_responses",
 )
 
@@ -102,7 +101,6 @@ def update_client(
     name: str | None = None,
     *,
     least_acr: str | None = None,
-    optional_scopes: Collection[str] | None = None,
     forgive_lost_responses: bool | None = None,
 ) -> Client:
     """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
@@ -125,14 +123,29 @@ def update_client(
             if least_acr not in Client.LeastAcr.values:
                 raise ValidationError("Choose one of the three levels.")
             row.least_acr = least_acr
-        if optional_scopes is not None:
-            row.optional_scopes = clean_optional_scopes(row, optional_scopes)
         if forgive_lost_responses is not None:
             row.forgive_lost_responses = forgive_lost_responses
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
         set_reviewed_hosts(row)
         row.save(update_fields=[*CHANGED_BY_SETTINGS, *REVIEWED_COLUMNS, "updated"])
+        was, now = changes(before, _shown(row))
+        if now:
+            report_client_event("client.changed", row, actor, before=was, after=now)
+    return row
+
+
+def change_optional_scopes(client: Client, actor: Account, names: Collection[str]) -> Client:
+    """Set the scopes of a client that people may leave out; return it.
+
+    Scopes of APIs that are turned off stay as they are, because no page offers them. Raises ValidationError, Gone.
+    """
+    with transaction.atomic():
+        row = lock_client(client.pk)
+        before = _shown(row)
+        kept = {scope.name for scope in optional_candidates(row) if not scope.enabled} & optional_scopes(row)
+        row.optional_scopes = clean_optional_scopes(row, {*names, *kept})
+        row.save(update_fields=["optional_scopes", "updated"])
         was, now = changes(before, _shown(row))
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)

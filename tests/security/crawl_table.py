@@ -426,6 +426,7 @@ GROUPS = (
         "anonymous others viewer developer owner",
         """
         /console/p/{project}/clients/{client}/                      302 404 200 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/permissions           302 404 200 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/tester                302 404 200 200 200 | 302 404 200 200 200
         /console/p/{project}/clients/{client}/switch                302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/type                  302 404 403 200 200 | 302 404 403 200 200

@@ -139,7 +139,7 @@ class _WithAddresses(forms.Form):
         """Return the form with the submitted values and more empty rows. Only the URLs are validated."""
         initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
         for name, field in cls.base_fields.items():
-            if isinstance(field, URIListField | forms.MultipleChoiceField):
+            if isinstance(field, URIListField):
                 initial[name] = data.getlist(name)
         form = cls(initial=initial, **kwargs)
         wanted = form.fields.get(data.get(MORE, ""))
@@ -171,12 +171,6 @@ class ClientSettingsForm(_WithAddresses):
         error_messages={"invalid_choice": "Choose one of these three."},
         help_text="Required of everyone at each sign-in from now on. People who have not set it up do so on the way.",
     )
-    optional_scopes = forms.MultipleChoiceField(
-        label="Optional scopes",
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"invalid_choice": "This client can't request %(value)s, or can't remove it."},
-    )
     forgive_lost_responses = forms.BooleanField(
         label=f"Forgive a lost response for {settings.LOST_RESPONSE_SECONDS} seconds",
         required=False,
@@ -193,7 +187,6 @@ class ClientSettingsForm(_WithAddresses):
         initial = {
             "name": client.name,
             "least_acr": client.least_acr,
-            "optional_scopes": client.optional_scopes.split(),
             "forgive_lost_responses": client.forgive_lost_responses,
         } | saved
         proposed = {"redirect_uris": added, "post_logout_redirect_uris": added_sign_out}
@@ -205,9 +198,6 @@ class ClientSettingsForm(_WithAddresses):
             del self.fields["name"]
         else:
             accept_saved_name(self.fields["name"], client.name)
-        optional = self.fields["optional_scopes"]
-        assert isinstance(optional, forms.MultipleChoiceField)
-        optional.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client)]
         for name, addresses in saved.items():
             field = self.fields[name]
             assert isinstance(field, URIListField)
@@ -235,6 +225,22 @@ class TesterForm(forms.Form):
         error_messages={"required": "Paste an authorization URL or a sign-out URL."},
         help_text="The URL to which your app sends people to sign in or out, or the part after its question mark.",
     )
+
+
+class OptionalScopesForm(forms.Form):
+    """The scopes of a client that people may leave out."""
+
+    optional_scopes = forms.MultipleChoiceField(
+        label="Optional scopes",
+        required=False,
+        error_messages={"invalid_choice": "This client can't request %(value)s, or can't make it optional."},
+    )
+
+    def __init__(self, *args: Any, client: Client, **kwargs: Any) -> None:
+        super().__init__(*args, **({"initial": {"optional_scopes": client.optional_scopes.split()}} | kwargs))
+        field = self.fields["optional_scopes"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client) if scope.enabled]
 
 
 class ChangeTypeForm(forms.Form):

@@ -108,7 +108,6 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Cl
             *addresses,
             name,
             least_acr=given["least_acr"],
-            optional_scopes=given["optional_scopes"],
             forgive_lost_responses=given["forgive_lost_responses"],
         )
 
@@ -121,7 +120,6 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
         client,
         form=form,
         endpoints=endpoints(),
-        optional_scopes=client.optional_scopes.split(),
         people_before_review=settings.UNVERIFIED_APP_PEOPLE,
         lost_response_seconds=settings.LOST_RESPONSE_SECONDS,
     )

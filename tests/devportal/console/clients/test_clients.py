@@ -373,3 +373,11 @@ def test_a_check_needs_the_forms_token(viewer: Account) -> None:
 @pytest.mark.parametrize("fields", [{"address": [URI] * 10_000}, {"address": "a" * 1_000_000}])
 def test_an_oversized_check_is_rejected(as_viewer: Browser, fields: dict[str, Any]) -> None:
     assert as_viewer.post(reverse("console:check_addresses"), fields).status_code == 400
+
+
+def test_a_suspended_project_shows_on_its_clients(as_viewer: Browser, project: Project) -> None:
+    make_client(project)
+    Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
+    page = as_viewer.get(at("clients", project)).content.decode()
+    assert '<span class="badge badge--warn">Suspended</span>' in page
+    assert '<span class="badge badge--good">On</span>' not in page

@@ -1,0 +1,229 @@
+"""A client's page *Permissions*: the APIs with their scopes, how they were used, and which ones people may leave out."""
+
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+
+from accounts.models import Account
+from api import usage_counts
+from api.usage_counts import UsageCount
+from core import clock
+from devportal.console.clients.permissions import permissions_of
+from devportal.console.models import SignInEvent
+from devportal.review import developer_actions
+from devportal.review.for_reviewers import ForReviewers
+from oidc.clients.registration import change_optional_scopes
+from oidc.models import Api, Client, Project, TokenFamily
+from oidc.sign_in_steps import Endpoint, Outcome, Step
+from tests import factories
+from tests.devportal.console.forms import at, trail
+from tests.factories import make_client
+
+
+@pytest.fixture
+def app(project: Project) -> Client:
+    return make_client(project)
+
+
+@pytest.fixture
+def calendar() -> Api:
+    return factories.make_api(name="Orbit Calendar", documentation_url="https://orbit.example.com/docs")
+
+
+def save(browser: Browser, client: Client, optional: list[str]) -> Any:
+    return browser.post(at("client_permissions", client.project, client), {"optional_scopes": optional})
+
+
+def optional_of(client: Client) -> str:
+    return str(Client.objects.get(pk=client.pk).optional_scopes)
+
+
+def page_of(browser: Browser, client: Client) -> BeautifulSoup:
+    return BeautifulSoup(browser.get(at("client_permissions", client.project, client)).content, "html.parser")
+
+
+def states(client: Client) -> dict[str, str]:
+    return {row.scope.name: row.state for section in permissions_of(client).sections for row in section.rows}
+
+
+def turn_off(api: Api) -> None:
+    api.enabled = False
+    api.save()
+    factories.reload_registry()
+
+
+# --- The APIs and their scopes ---
+
+
+def test_each_api_stands_with_its_scopes_and_its_identifier(as_viewer: Browser, app: Client, calendar: Api) -> None:
+    page = page_of(as_viewer, app)
+    headings = [heading.get_text() for heading in page.select("main h2")]
+    assert headings == ["Sign-in and profile", "Openport account API", "Orbit Calendar"]
+    assert page.find("button", attrs={"data-copy": calendar.identifier})
+    assert page.find("a", href="https://orbit.example.com/docs")
+    assert not page.find("input", attrs={"name": "optional_scopes"})
+    assert states(app) == {
+        "openid": "free",
+        "email": "free",
+        "profile": "free",
+        "offline_access": "free",
+        "account.read": "needs_review",
+        "calendar.read": "free",
+        "calendar.write": "needs_review",
+    }
+
+
+def test_the_state_follows_the_review(as_developer: Browser, developer: Account, app: Client, calendar: Api) -> None:
+    assert "Request calendar.write in a review" in page_of(as_developer, app).get_text()
+    given: Any = {"values": {"name": app.name}, "scopes": {"calendar.write": "Adds events."}}
+    developer_actions.save_submission(app, developer, **given, for_reviewers=ForReviewers())
+    assert states(app)["calendar.write"] == "draft"
+    app.reviews.update(status="in_review")
+    assert states(app)["calendar.write"] == "in_review"
+    assert "Open the review of calendar.write" in page_of(as_developer, app).get_text()
+    Client.objects.filter(pk=app.pk).update(approved_scopes="calendar.write")
+    app.refresh_from_db()
+    assert states(app)["calendar.write"] == "approved"
+
+
+def test_the_link_to_the_review_ticks_the_scope(as_developer: Browser, app: Client, calendar: Api) -> None:
+    link = page_of(as_developer, app).find("a", string="Request calendar.write in a review")
+    assert link is not None
+    address, _, anchor = str(link["href"]).partition("#")
+    review = BeautifulSoup(as_developer.get(address).content, "html.parser")
+    part = review.find(id=anchor)
+    assert part is not None
+    box = part.find("input", type="checkbox")  # type: ignore[union-attr]
+    assert box is not None and box.has_attr("checked")  # type: ignore[union-attr]
+    assert not app.reviews.exists()
+    for unknown in ("nonsense", "email", "<b>"):
+        assert as_developer.get(at("review", app.project, app), {"scope": unknown}).status_code == 200
+
+
+def test_an_api_that_is_turned_off_is_not_listed(as_viewer: Browser, app: Client, calendar: Api) -> None:
+    turn_off(calendar)
+    text = page_of(as_viewer, app).get_text()
+    assert "Orbit Calendar" not in text
+    assert "calendar.read" not in text
+
+
+def test_texts_of_an_api_are_escaped(as_viewer: Browser, app: Client) -> None:
+    factories.make_api(name="<b>Orbit</b>", description="<i>Events</i>")
+    page = as_viewer.get(at("client_permissions", app.project, app)).content.decode()
+    assert "<b>Orbit" not in page
+    assert "<i>Events" not in page
+
+
+# --- What was used ---
+
+
+def signed_in(client: Client, account: Account, scope: str, *, days_ago: int = 0) -> None:
+    moment = clock.from_now(-days_ago * 86400)
+    connection = client.connections.filter(account=account).first()
+    if connection is None:
+        factories.make_access_token(client, account, scope.split())
+        connection = client.connections.get(account=account)
+    family = TokenFamily.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
+    SignInEvent.objects.create(
+        client=client,
+        at=moment,
+        endpoint=Endpoint.AUTHORIZE,
+        outcome=Outcome.CODE_ISSUED,
+        step=Step.ISSUED,
+        request_id="1",
+        family=family.pk,
+    )
+
+
+def test_sign_ins_and_calls_of_thirty_days_are_counted(
+    as_viewer: Browser, owner: Account, app: Client, calendar: Api
+) -> None:
+    for days_ago, scope in ((0, "openid email"), (29, "openid calendar.read"), (31, "openid profile")):
+        signed_in(app, owner, scope, days_ago=days_ago)
+    minute = clock.timestamp() // 60
+    kinds = (("calendar", 200, 5), ("calendar", 401, 3), ("me", 200, 2), ("other", 200, 1))
+    usage_counts.add_counts(
+        [UsageCount(app.project_id, "", app.client_id, name, status, "", minute, 0, n) for name, status, n in kinds]
+    )
+    permissions = permissions_of(app)
+    asked = {row.scope.name: row.asked for section in permissions.sections for row in section.rows if row.asked}
+    assert asked == {"openid": 2, "email": 1, "calendar.read": 1}
+    assert [(section.api.slug, section.calls) for section in permissions.sections if section.api] == [
+        ("account", 3),
+        ("calendar", 5),
+    ]
+    text = page_of(as_viewer, app).get_text()
+    assert "Granted in 1 of 2 sign-ins in 30 days" in text
+    assert "Not requested in 30 days" in text
+
+
+# --- What people may leave out ---
+
+
+def test_a_developer_sets_optional_scopes(as_developer: Browser, developer: Account, app: Client) -> None:
+    assert save(as_developer, app, ["profile", "email"]).status_code == 302
+    assert optional_of(app) == "email profile"
+    (event,) = trail("client.changed")
+    assert (event.actor, event.before, event.after) == (
+        developer,
+        {"optional_scopes": []},
+        {"optional_scopes": ["email", "profile"]},
+    )
+    ticked = page_of(as_developer, app).select("input[name=optional_scopes][checked]")
+    assert [box["value"] for box in ticked] == ["email", "profile"]
+    save(as_developer, app, [])
+    assert optional_of(app) == ""
+
+
+@pytest.mark.parametrize(
+    "scope", ["openid", "account.read", "calendar.write", "nonsense", "", "email\x00", "email profile"]
+)
+def test_only_available_scopes_except_openid_can_be_optional(
+    as_developer: Browser, app: Client, calendar: Api, scope: str
+) -> None:
+    response = save(as_developer, app, ["email", scope])
+    assert response.status_code in (200, 400)
+    assert optional_of(app) == ""
+    assert not trail("client.changed")
+
+
+def test_a_refused_choice_is_shown_again_with_the_reason(as_developer: Browser, app: Client) -> None:
+    page = BeautifulSoup(save(as_developer, app, ["email", "account.read"]).content, "html.parser")
+    assert page.select_one("[role=alert]")
+    assert "request account.read" in page.get_text()
+    assert [box["value"] for box in page.select("input[name=optional_scopes][checked]")] == ["email"]
+
+
+def test_approved_scopes_can_be_optional(as_developer: Browser, app: Client) -> None:
+    Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
+    save(as_developer, app, ["account.read"])
+    assert optional_of(app) == "account.read"
+
+
+def test_an_approval_that_ended_meanwhile_is_seen_under_the_lock(developer: Account, app: Client) -> None:
+    Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
+    app.refresh_from_db()
+    Client.objects.filter(pk=app.pk).update(approved_scopes="")
+    with pytest.raises(ValidationError, match=r"account\.read"):
+        change_optional_scopes(app, developer, ["account.read"])
+
+
+def test_the_choice_for_an_api_that_is_turned_off_is_kept(as_developer: Browser, app: Client, calendar: Api) -> None:
+    save(as_developer, app, ["calendar.read"])
+    turn_off(calendar)
+    save(as_developer, app, ["email"])
+    assert optional_of(app) == "email calendar.read"
+    assert save(as_developer, app, ["calendar.read"]).status_code == 200, "it is not offered"
+
+
+def test_viewers_can_read_optional_scopes_and_outsiders_can_not(
+    as_viewer: Browser, as_outsider: Browser, app: Client
+) -> None:
+    Client.objects.filter(pk=app.pk).update(optional_scopes="profile")
+    assert [badge.get_text() for badge in page_of(as_viewer, app).select(".badge")].count("Optional") == 1
+    assert save(as_viewer, app, []).status_code == 403
+    assert save(as_outsider, app, []).status_code == 404
+    assert optional_of(app) == "profile"
