@@ -10,8 +10,9 @@ from api.errors import METADATA
 from api.keys import permissions
 from core.http import responses
 from devportal.docs.changelog import CHANGES
+from devportal.docs.pages import api_address, listed_apis
 from oidc import names
-from oidc.apis.registry import OFFLINE_ACCESS, OPENID
+from oidc.apis.registry import IDENTITY_SCOPES, OFFLINE_ACCESS, OPENID, Scope
 from oidc.authorization.checks import LONGEST
 from oidc.clients import redirect_uris
 from oidc.clients.secrets import MAX_LIVE_SECRETS
@@ -40,7 +41,7 @@ ID_TOKEN = {
 ACCESS_TOKEN = {
     "iss": "this service, as its issuer with the slash",
     "sub": "the person’s id in your project",
-    "aud": "the developer API, because the token is for it",
+    "aud": "the identifier of the API that the token is for",
     "client_id": "your app",
     "scope": "the granted scopes",
     "iat": "when the token was issued, in seconds since 1970",
@@ -111,9 +112,22 @@ def _limits() -> dict[str, Any]:
     }
 
 
-def scope_rows() -> list[dict[str, Any]]:
-    """Return each scope with its claims."""
-    return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in known_scopes().items()]
+def scope_groups() -> list[dict[str, Any]]:
+    """Return the scopes of each API that is turned on, with the API and the path of its page.
+
+    The identity scopes come first, without an API.
+    """
+    listed = [(None, "", IDENTITY_SCOPES), *((api, api_address(api), api.scopes) for api in listed_apis())]
+    return [
+        {"api": api, "address": address, "rows": [{"scope": scope, "opens": _opens(scope)} for scope in scopes]}
+        for api, address, scopes in listed
+        if scopes
+    ]
+
+
+def _opens(scope: Scope) -> str:
+    """Return what an app gets with a scope: claims, or what the API says about it."""
+    return _OPENS.get(scope.name) or _claims_of(scope.name) or scope.description or scope.title
 
 
 def _claims_of(scope: str) -> str:
@@ -150,12 +164,13 @@ def page_context(name: str) -> dict[str, Any]:
     """Return the template context of a page, in addition to `service_context`."""
     more: dict[str, dict[str, Any]] = {
         "authorization": {
-            "scope_rows": scope_rows(),
+            "scope_groups": scope_groups(),
             "multi_factor": MULTI_FACTOR,
             "phishing_resistant": PHISHING_RESISTANT,
         },
         "tokens": {"id_token_claims": ID_TOKEN, "leeway": format_duration(LEEWAY_SECONDS)},
         "deprecation": {"deprecation_months": DEPRECATION_MONTHS},
+        "apis": {"apis": [(api, api_address(api)) for api in listed_apis()]},
         "discovery": {"endpoints": endpoints()},
         "plans": {"states": plan_states()},
         "changelog": {"changes": CHANGES},

@@ -59,6 +59,7 @@ def _authorization() -> dict[str, str]:
         "more_example": _url("/connect/authorize", request | {"claims": json.dumps(claims, separators=(",", ":"))}),
         "level_example": _json(level),
         "answer_example": f"{SUGGESTED_REDIRECT_URI}?{answer}",
+        "resource_example": shell_example("resource"),
     }
 
 

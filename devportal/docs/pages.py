@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from devportal.docs.guides.registry import GUIDES, Guide
+from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.models import Client
 
 # The path of the overview as Markdown, because the page's own path is empty.
@@ -24,11 +25,12 @@ class DocsPage:
     summary: str
     app_type: str = ""  # for quick starts: the type of client
     guide: Guide | None = None
+    api: str = ""  # for the page of a declared API: its slug
 
     @property
     def address(self) -> str:
         """The path of the page."""
-        return reverse(f"docs_{self.name}")
+        return reverse("docs_api", args=[self.api]) if self.api else reverse(f"docs_{self.name}")
 
     @property
     def markdown_address(self) -> str:
@@ -123,6 +125,14 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "The discovery document, the signing keys, and the endpoints that scripts in a browser can call.",
         ),
     ),
+    "APIs": (
+        DocsPage(
+            "apis",
+            "apis",
+            "All APIs",
+            "The APIs that accept access tokens and API keys of this service, with their scopes and limits.",
+        ),
+    ),
     "Developer API": (
         DocsPage(
             "me",
@@ -178,6 +188,33 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
 PAGES = {page.name: page for pages in SECTIONS.values() for page in pages}
 
 
+def listed_apis() -> tuple[ApiSnapshot, ...]:
+    """Return the APIs that are turned on, that at `/v1` first. The docs don't mention the others."""
+    return tuple(api for api in current_registry().apis.values() if api.enabled)
+
+
+def api_address(api: ApiSnapshot) -> str:
+    """Return the path of the page of an API. The API at `/v1` has more than one page; this is the first."""
+    return reverse("docs_me") if api.is_own else reverse("docs_api", args=[api.slug])
+
+
+def api_page(api: ApiSnapshot) -> DocsPage:
+    """Return the page of a declared API. Its name can't be that of another page, because of the colon."""
+    summary = f"{api.name}: its identifier, scopes, limits and errors."
+    return DocsPage(f"api:{api.slug}", f"apis/{api.slug}", api.name, summary, api=api.slug)
+
+
+def all_sections() -> dict[str, tuple[DocsPage, ...]]:
+    """Return SECTIONS with the page of each declared API."""
+    declared = tuple(api_page(api) for api in listed_apis() if not api.is_own)
+    return SECTIONS | {"APIs": (*SECTIONS["APIs"], *declared)}
+
+
+def all_pages() -> dict[str, DocsPage]:
+    """Return PAGES with the page of each declared API, in the order of the navigation."""
+    return {page.name: page for pages in all_sections().values() for page in pages}
+
+
 @dataclass(frozen=True)
 class NavLink:
     """A link in the navigation."""
@@ -194,7 +231,7 @@ def navigation(current: DocsPage | None, address: str = "") -> dict[str, list[Na
     """
     links = {
         section: [NavLink(page.title, page.address, page == current) for page in pages if _is_listed(page, current)]
-        for section, pages in SECTIONS.items()
+        for section, pages in all_sections().items()
     }
     links["Developer API"] += [
         NavLink("Try it", reverse("api_try_it"), is_current=address == reverse("api_try_it")),
@@ -211,6 +248,6 @@ def _is_listed(page: DocsPage, current: DocsPage | None) -> bool:
 
 def neighbours(page: DocsPage) -> tuple[DocsPage | None, DocsPage | None]:
     """Return the pages before and after a page in the navigation, None if there is none."""
-    order = list(PAGES.values())
+    order = list(all_pages().values())
     place = order.index(page)
     return order[place - 1] if place else None, order[place + 1] if place + 1 < len(order) else None

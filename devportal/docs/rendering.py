@@ -1,11 +1,11 @@
 """Rendering of the docs: highlighted code, headings with anchors, placeholders, and pages as Markdown."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -24,8 +24,9 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
 
-from devportal.docs.pages import INDEX, PAGES, SECTIONS, DocsPage
+from devportal.docs.pages import INDEX, DocsPage, all_pages, all_sections, listed_apis
 from devportal.docs.views import docs_page
+from oidc.apis.registry import ApiSnapshot
 
 # A regular expression is enough: headings in our templates are never nested, and code is escaped.
 _HEADING = re.compile(r"<h(?P<level>[23])(?P<attributes>(?:\s[^>]*)?)>(?P<content>.*?)</h(?P=level)>", re.DOTALL)
@@ -169,10 +170,23 @@ _MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.DOTALL)
 _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 
 
-@cache
+# Pages that the process keeps as HTML and as Markdown. The pages of APIs, and those that list them, change with the
+# APIs, so what is kept belongs to the APIs at that time.
+MOST_KEPT = 256
+
+
 def main_html(name: str) -> str:
-    """Return the main column of a page as HTML. It is rendered once per process."""
-    page = PAGES[name]
+    """Return the main column of a page as HTML. Raises KeyError for an unknown page.
+
+    It is rendered once per process, and again when an API changed.
+    """
+    return kept_html(name, listed_apis())
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def kept_html(name: str, apis: tuple[ApiSnapshot, ...]) -> str:
+    """Render the main column of a page; `apis` are those that it may show."""
+    page = all_pages()[name]
     with without_colours():
         html = docs_page(_request_of_nobody(page.address), page).content.decode()
     main = _MAIN.search(html)
@@ -204,7 +218,7 @@ def forget_with_settings(forget: Callable[[], None]) -> None:
     setting_changed.connect(changed, weak=False)
 
 
-forget_with_settings(main_html.cache_clear)
+forget_with_settings(kept_html.cache_clear)
 
 
 class _Converter(MarkdownConverter):
@@ -231,13 +245,18 @@ def _language_of(pre: Tag) -> str:
     return "" if language == "text" else language
 
 
-@cache
 def page_as_markdown(name: str) -> str:
-    """Return a page as Markdown, with absolute URLs in its links."""
-    page = PAGES[name]
+    """Return a page as Markdown, with absolute URLs in its links. Raises KeyError for an unknown page."""
+    return _kept_markdown(name, listed_apis())
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _kept_markdown(name: str, apis: tuple[ApiSnapshot, ...]) -> str:
+    pages = all_pages()
+    page, by_path = pages[name], {each.address: each for each in pages.values()}
     soup = BeautifulSoup(main_html(name), "html.parser")
     for link in soup.find_all("a", href=True):
-        _lead_on(page, link)
+        _lead_on(page, link, by_path)
     for link in soup.select(".choices > li > a"):
         link.insert_after(": ")
     for figure in soup.select("figure.snippet"):
@@ -268,22 +287,17 @@ def _say_file_name(soup: BeautifulSoup, figure: Tag) -> None:
         figure.insert(0, line)
 
 
-def _lead_on(page: DocsPage, link: Tag) -> None:
+def _lead_on(page: DocsPage, link: Tag, by_path: Mapping[str, DocsPage]) -> None:
     """Make a link absolute. Links to other pages of the docs lead to their Markdown, which has no anchors."""
     whole = urljoin(f"{settings.AUTH_URL}{page.address}", str(link["href"]))
     parts = urlsplit(whole)
-    target = _pages_by_path().get(parts.path) if whole.startswith(f"{settings.AUTH_URL}/") else None
+    target = by_path.get(parts.path) if whole.startswith(f"{settings.AUTH_URL}/") else None
     if target == page and parts.fragment:
         link.unwrap()
     elif target and not parts.query:
         link["href"] = f"{settings.AUTH_URL}{target.markdown_address}"
     else:
         link["href"] = whole
-
-
-@cache
-def _pages_by_path() -> dict[str, DocsPage]:
-    return {page.address: page for page in PAGES.values()}
 
 
 def render_llms_txt() -> str:
@@ -297,7 +311,7 @@ def render_llms_txt() -> str:
         f"Issuer: {settings.ISSUER} (its last slash belongs to it). API: {settings.BASE_URL}/v1. "
         "Code shows YOUR_CLIENT_ID in the place of a client id.",
     ]
-    for section, pages in SECTIONS.items():
+    for section, pages in all_sections().items():
         lines += ["", f"## {section}", ""]
         lines += [f"- [{page.title}]({settings.AUTH_URL}{page.markdown_address}): {page.summary}" for page in pages]
         if section == "Developer API":
@@ -306,7 +320,7 @@ def render_llms_txt() -> str:
     return "\n".join([*lines, ""])
 
 
-forget_with_settings(page_as_markdown.cache_clear)
+forget_with_settings(_kept_markdown.cache_clear)
 
 
 # They contain no personal data, but a deployment may change them.
@@ -316,7 +330,7 @@ MAX_AGE = 300  # seconds
 @require_safe
 def page_markdown(request: HttpRequest, path: str) -> HttpResponse:
     """GET /docs/….md: a page as Markdown (RFC 7763), with placeholders in its code; the overview is called index."""
-    page = next((page for page in PAGES.values() if (page.path or INDEX) == path), None)
+    page = next((page for page in all_pages().values() if (page.path or INDEX) == path), None)
     if page is None:
         raise Http404
     return _public(page_as_markdown(page.name), "text/markdown")

@@ -16,8 +16,9 @@ from lunr.index import Index as LunrIndex
 from lunr.query import QueryPresence
 
 from core.serving.worker_start import at_worker_start
-from devportal.docs.pages import PAGES, DocsPage
+from devportal.docs.pages import DocsPage, all_pages, listed_apis
 from devportal.docs.rendering import forget_with_settings, main_html
+from oidc.apis.registry import ApiSnapshot
 
 # Longer queries are cut.
 LONGEST_QUERY = 100  # characters
@@ -217,10 +218,14 @@ _KEYWORDS = {
 PRELOAD_AFTER = 20
 
 
-@lru_cache(maxsize=1)
 def docs_index() -> Index:
-    """Return the index of the docs. It is built at first use, once per process."""
-    return Index([section for page in PAGES.values() for section in sections_of(page)])
+    """Return the index of the docs. It is built at first use in a process, and again after an API changed."""
+    return _kept_index(listed_apis())
+
+
+@lru_cache(maxsize=1)
+def _kept_index(apis: tuple[ApiSnapshot, ...]) -> Index:
+    return Index([section for page in all_pages().values() for section in sections_of(page)])
 
 
 @at_worker_start
@@ -259,7 +264,7 @@ def _section(page: DocsPage, anchor: str, title: str, text: str) -> Section:
     return Section(page.title, title, address, text, _KEYWORDS.get((page.name, anchor), ""))
 
 
-forget_with_settings(docs_index.cache_clear)
+forget_with_settings(_kept_index.cache_clear)
 
 
 MOST = 20

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from devportal.console import quick_start
@@ -12,20 +12,39 @@ from devportal.docs import errors, examples
 from devportal.docs.guides import registry
 from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
-from devportal.docs.pages import DocsPage
+from devportal.docs.pages import DocsPage, api_address, api_page
+from oidc.apis.registry import current_registry
 
 
 @require_safe
 def docs_page(request: HttpRequest, page: DocsPage) -> HttpResponse:
     """GET /docs/…: one page."""
-    template = "quick_start" if page.app_type else f"guides/{page.guide.name}" if page.guide else page.name
     context = (
         doc_context.service_context()
         | doc_context.page_context(page.name)
         | examples.examples(page.name)
         | extra_context(request, page)
     )
-    return render(request, f"docs/{template}.html", context | {"page": page})
+    return render(request, f"docs/{_template_of(page)}.html", context | {"page": page})
+
+
+def _template_of(page: DocsPage) -> str:
+    if page.app_type:
+        return "quick_start"
+    if page.guide:
+        return f"guides/{page.guide.name}"
+    return "api" if page.api else page.name
+
+
+@require_safe
+def api_docs(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET /docs/apis/<slug>: the page of an API. An API that is turned off has none; that at `/v1` has other pages."""
+    api = current_registry().apis.get(slug)
+    if api is None or not api.enabled:
+        raise Http404
+    if api.is_own:
+        return redirect(api_address(api))
+    return docs_page(request, api_page(api))
 
 
 def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
@@ -44,6 +63,8 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
         return {"guide": page.guide, "reader": reader_of(request, page.guide)}
     if page.name == "guides":
         return {"groups": groups(), "runs": registry.read_runs()}
+    if page.api:
+        return {"api": current_registry().apis[page.api]}
     if page.name == "api_key":
         return {"blocks": quick_start.api_key_blocks()}
     if page.name == "errors":

@@ -83,6 +83,8 @@ GROUPS = (
         /docs/sign-in/revocation            200 | 405
         /docs/sign-in/sign-out              200 | 405
         /docs/sign-in/discovery             200 | 405
+        /docs/apis                          200 | 405
+        /docs/apis/{api}                    200 | 405
         /docs/developer-api/me              200 | 405
         /docs/developer-api/plan            200 | 405
         /docs/errors                        200 | 405

@@ -16,6 +16,7 @@ from django.urls import reverse
 from api.errors import ERRORS
 from devportal.docs import context, errors
 from devportal.docs.pages import PAGES
+from oidc.apis.registry import Registry, use_registry
 from oidc.authorization.requests import PROMPTS
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.reason_texts import AUTHORIZATION_ERRORS
@@ -139,6 +140,7 @@ def test_home_and_every_footer_link_to_the_docs(client: Browser, db: None) -> No
 )
 def test_names_addresses_and_numbers_are_those_of_the_settings(client: Browser) -> None:
     client.defaults["HTTP_HOST"] = "login.lantern.example"
+    use_registry(Registry())  # the name of the API at /v1 is that of the service
     everything = "".join(text_of(name, client) for name in NAMES)
     for language in ("curl", "javascript"):
         everything += "".join(text_of(name, client, f"?language={language}") for name in ("web_app", "installed_app"))
@@ -204,6 +206,7 @@ def token_refusals(app: RelyingParty, web_app: RelyingParty) -> Iterator[tuple[i
     yield error_of(web_app.post("/connect/token", form, **header))
     yield error_of(app.exchange("unknown"))
     yield error_of(app.refresh(app.tokens()["refresh_token"], scope="openid account.read"))
+    yield error_of(app.refresh(app.tokens()["refresh_token"], resource="https://none.example.com"))
     yield error_of(app.exchange("x", grant_type="password"))
     with mock.patch("oidc.views.token.TokenEndpoint.post", side_effect=OperationalError):
         yield error_of(app.exchange("x"))
@@ -230,7 +233,7 @@ def test_every_scope_prompt_and_level_is_listed(client: Browser) -> None:
     for name in (*known_scopes(), *PROMPTS, PHISHING_RESISTANT):
         assert re.search(rf"<code[^>]*>{re.escape(name)}</code>", page)
     assert f">{MULTI_FACTOR}</code>" in page
-    assert all(row["opens"] for row in context.scope_rows())
+    assert all(row["opens"] for group in context.scope_groups() for row in group["rows"])
 
 
 def test_every_endpoint_is_listed(client: Browser) -> None:

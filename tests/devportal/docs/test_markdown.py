@@ -69,7 +69,7 @@ def test_the_markdown_contains_no_clients_ids(signed_in: Browser) -> None:
 
 def test_the_markdown_needs_no_highlighting(client: Browser) -> None:
     kept.cache_clear()
-    rendering.main_html.cache_clear()
+    rendering.kept_html.cache_clear()
     assert 'class="hl-' not in rendering.main_html("guide_flask")
     assert kept.cache_info().misses == 0
     assert b'class="hl-' in client.get(PAGES["guide_flask"].address).content

@@ -1,0 +1,100 @@
+"""The docs of declared APIs: their pages, the lists that name them, search and Markdown."""
+
+import html
+
+import pytest
+from bs4 import BeautifulSoup
+from django.test import Client as Browser
+
+from devportal.docs.pages import all_pages
+from devportal.docs.search import docs_index
+from oidc.apis.registry import reload_registry
+from oidc.models import Api
+from tests.factories import make_api
+
+pytestmark = pytest.mark.django_db
+PAGE = "/docs/apis/calendar"
+
+
+@pytest.fixture
+def calendar() -> Api:
+    return make_api(
+        name='Orbit <Calendar> & "more"',
+        description="Reads and changes events.",
+        documentation_url="https://calendar.example.com/docs",
+        openapi_url="https://calendar.example.com/openapi.json",
+        calls_per_minute=417,
+        calls_per_person_per_minute=93,
+    )
+
+
+def text_of(path: str, browser: Browser) -> str:
+    response = browser.get(path)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_page_of_an_api_shows_its_declaration(calendar: Api, client: Browser) -> None:
+    page = html.unescape(text_of(PAGE, client))
+    for said in (calendar.name, calendar.description, calendar.identifier, ">417<", ">93<", "See your calendar"):
+        assert said in page
+    for url in (calendar.documentation_url, calendar.openapi_url):
+        assert f'href="{url}"' in page
+    rows = BeautifulSoup(page, "html.parser").select("#scopes ~ table")[0].select("tbody tr")
+    assert [[cell.get_text() for cell in row.select("td")][3] for row in rows] == ["not needed", "needed, and sensitive"]
+
+
+def test_a_name_is_escaped_everywhere(calendar: Api, client: Browser) -> None:
+    for path in (PAGE, "/docs/apis", "/docs/sign-in/authorization", "/docs/search?q=orbit"):
+        page = text_of(path, client)
+        assert "Orbit &lt;Calendar&gt;" in page
+        assert "<Calendar>" not in page
+    assert "Orbit &lt;Calendar>" in text_of(f"{PAGE}.md", client)
+
+
+def test_an_api_is_in_every_list(calendar: Api, client: Browser) -> None:
+    for path in ("/docs/apis", "/docs/sign-in/authorization", "/docs/errors"):
+        assert f'href="{PAGE}"' in text_of(path, client)
+    assert f"{PAGE}.md" in text_of("/llms.txt", client)
+    assert any(section.address.startswith(PAGE) for section in docs_index().search("calendar.write", 5))
+
+
+def test_the_list_begins_with_the_api_at_v1(calendar: Api, client: Browser) -> None:
+    page = text_of("/docs/apis", client)
+    assert page.index("account.read") < page.index("calendar.read")
+    assert 'href="/docs/developer-api/me"' in page
+    assert client.get("/docs/apis/account")["Location"] == "/docs/developer-api/me"
+
+
+@pytest.mark.parametrize("path", ["/docs/apis/calendar", "/docs/apis/calendar.md"])
+def test_an_api_that_is_turned_off_is_not_mentioned(path: str, calendar: Api, client: Browser) -> None:
+    assert client.get(path).status_code == 200
+    calendar.enabled = False
+    calendar.save()
+    reload_registry()
+    assert client.get(path).status_code == 404
+    assert "calendar" not in text_of("/docs/apis", client)
+    assert "calendar" not in text_of("/docs/sign-in/authorization.md", client)
+    assert "calendar" not in text_of("/llms.txt", client)
+    assert not any(section.address.startswith(PAGE) for section in docs_index().search("calendar.write", 5))
+
+
+@pytest.mark.parametrize("path", ["/docs/apis/none", "/docs/apis/none.md", "/docs/apis/", "/docs/apis/calendar/"])
+def test_other_apis_have_no_page(path: str, calendar: Api, client: Browser) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_a_change_is_shown_in_what_the_process_keeps(calendar: Api, client: Browser) -> None:
+    assert "calendar.share" not in text_of(f"{PAGE}.md", client)
+    calendar.scopes.create(name="calendar.share", title="Share your calendar")
+    reload_registry()
+    assert "calendar.share" in text_of(f"{PAGE}.md", client)
+    assert "calendar.share" in text_of("/docs/sign-in/authorization.md", client)
+
+
+def test_pages_of_apis_are_between_their_neighbours(calendar: Api, client: Browser) -> None:
+    order = [page.address for page in all_pages().values()]
+    soup = BeautifulSoup(text_of(PAGE, client), "html.parser")
+    assert soup.select_one("[rel=prev]")["href"] == "/docs/apis"  # type: ignore[index]
+    assert soup.select_one("[rel=next]")["href"] == order[order.index(PAGE) + 1]  # type: ignore[index]
+    assert soup.select_one("[aria-current=page]")["href"].endswith(PAGE)  # type: ignore[index, union-attr]
