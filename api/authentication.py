@@ -18,6 +18,7 @@ from api.models import ApiKey
 from core import clock
 from core.credentials import matches
 from core.database.prepared_queries import PreparedQuery, RowMapper
+from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, Project
 from oidc.reasons import Reason
@@ -29,7 +30,17 @@ _KEY = RowMapper(
     {
         "": (
             ApiKey,
-            ("project_id", "owner_id", "subject_id", "public_id", "digest", "permissions", "expires_at", "revoked_at"),
+            (
+                "project_id",
+                "owner_id",
+                "subject_id",
+                "public_id",
+                "digest",
+                "permissions",
+                "created_at",
+                "expires_at",
+                "revoked_at",
+            ),
         ),
         "project": (Project, PROJECT_FIELDS),
         "owner": (Account, ACCOUNT_FIELDS),
@@ -42,7 +53,13 @@ def _keys(public_id: str) -> "QuerySet[Any, Any]":
     return ApiKey.objects.filter(public_id=public_id).values_list(*_KEY.paths)
 
 
+def _keys_and_credential(public_id: str, credential: str) -> "QuerySet[Any, Any]":
+    columns = credential_columns(credential)
+    return ApiKey.objects.annotate(**columns).filter(public_id=public_id).values_list(*_KEY.paths, *columns)
+
+
 _READ_KEY = PreparedQuery(["public_id"], _keys)
+_READ_KEY_AND_CREDENTIAL = PreparedQuery(["public_id", "credential"], _keys_and_credential)
 # The public id of the key that this process uses for its own calls; requests from outside can't set it.
 _KEY_OF_CALL: ContextVar[str] = ContextVar("key_of_call", default="")
 _SUSPENDED = "The project is suspended. Its owner can ask the service why."
@@ -135,14 +152,20 @@ def _by_key(raw: str) -> Caller:
     row = _read_key(public_id)
     if row is None or not matches(raw, row.digest):
         raise _unknown_key()
-    return _caller_of(row)
+    return caller_of_key(row)
 
 
 def _as_key(public_id: str) -> Caller:
     row = _read_key(public_id)
     if row is None:
         raise _unknown_key()
-    return _caller_of(row)
+    return caller_of_key(row)
+
+
+def look_up_key_for_api(public_id: str, credential: str) -> tuple[ApiKey, StoredCredential | None] | None:
+    """Look up a key by its public id, together with the credential of an API. Return None if there is no such key."""
+    rows = _READ_KEY_AND_CREDENTIAL.rows(public_id, credential)
+    return (_KEY.build(rows[0])[""], credential_in(rows[0])) if rows else None
 
 
 def _read_key(public_id: str) -> ApiKey | None:
@@ -155,7 +178,8 @@ def _unknown_key() -> ApiError:
     return ApiError("invalid_api_key", "This API key is unknown.")
 
 
-def _caller_of(row: ApiKey) -> Caller:
+def caller_of_key(row: ApiKey) -> Caller:
+    """Return the caller of a key whose secret was presented. Raises RejectedCredential if it is no longer valid."""
     expired = row.expires_at is not None and row.expires_at <= clock.now()
     if row.revoked_at is not None or expired or not row.owner.is_active or row.project.is_deleted:
         text = "This API key is revoked or expired."
@@ -172,16 +196,21 @@ def _by_token(raw: str) -> Caller:
     except InvalidToken as bad:
         if bad.row is None:
             raise _not_an_access_token(raw) from bad
-        raise _rejected(bad.row, bad.reason) from bad
+        raise rejected_token(bad.row, bad.reason) from bad
+    if row.family.connection.client.first_party:
+        raise rejected_token(row, Reason.ACCESS_TOKEN_INVALID)
+    return caller_of_token(row)
+
+
+def caller_of_token(row: AccessToken) -> Caller:
+    """Return the caller of a live access token, with the scopes that are still granted."""
     connection = row.family.connection
-    client, project = connection.client, connection.client.project
-    if client.first_party:
-        raise _rejected(row, Reason.ACCESS_TOKEN_INVALID)
     still_allowed = frozenset(refresh_tokens.effective_scopes(row.family))
     scopes = frozenset(row.scope.split()) & still_allowed
     assert connection.account is not None
     assert connection.subject is not None
-    return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
+    client = connection.client
+    return Caller(connection.account, connection.subject, client.project, scopes, client=client.client_id)
 
 
 def _not_an_access_token(raw: str) -> ApiError:
@@ -194,7 +223,8 @@ def _not_an_access_token(raw: str) -> ApiError:
     return UnprovenCredential("invalid_token", text, client=client_id)
 
 
-def _rejected(row: AccessToken, reason: Reason) -> RejectedCredential:
+def rejected_token(row: AccessToken, reason: Reason) -> RejectedCredential:
+    """Return the error for an access token that this service issued, but no longer accepts."""
     client = row.family.connection.client
     known = {"project": client.project.pk, "client": client.client_id}
     if reason == Reason.PROJECT_SUSPENDED and not client.first_party:

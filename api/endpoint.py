@@ -21,11 +21,11 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from api import errors, request_log, throttling, usage_counts
+from api import errors, finished_calls, throttling, usage_counts
 from api.authentication import BearerAuthentication, Caller, RejectedCredential, UnprovenCredential
 from api.deprecation import Deprecation
 from api.errors import ApiError
-from core.http import client_ip, request_id
+from core.http import client_ip
 from core.http.headers import allow_any_origin, is_preflight, preflight_answer
 from core.http.responses import FixedHeaders
 
@@ -178,26 +178,18 @@ class Endpoint(APIView):
         return response
 
     def _count(self, request: Request, owner: usage_counts.CallOwner, response: HttpResponseBase) -> None:
-        status, code = response.status_code, response.code if isinstance(response, errors.ErrorResponse) else ""
-        seconds = time.perf_counter() - self.started
-        request_log.record_request(
-            project_id=owner.project,
-            method=request.method,
-            path=request_log.redact_path(request.path),
-            status=status,
-            code=code,
-            milliseconds=round(seconds * 1000),
-            credential=owner.key,
-            client=owner.client,
-            subject=request_log.mask_subject(owner.sub),
-            request_id=request_id.current(),
-            # Only used for the key's "last used": the log has no column for it.
-            **({"address": client_ip.current()} if owner.key and owner.project is not None else {}),
+        finished_calls.record(
+            finished_calls.FinishedCall(
+                owner,
+                endpoint=self.name,
+                method=request.method or "",
+                path=request.path,
+                status=response.status_code,
+                code=response.code if isinstance(response, errors.ErrorResponse) else "",
+                address=client_ip.current() if owner.key and owner.project is not None else "",
+            ),
+            time.perf_counter() - self.started,
         )
-        if owner.project is not None:
-            usage_counts.record_call(
-                usage_counts.CallLabels(owner.project, owner.key, owner.client, self.name, status, code), seconds
-            )
 
 
 def endpoint_names() -> list[str]:

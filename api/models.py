@@ -54,6 +54,7 @@ class UsageCounts(models.Model):
     """Abstract model: the number of calls of one kind in one period, and their latency histogram."""
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
+    # The name of an endpoint of `/v1`, or the slug of another API.
     endpoint = models.CharField(max_length=32)
     status = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=32, blank=True)  # of the error, "" for a success
@@ -145,6 +146,8 @@ class RequestLog(models.Model):
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
     at = models.DateTimeField()
+    # The slug of the company's own API that was called, "" for the API at `/v1`.
+    api = models.CharField(max_length=32, blank=True, default="")
     method = models.CharField(max_length=8)
     path = models.CharField(max_length=100)
     status = models.PositiveSmallIntegerField()

@@ -112,6 +112,7 @@ def make_access_token(
     account: Account,
     scopes: Sequence[str] = ("openid", "email", "profile"),
     audience: str | None = None,
+    **family_fields: Any,
 ) -> str:
     """Return an access token as the token endpoint gives it, without the pages before it.
 
@@ -120,7 +121,9 @@ def make_access_token(
     connection = consent.record_consent(account, client, list(scopes))
     scope = " ".join(scopes)
     moment = clock.now()
-    family = TokenFamily.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
+    family = TokenFamily.objects.create(
+        connection=connection, scope=scope, auth_time=moment, created_at=moment, **family_fields
+    )
     raw = access_tokens.create_access_token(family, list(scopes), audience)
     AccessToken.objects.create(
         family=family,

@@ -55,6 +55,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
     ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
     ("oidc/views/token.py", "csrf_exempt"): (2, "Token, revocation and userinfo read no cookie."),
+    ("api/introspection_views.py", "csrf_exempt"): (1, "The server of an API sends its credential; no cookie is read."),
     ("oidc/views/authorize.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET."),
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #

@@ -65,6 +65,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("at", models.DateTimeField()),
+                ("api", models.CharField(blank=True, default="", max_length=32)),
                 ("method", models.CharField(max_length=8)),
                 ("path", models.CharField(max_length=100)),
                 ("status", models.PositiveSmallIntegerField()),

@@ -57,7 +57,8 @@ INSTALLED_APPS = [
 
 # Endpoints that programs call. Their requests skip the middleware for pages (core/http/direct_dispatch.py).
 DIRECT_DISPATCH_PATHS = (
-    "/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/",
+    "/connect/token", "/connect/userinfo", "/connect/revoke", "/connect/introspect",
+    "/.well-known/", "//.well-known/", "/v1/",
 )  # fmt: skip
 # Endpoints that handle malformed input themselves, each in its own error format.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")

@@ -1,16 +1,38 @@
 """Credentials of the company's own APIs, for the introspection endpoint (docs/sign-in.md#introspection)."""
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet, Subquery
 
 from accounts.models import Account
+from core import clock
 from core.audit import Event, report
-from core.credentials import digest, random_text
+from core.credentials import digest, matches, random_text
+from core.database.prepared_queries import PreparedQuery
 from oidc.models import Api, ApiCredential
 
 PUBLIC_ID_PREFIX = "api_"
 PUBLIC_ID_LENGTH = 16
 SECRET_LENGTH = 43  # 256 random bits
+LAST_USED_INTERVAL = timedelta(hours=1)
+_LONGEST_PUBLIC_ID = 40
+# Compared with if a credential is unknown, so that the response time does not reveal which ones exist.
+_NO_DIGEST = digest(random_text(SECRET_LENGTH))
+_COLUMNS = ("pk", "api_id", "digest", "expires_at", "last_used_at")
+
+
+class StoredCredential(NamedTuple):
+    """The columns of a credential that is not revoked, but may be expired."""
+
+    pk: int
+    api_id: int
+    digest: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
 
 
 def create_credential(api: Api, created_by: Account | None = None) -> tuple[ApiCredential, str]:
@@ -26,3 +48,48 @@ def create_credential(api: Api, created_by: Account | None = None) -> tuple[ApiC
         )
         report(Event("api_credential.created", created_by.pk if created_by else None, target=row.public_id))
     return row, raw
+
+
+def possible_public_id(public_id: str | None) -> str:
+    """Return a public id, or one that no credential has if it is malformed: both are looked up."""
+    text = public_id or ""
+    is_possible = text.isascii() and text.isprintable() and len(text) <= _LONGEST_PUBLIC_ID
+    return text if is_possible else PUBLIC_ID_PREFIX
+
+
+def credential_columns(public_id: str) -> dict[str, Subquery]:
+    """Return annotations that add a credential to the look-up of a token. They come last in a row (`credential_in`)."""
+    found = ApiCredential.objects.filter(public_id=public_id, revoked_at=None)
+    return {f"credential_{name}": Subquery(found.values(name)) for name in _COLUMNS}
+
+
+def credential_in(row: Sequence[Any]) -> StoredCredential | None:
+    """Return the credential in the last columns of a row, or None if there is none with that public id."""
+    columns = row[-len(_COLUMNS) :]
+    return None if columns[0] is None else StoredCredential(*columns)
+
+
+def _credential(public_id: str) -> "QuerySet[Any, Any]":
+    return ApiCredential.objects.filter(public_id=public_id, revoked_at=None).values_list(*_COLUMNS)
+
+
+_READ_CREDENTIAL = PreparedQuery(["public_id"], _credential)
+
+
+def look_up_credential(public_id: str) -> StoredCredential | None:
+    """Return the credential with this public id, or None if there is none or it is revoked."""
+    rows = _READ_CREDENTIAL.rows(public_id)
+    return credential_in(rows[0]) if rows else None
+
+
+def is_valid(found: StoredCredential | None, secret: str) -> bool:
+    """Return whether a secret is that of a credential that has not expired. Known and unknown ones take as long."""
+    is_secret = matches(secret, _NO_DIGEST if found is None else found.digest)
+    return is_secret and found is not None and (found.expires_at is None or found.expires_at > clock.now())
+
+
+def note_use(found: StoredCredential, address: str) -> None:
+    """Store when and from which IP address a credential was used, at most once an hour."""
+    moment = clock.now()
+    if found.last_used_at is None or found.last_used_at < moment - LAST_USED_INTERVAL:
+        ApiCredential.objects.filter(pk=found.pk).update(last_used_at=moment, last_used_address=address or None)

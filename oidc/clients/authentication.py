@@ -39,6 +39,21 @@ def parse_basic_header(header: str) -> tuple[str, str]:
     return pair
 
 
+def choose_method(header: str | None, client_id: str | None, secret: str | None) -> tuple[str | None, str | None]:
+    """Return the id and secret of the Authorization header, or of the form if there is no header.
+
+    Raises MultipleAuthenticationMethods for two methods in one request (RFC 6749 §2.3), and InvalidClient.
+    """
+    if header is None:
+        return client_id, secret
+    basic_id, basic_secret = parse_basic_header(header)
+    if secret:
+        raise MultipleAuthenticationMethods
+    if client_id and client_id != basic_id:
+        raise InvalidClient(Reason.TWO_CLIENT_IDS)
+    return basic_id, basic_secret
+
+
 def authenticate_client(
     header: str | None,
     client_id: str | None,
@@ -60,13 +75,7 @@ def authenticate_client(
     Raises MultipleAuthenticationMethods for two methods in one request (RFC 6749 §2.3). Raises InvalidClient for no
     method, wrong credentials, or a secret sent by a client that has none.
     """
-    if header is not None:
-        basic_id, basic_secret = parse_basic_header(header)
-        if secret:
-            raise MultipleAuthenticationMethods
-        if client_id and client_id != basic_id:
-            raise InvalidClient(Reason.TWO_CLIENT_IDS)
-        client_id, secret = basic_id, basic_secret
+    client_id, secret = choose_method(header, client_id, secret)
     if refresh_token is not None and header is None and not client_id and not secret:
         presented = look_up_by_refresh_token(refresh_token)
     else:

@@ -51,7 +51,11 @@ def find_access_token(raw: str, audience: str | None = None) -> AccessToken:
     A valid signature is not enough: the row and its family, consent, person and client are checked as well. The reason
     is PROJECT_SUSPENDED only if the token would be valid otherwise.
     """
-    row = look_up_access_token(jwt.verify_access_token(raw, audience))
+    return check_access_token(look_up_access_token(jwt.verify_access_token(raw, audience)))
+
+
+def check_access_token(row: AccessToken | None) -> AccessToken:
+    """Return the row of an access token with valid claims if it is live. Raises InvalidToken as `find_access_token`."""
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():

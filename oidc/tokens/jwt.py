@@ -37,12 +37,15 @@ class SignedBy(NamedTuple):
 
 
 class SignedClaims(NamedTuple):
-    """The signed claims of a token. They may have any type."""
+    """The signed claims of an access token. They may have any type."""
 
     by: SignedBy
     issuer: Any
     audience: Any
     expires: Any
+    issued: Any = None
+    acr: Any = None  # None if the token has none, like `auth_time`
+    auth_time: Any = None
 
 
 class SignatureCache:
@@ -177,19 +180,30 @@ def verify_access_token(token: str, audience: str | None = None) -> str:
 
     The SHA-256 identifies the token in the cache, and its row in the database.
     """
+    checksum, claims = read_access_token(token)
+    check_claims(claims, settings.BASE_URL if audience is None else audience)
+    return checksum
+
+
+def read_access_token(token: str) -> tuple[str, SignedClaims]:
+    """Verify an access token's signature, `typ` and `iss`; return its SHA-256 and its claims. Raises InvalidToken."""
     checksum = digest(token)
     known = verified_lately.find(checksum)
     if known is None or known.by.key is not _published(known.by.kid):
         by, claims = _verify(token, ACCESS_TOKEN_TYP, _published)
-        known = SignedClaims(by, claims["iss"], claims.get("aud"), claims.get("exp"))
+        known = SignedClaims(by, *map(claims.get, ("iss", "aud", "exp", "iat", "acr", "auth_time")))
         verified_lately.add(checksum, known)
     if known.issuer != settings.ISSUER:
         raise InvalidToken("wrong issuer")
-    if known.audience != (settings.BASE_URL if audience is None else audience):
+    return checksum, known
+
+
+def check_claims(claims: SignedClaims, audience: str) -> None:
+    """Check that an access token is for this API and has not expired. Raises InvalidToken."""
+    if claims.audience != audience:
         raise InvalidToken("wrong audience")
-    if not isinstance(known.expires, int) or isinstance(known.expires, bool) or known.expires <= clock.timestamp():
+    if not isinstance(claims.expires, int) or isinstance(claims.expires, bool) or claims.expires <= clock.timestamp():
         raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)
-    return checksum
 
 
 def verify_id_token_hint(token: str) -> dict[str, Any]:

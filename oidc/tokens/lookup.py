@@ -15,6 +15,7 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from accounts.models import Account, PairwiseSubject
 from core.credentials import digest
 from core.database.prepared_queries import PreparedQuery, RowMapper
+from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
 from oidc.clients.lookup import is_possible_client_id
 from oidc.models import (
     AccessToken,
@@ -125,7 +126,14 @@ def _access_token(checksum: str) -> "QuerySet[Any, Any]":
     return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
 
 
+def _access_token_and_credential(checksum: str, public_id: str) -> "QuerySet[Any, Any]":
+    columns = credential_columns(public_id)
+    tokens: QuerySet[Any, Any] = AccessToken.objects.annotate(**columns).filter(token_checksum=checksum)
+    return tokens.values_list(*_TOKEN.paths, *columns)
+
+
 _READ_ACCESS_TOKEN = PreparedQuery(["checksum"], _access_token)
+_READ_ACCESS_TOKEN_AND_CREDENTIAL = PreparedQuery(["checksum", "public_id"], _access_token_and_credential)
 _READ_ALONE = PreparedQuery(["client_id"], lambda client_id: _client(client_id, _ALONE.paths))
 _READ_WITH_CODE = PreparedQuery(["client_id", "digest"], _client_with_code)
 _READ_WITH_REFRESH_TOKEN = PreparedQuery(["client_id", "digest"], _client_with_refresh_token)
@@ -157,6 +165,12 @@ def look_up_access_token(checksum: str) -> AccessToken | None:
     rows = _READ_ACCESS_TOKEN.rows(checksum)
     row: AccessToken | None = _TOKEN.build(rows[0])[""] if rows else None
     return row
+
+
+def look_up_access_token_for_api(checksum: str, public_id: str) -> tuple[AccessToken, StoredCredential | None] | None:
+    """Look up an access token as above, together with the credential of an API. Return None if there is no token."""
+    rows = _READ_ACCESS_TOKEN_AND_CREDENTIAL.rows(checksum, public_id)
+    return (_TOKEN.build(rows[0])[""], credential_in(rows[0])) if rows else None
 
 
 def look_up_credentials(

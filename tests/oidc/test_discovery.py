@@ -111,7 +111,6 @@ def test_the_document_only_answers_get_and_head(client: Browser, method: str) ->
 @pytest.mark.parametrize(
     "path",
     [
-        "/connect/introspect",
         "/connect/register",
         "/connect/device-authorization",
         "/connect/applications/",

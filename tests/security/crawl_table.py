@@ -158,6 +158,14 @@ GROUPS = (
         """,
     ),
     Group(
+        "Endpoints for the company's own APIs",
+        Policy(cache="no-store", csp="none", frame="none", exempt=True),
+        "everybody  app",
+        """
+        /connect/introspect                 405 405 | 400 400
+        """,
+    ),
+    Group(
         "The plan, which apps may keep for a while",
         Policy(cache="private, max-age, ETag", csp="none", frame="none", cors="any", exempt=True),
         "everybody  app",

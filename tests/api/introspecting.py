@@ -1,0 +1,59 @@
+"""An API that asks about tokens, as its server does."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django.test import Client as Browser
+
+from oidc.apis.credentials import create_credential
+from oidc.models import Api, ApiCredential
+from tests.factories import make_api
+from tests.relying_party import FORM
+
+PATH = "/connect/introspect"
+INACTIVE = {"active": False}
+
+
+def basic(public_id: str, secret: str) -> str:
+    """Return an Authorization header, form-encoded (RFC 6749 §2.3.1)."""
+    return "Basic " + base64.b64encode(f"{quote(public_id)}:{quote(secret)}".encode()).decode()
+
+
+def post(form: dict[str, Any] | str, authorization: str | None = None, **extra: Any) -> Any:
+    """Send a form to the introspection endpoint."""
+    body = form if isinstance(form, str) else urlencode(form, doseq=True)
+    headers = {} if authorization is None else {"Authorization": authorization}
+    browser = Browser(enforce_csrf_checks=True, raise_request_exception=False)
+    return browser.post(PATH, body, content_type=FORM, headers=headers, **extra)
+
+
+@dataclass
+class Server:
+    """The server of an API, with its credential."""
+
+    api: Api
+    row: ApiCredential
+    secret: str
+
+    @property
+    def authorization(self) -> str:
+        return basic(self.row.public_id, self.secret)
+
+    def ask(self, token: str, **form: str) -> Any:
+        """Return the response about a token."""
+        return post({"token": token} | form, self.authorization)
+
+    def learn(self, token: str) -> dict[str, Any]:
+        """Return the body of a response about a token, which is always 200."""
+        response = self.ask(token)
+        assert response.status_code == 200, response.content
+        assert response["Cache-Control"] == "no-store"
+        body: dict[str, Any] = response.json()
+        return body
+
+
+def make_server(slug: str = "calendar", **fields: Any) -> Server:
+    api = make_api(slug, **fields)
+    return Server(api, *create_credential(api))
