@@ -155,6 +155,7 @@ def endpoints() -> dict[str, str]:
         "Token": f"{base}/connect/token",
         "Userinfo": f"{base}/connect/userinfo",
         "Revocation": f"{base}/connect/revoke",
+        "Introspection": f"{base}/connect/introspect",
         "Sign-out": f"{base}/connect/logout",
         "Signing keys": f"{base}/.well-known/jwks",
     }
