@@ -170,8 +170,8 @@ _MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.DOTALL)
 _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 
 
-# Pages that the process keeps as HTML and as Markdown. The pages of APIs, and those that list them, change with the
-# APIs, so what is kept belongs to the APIs at that time.
+# Pages that the process keeps as HTML and as Markdown. Pages that mention APIs change with them, so each
+# entry belongs to the APIs of its time.
 MOST_KEPT = 256
 
 
@@ -185,7 +185,7 @@ def main_html(name: str) -> str:
 
 @lru_cache(maxsize=MOST_KEPT)
 def kept_html(name: str, apis: tuple[ApiSnapshot, ...]) -> str:
-    """Render the main column of a page; `apis` are those that it may show."""
+    """Render the main column of a page; `apis` are the ones that it may show."""
     page = all_pages()[name]
     with without_colours():
         html = docs_page(_request_of_nobody(page.address), page).content.decode()

@@ -12,7 +12,7 @@ from devportal.docs import errors, examples
 from devportal.docs.guides import registry
 from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
-from devportal.docs.pages import DocsPage, api_address, api_page
+from devportal.docs.pages import DocsPage, api_page
 from oidc.apis.registry import current_registry
 
 
@@ -43,7 +43,7 @@ def api_docs(request: HttpRequest, slug: str) -> HttpResponse:
     if api is None or not api.enabled:
         raise Http404
     if api.is_own:
-        return redirect(api_address(api))
+        return redirect("docs_me")
     return docs_page(request, api_page(api))
 
 

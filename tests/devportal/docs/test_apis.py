@@ -41,7 +41,10 @@ def test_the_page_of_an_api_shows_its_declaration(calendar: Api, client: Browser
     for url in (calendar.documentation_url, calendar.openapi_url):
         assert f'href="{url}"' in page
     rows = BeautifulSoup(page, "html.parser").select("#scopes ~ table")[0].select("tbody tr")
-    assert [[cell.get_text() for cell in row.select("td")][3] for row in rows] == ["not needed", "needed, and sensitive"]
+    assert [[cell.get_text() for cell in row.select("td")][3] for row in rows] == [
+        "not needed",
+        "needed, and sensitive",
+    ]
 
 
 def test_a_name_is_escaped_everywhere(calendar: Api, client: Browser) -> None:
