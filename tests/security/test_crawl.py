@@ -11,6 +11,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from core.http.headers import ADMIN_POLICY, PAGE_POLICY
+from oidc.apis.registry import reload_registry
 from tests.security.crawl_table import GROUPS, NO_HEAD, WRITES, Group, Policy
 from tests.security.crawl_world import APP, ROLES, Answer, Stage, Walker, make_stage
 from tests.security.crawling import NOWHERE, ROWS, Row, roles_of, routes, rows_of
@@ -32,6 +33,14 @@ def stage(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytes
     with django_db_blocker.unblock(), override_settings(**cheap), transaction.atomic():
         yield make_stage()
         transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def apis_of_the_stage(request: pytest.FixtureRequest) -> None:
+    """Load the APIs of the stage, which the process forgets before each test."""
+    if "stage" in request.fixturenames:
+        request.getfixturevalue("stage")
+        reload_registry()
 
 
 @pytest.fixture(autouse=True)
