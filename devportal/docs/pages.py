@@ -39,6 +39,8 @@ class DocsPage:
 
 
 def _summary_of(guide: Guide) -> str:
+    if guide.protects:
+        return f"Protect your API with {guide.libraries}: check access tokens, API keys and scopes."
     return f"Sign-in with {guide.title} ({guide.libraries}): from an empty folder to a call of the API and sign-out."
 
 
@@ -84,6 +86,12 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "guides",
             "All guides",
             "Guides for popular frameworks, libraries and products. Tests run the code of each guide.",
+        ),
+        DocsPage(
+            "protect",
+            "guides/protect-your-api",
+            "Protect your API",
+            "How your API checks access tokens and API keys: forward authentication, introspection, or signatures.",
         ),
         *(
             DocsPage(f"guide_{name}", f"guides/{name}", guide.title, _summary_of(guide), guide=guide)

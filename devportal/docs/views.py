@@ -61,6 +61,8 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
         }
     if page.guide:
         return {"guide": page.guide, "reader": reader_of(request, page.guide)}
+    if page.name == "protect":
+        return {"guides": groups()[registry.PROTECT]}
     if page.name == "guides":
         return {"groups": groups(), "runs": registry.read_runs()}
     if page.api:

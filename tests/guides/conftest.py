@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.guides.protecting import Credential, ProtectedApi, declare_apis, open_api_guide
 from tests.guides.reading import OpenGuide, open_guide
 from tests.services.service import Service, live_service
 
@@ -24,3 +25,23 @@ def guide(live_service: Service, tmp_path: Path) -> Iterator[Callable[..., OpenG
     yield open_by_name
     for one in opened:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def calendar(live_service: Service) -> Credential:
+    """Two declared APIs; the credential of the calendar."""
+    return declare_apis(live_service)
+
+
+@pytest.fixture
+def protected(live_service: Service, calendar: Credential, tmp_path: Path) -> Iterator[Callable[[str], ProtectedApi]]:
+    """Opens a guide to protect an API by its name (tests/guides/protecting.py)."""
+    opened: list[ProtectedApi] = []
+
+    def open_by_name(name: str) -> ProtectedApi:
+        opened.append(open_api_guide(live_service, name, tmp_path, calendar))
+        return opened[-1]
+
+    yield open_by_name
+    for one in opened:
+        one.guide.close()

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from devportal.console.quick_start import CONTROLS, is_loopback_uri, javascript_string, python_string, shell_string
 from devportal.docs.examples import CLIENT_ID
 from devportal.docs.guides.registry import Guide
+from oidc.apis.registry import ApiSnapshot, Scope, current_registry
 from oidc.models import Client
 
 Escape = Callable[[str], str]
@@ -86,11 +87,20 @@ LITERALS: dict[str, Callable[[str], str]] = {
 
 
 MOST_CLIENTS = 100  # in the picker
+# The API whose values a guide shows if none is declared.
+EXAMPLE_API = ApiSnapshot(
+    slug="calendar",
+    name="Calendar",
+    identifier="https://calendar.example.com",
+    scopes=(Scope("calendar.read", "See your calendar"), Scope("calendar.write", "Change your calendar")),
+)
 
 
 @dataclass(frozen=True)
 class Reader:
     """The values for a guide's code. `client` is the picked client, None if the reader picked none.
+
+    A guide for authors of APIs shows the values of `api`, one of `apis`.
 
     `is_registered` and `signs_out` say whether the redirect and sign-out URLs in the code are registered for it.
     """
@@ -98,6 +108,8 @@ class Reader:
     guide: Guide
     client: Client | None = None
     choices: list[Client] = field(default_factory=list)
+    api: ApiSnapshot = EXAMPLE_API
+    apis: tuple[ApiSnapshot, ...] = ()
 
     @property
     def client_id(self) -> str:
@@ -137,12 +149,27 @@ class Reader:
             "token_endpoint": f"{settings.AUTH_URL}/connect/token",
             "userinfo_endpoint": f"{settings.AUTH_URL}/connect/userinfo",
             "end_session_endpoint": f"{settings.AUTH_URL}/connect/logout",
+            "introspection_endpoint": f"{settings.AUTH_URL}/connect/introspect",
+            "jwks_url": f"{settings.AUTH_URL}/.well-known/jwks",
+            "auth_url": settings.AUTH_URL,
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
             "redirect_path": redirect.path,
             "origin": f"{redirect.scheme}://{redirect.netloc}",
             "host": redirect.hostname or "",
             "signed_out_uri": self.signed_out_uri,
+        } | self._api_values
+
+    @property
+    def _api_values(self) -> dict[str, str]:
+        """Return the values of the API. Its first scope stands for reading, its second for writing."""
+        names = [scope.name for scope in self.api.scopes] or [scope.name for scope in EXAMPLE_API.scopes]
+        return {
+            "resource": self.api.identifier,
+            "api_slug": self.api.slug,
+            "forward_auth_url": f"{settings.AUTH_URL}/connect/forward-auth/{self.api.slug}",
+            "read_scope": names[0],
+            "write_scope": names[min(1, len(names) - 1)],
         }
 
     @property
@@ -158,8 +185,14 @@ class Reader:
 def reader_of(request: HttpRequest, guide: Guide) -> Reader:
     """Return the reader: `?client=` names one of the clients of the signed-in person's projects.
 
-    Without it, the client is picked if there is only one of the guide's type.
+    Without it, the client is picked if there is only one of the guide's type. In a guide for authors of APIs, `?api=`
+    names a declared API; without it, the first one is picked.
     """
+    if guide.protects:
+        apis = tuple(api for api in current_registry().apis.values() if api.enabled and not api.is_own)
+        first = apis[0] if apis else EXAMPLE_API
+        asked = request.GET.get("api", "")
+        return Reader(guide, api=next((api for api in apis if api.slug == asked), first), apis=apis)
     if not request.user.is_authenticated:
         return Reader(guide)
     own = (

@@ -41,6 +41,7 @@ class Guide:
     redirect_uri: str = "http://localhost:3000/callback"
     app_type: str = Client.Type.WEB
     signed_out_path: str = "/"
+    protects: bool = False  # for authors of APIs: the code checks tokens instead of signing people in
 
     @property
     def libraries(self) -> str:
@@ -50,6 +51,14 @@ class Guide:
     def signed_out_uri(self) -> str:
         parts = urlsplit(self.redirect_uri)
         return f"{parts.scheme}://{parts.netloc}{self.signed_out_path}"
+
+
+PROTECT = "Protect your API"  # a group
+
+
+def _protecting(name: str, title: str, links: dict[str, str]) -> Guide:
+    """Return a guide for authors of APIs. It needs no client; `redirect_uri` only has the port of its code."""
+    return Guide(f"protect-{name}", title, PROTECT, links, redirect_uri="http://localhost:3100", protects=True)
 
 
 _AUTHLIB = {"Authlib": "https://docs.authlib.org/"}
@@ -147,13 +156,18 @@ _ALL = (
         {"mod_auth_openidc": "https://github.com/OpenIDC/mod_auth_openidc"},
         signed_out_path="/signed-out.html",
     ),
+    _protecting(
+        "fastapi",
+        "An API with FastAPI",
+        {"FastAPI": "https://fastapi.tiangolo.com/", "PyJWT": "https://pyjwt.readthedocs.io/en/stable/"},
+    ),
 )
 GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
 
 
 def guides_for(app_type: str) -> list[Guide]:
     """Return the guides for a type of client, in their order."""
-    return [guide for guide in GUIDES.values() if guide.app_type == app_type]
+    return [guide for guide in GUIDES.values() if guide.app_type == app_type and not guide.protects]
 
 
 def groups() -> dict[str, list[Guide]]:

@@ -1,0 +1,173 @@
+"""What each guide to protect an API has to show: which tokens its API takes, and which it does not."""
+
+import itertools
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from devportal.docs.guides.registry import GUIDES
+from tests.clients.app import App
+from tests.clients.person import PASSWORD, Person
+from tests.clients.terminal import Code
+from tests.guides.reading import ADA, OpenGuide
+from tests.services import keeper
+from tests.services.service import Service
+
+READ, WRITE = "calendar.read", "calendar.write"
+CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
+KNOWN_SECONDS = 60
+_readings = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Credential:
+    """The credential of an API."""
+
+    id: str
+    secret: str
+
+
+def declare_apis(service: Service) -> Credential:
+    """Declare two APIs, wait until every process of the service knows them, and return the credential of the first."""
+    declared = service.provision(
+        apis=[
+            {
+                "slug": "calendar",
+                "name": "Calendar",
+                "identifier": CALENDAR,
+                "calls_per_minute": 10_000,
+                "calls_per_person_per_minute": 10_000,
+                "scopes": [
+                    {"name": READ, "title": "See your events"},
+                    {"name": WRITE, "title": "Change your events"},
+                ],
+                "rules": [
+                    {"method": "GET", "path": "/events*", "scope": READ},
+                    {"method": "*", "path": "/events*", "scope": WRITE},
+                ],
+            },
+            {
+                "slug": "tasks",
+                "name": "Tasks",
+                "identifier": TASKS,
+                "scopes": [{"name": "tasks.read", "title": "See your tasks"}],
+            },
+        ]
+    )
+    deadline, seen = time.monotonic() + KNOWN_SECONDS, 0
+    while seen < 20:
+        answer = httpx.get(f"{service.address}/docs/apis/tasks")
+        seen = seen + 1 if answer.status_code == 200 else 0
+        assert time.monotonic() < deadline, service.logged()[-3000:]
+        time.sleep(0 if seen else 0.5)
+    credential = next(api["credential"] for api in declared["apis"] if api["slug"] == "calendar")
+    return Credential(credential["id"], credential["secret"])
+
+
+@dataclass
+class ProtectedApi:
+    """The API of a guide, an app that calls it, and its person."""
+
+    guide: OpenGuide
+    app: App
+    key: str
+
+    def tokens(self, scope: str) -> dict[str, str]:
+        """Sign the person in with these scopes, and return the tokens."""
+        arrived_at = self.guide.person.go(self.app.authorization_url(scope=f"openid {scope}"))
+        answer: dict[str, str] = self.app.exchange(parse_qs(urlsplit(arrived_at).query)["code"][0]).json()
+        return answer
+
+    def token(self, scope: str) -> str:
+        return self.tokens(scope)["access_token"]
+
+    def call(self, token: str | None, method: str = "GET", **headers: str) -> httpx.Response:
+        """List the events, or add one with POST."""
+        sent = headers | ({"Authorization": f"Bearer {token}"} if token else {})
+        body = {"title": "Lunch"} if method == "POST" else None
+        return httpx.request(method, f"{self.guide.origin}/events", headers=sent, json=body, timeout=20)
+
+    def remove_app(self) -> None:
+        """Remove the app as the person does, under Connected apps."""
+        listed = self.guide.person.visit(f"{self.app.service.address}/account/apps/")
+        path = re.search(r'href="([^"]*/account/apps/\d+/remove)"', listed.text)
+        assert path, listed.text[:3000]
+        page = self.guide.person.visit(str(httpx.URL(str(listed.url)).join(path[1])))
+        done = self.guide.person.fill_in(page, "csrfmiddlewaretoken")
+        assert done.status_code == 302
+
+
+def open_api_guide(service: Service, name: str, folder: Path, credential: Credential) -> ProtectedApi:
+    """Read a guide as the author of an API does, and register an app that calls this API."""
+    guide, port = GUIDES[f"protect-{name}"], keeper.free_port()
+    number = next(_readings)
+    owner, ada = f"protect-{name}@example.com", f"ada.{number}.protect-{name}@example.com"
+    app = App(service, f"http://localhost:{keeper.free_port()}", f"{guide.title} app {number}")
+    key = {"name": f"Key {number}", "owner": owner, "permissions": [READ]}
+    declared = service.provision(
+        people=[{"email": owner, "password": PASSWORD, "given_name": "Grace"}, ADA | {"email": ada}],
+        projects=[{"name": guide.title, "owner": owner, "clients": [app.declaration()], "api_keys": [key]}],
+    )
+    app.take_credentials(declared)
+    page = httpx.get(f"{service.address}/docs/guides/{guide.name}", params={"api": "calendar"})
+    assert page.status_code == 200
+    blocks = Code(page.text.replace(_port_of(guide.redirect_uri), str(port))).blocks
+    client: dict[str, Any] = {"redirect_uris": [f"http://localhost:{port}"]}
+    env = f"CREDENTIAL_ID={credential.id}\nCREDENTIAL_SECRET={credential.secret}\n"
+    opened = OpenGuide(guide, service, folder, client, Person(service, ada), blocks, env)
+    secret = next(key["key"] for key in declared["projects"][0]["api_keys"] if key["key"])
+    return ProtectedApi(opened, app, secret)
+
+
+def _port_of(uri: str) -> str:
+    return str(urlsplit(uri).port)
+
+
+def check_calls(api: ProtectedApi, call: str) -> None:
+    """Call the API with each kind of token; `call` is the guide's own command."""
+    reading, both = api.tokens(READ), api.token(f"{READ} {WRITE}")
+    assert '"events":[' in api.guide.finish(call, ACCESS_TOKEN=reading["access_token"]).replace(" ", "")
+    added = api.call(both, "POST")
+    assert added.status_code in (200, 201), added.text
+    listed = api.call(reading["access_token"])
+    assert listed.status_code == 200, listed.text
+    assert "Lunch" in listed.text
+    claims = httpx.get(f"{api.app.service.address}/v1/me", headers={"Authorization": f"Bearer {api.token('email')}"})
+    assert listed.json()["owner"] == claims.json()["id"]
+
+    missing = api.call(reading["access_token"], "POST")
+    assert missing.status_code == 403, missing.text
+    assert "insufficient_scope" in missing.headers["WWW-Authenticate"]
+    assert WRITE in missing.headers["WWW-Authenticate"]
+
+    others = {"of /v1": api.token("email"), "of another API": api.token("tasks.read"), "ID": reading["id_token"]}
+    for name, token in (others | {"altered": f"{reading['access_token'][:-4]}AAAA", "no": "x"}).items():
+        answer = api.call(token)
+        assert answer.status_code == 401, (name, answer.text)
+        assert "invalid_token" in answer.headers["WWW-Authenticate"]
+    nobody = api.call(None)
+    assert nobody.status_code == 401
+    assert nobody.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def check_at_once(api: ProtectedApi) -> None:
+    """Call the API with a key, and with a token whose access is removed: the next call is refused."""
+    assert api.call(api.key).status_code == 200
+    assert api.call(api.key, "POST").status_code == 403
+    token = api.token(READ)
+    assert api.call(token).status_code == 200
+    api.remove_app()
+    assert api.call(token).status_code == 401
+
+
+def check_later(api: ProtectedApi) -> None:
+    """Check what local verification gives up: a removed access still counts, and keys don't work."""
+    assert api.call(api.key).status_code == 401
+    token = api.token(READ)
+    api.remove_app()
+    assert api.call(token).status_code == 200

@@ -1,0 +1,32 @@
+"""The guides to protect an API in Python."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.clients.quick_start import check_installable
+from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later
+from tests.guides.runs import installed, record_run
+
+pytestmark = pytest.mark.slow
+
+
+def test_fastapi(protected: Callable[[str], ProtectedApi]) -> None:
+    api = protected("fastapi")
+    guide = api.guide
+    guide.save()
+    install, run, _token, call, swap = guide.commands
+    check_installable(install)
+    guide.run(run)
+    check_calls(api, call)
+    check_at_once(api)
+
+    guide.close()
+    app = guide.folder / "app.py"
+    code = app.read_text()
+    assert code.count("from introspection import read_token") == 1
+    app.write_text(code.replace("from introspection import read_token", swap))
+    guide.run(run)
+    check_calls(api, call)
+    check_later(api)
+    record_run("protect-fastapi", installed("FastAPI", "PyJWT", "httpx"))
