@@ -157,7 +157,7 @@ def test_sign_ins_and_calls_of_thirty_days_are_counted(
     ]
     text = page_of(as_viewer, app).get_text()
     assert "Granted in 1 of 2 sign-ins in 30 days" in text
-    assert "Not requested in 30 days" in text
+    assert "Not granted in 30 days" in text
 
 
 # --- What people may leave out ---
