@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.models import Account
-from api.keys import replacement_expires_at, revoke_key, rotate_key, set_key_expiry
+from api.keys import READS_PROFILE, replacement_expires_at, revoke_key, rotate_key, set_key_expiry
 from api.models import ApiKey
 from core import clock
 from core.limits.middleware import limited_by_person
@@ -72,7 +72,12 @@ def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw:
     done = reverse("console:keys", args=[membership.project.public_id])
     file = "api-key.env"
     # The key is read from the file, so that no shell stores it in its history.
-    command = f'. ./{file}\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo'
+    reads_profile = READS_PROFILE in key.permissions.split()
+    command = (
+        f'. ./{file}\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo'
+        if reads_profile
+        else ""
+    )
     panel = SecretPanel(title, "API key", raw, _env({"API_KEY": raw}), file, done, command)
     return render_secret_page(request, "console/secret_once.html", membership, panel=panel)
 

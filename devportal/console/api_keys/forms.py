@@ -8,6 +8,7 @@ from django import forms
 from api import keys
 from api.keys import READS_PROFILE
 from core import clock
+from oidc.scopes import group_by_api
 
 FURTHEST_DAYS = 3650
 
@@ -63,7 +64,13 @@ class NewKeyForm(forms.Form):
         return datetime.combine(day + timedelta(days=1), time.min, UTC) if day else None
 
     @property
-    def permission_rows(self) -> list[dict[str, Any]]:
-        """The permissions to render: name, description, and whether it is checked."""
+    def permission_groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """The permissions to render, by the name of their API: name, title, and whether it is checked."""
         ticked = self["permissions"].value() or []
-        return [{"name": name, "title": title, "on": name in ticked} for name, title in _choices()]
+        return [
+            (
+                api.name if api else "",
+                [{"name": one.name, "title": one.title, "on": one.name in ticked} for one in scopes],
+            )
+            for api, scopes in group_by_api(keys.permissions())
+        ]

@@ -34,11 +34,17 @@ def _selects() -> Selects:
     )
 
 
+def _has(permission: str) -> Q:
+    """Return the condition for keys with a permission, and not for those with a longer name that begins like it."""
+    held = Q(permissions=permission) | Q(permissions__startswith=f"{permission} ")
+    return held | Q(permissions__endswith=f" {permission}") | Q(permissions__contains=f" {permission} ")
+
+
 def _filters(request: HttpRequest) -> LogFilters:
     now = clock.now()
     expired = Q(revoked_at=None, expires_at__lte=now)
     used = Q(last_used_at__gte=now - UNUSED)
-    chosen = {scope.name: Q(permissions__contains=scope.name) for scope in permissions()} | {"none": Q(permissions="")}
+    chosen = {scope.name: _has(scope.name) for scope in permissions()} | {"none": Q(permissions="")}
     return parse_filters(
         request,
         {

@@ -17,9 +17,10 @@ from api.models import ApiKey
 from core import clock
 from core.credentials import matches
 from devportal.console.models import AuditEvent, IdempotencyToken
-from oidc.models import Project, ProjectMember
+from oidc.apis.registry import reload_registry
+from oidc.models import Api, ApiScope, Project, ProjectMember
 from tests.devportal.console.forms import MOST_STATEMENTS, at, is_nowhere, send, trail
-from tests.factories import make_key, make_project
+from tests.factories import make_api, make_key, make_project
 
 KEY = re.compile(r"op_key_[A-Za-z0-9]{12}_[A-Za-z0-9]{49}")
 
@@ -325,3 +326,59 @@ def test_revoking_twice_is_recorded_once(as_owner: Browser, owner: Account, proj
 @pytest.mark.parametrize("key_id", ["nothing", "x" * 1000, "é", "..", "%27"])
 def test_an_unknown_key_is_404(as_owner: Browser, project: Project, key_id: str) -> None:
     assert as_owner.get(at("key_revoke", project, key_id=key_id)).status_code == 404
+
+
+# --- Permissions of the company's own APIs ---
+
+
+@pytest.fixture
+def calendar() -> Api:
+    return make_api(name="Orbit <Calendar>")
+
+
+def test_permissions_are_grouped_by_api(as_developer: Browser, project: Project, calendar: Api) -> None:
+    page = BeautifulSoup(as_developer.get(at("key_new", project)).content, "html.parser")
+    form = page.select_one("main form")
+    assert form is not None
+    parts = [part.get_text() for part in form.select("p.api-name, .choice code")]
+    assert parts == ["Openport account API", "account.read", "Orbit <Calendar>", "calendar.read", "calendar.write"]
+    assert "See your calendar" in form.get_text()
+
+
+def test_without_another_api_the_form_has_no_headings(as_developer: Browser, project: Project) -> None:
+    assert "api-name" not in as_developer.get(at("key_new", project)).content.decode()
+
+
+def test_a_key_lists_its_permissions_with_their_apis(as_developer: Browser, project: Project, calendar: Api) -> None:
+    response = new(as_developer, project, permissions=["calendar.read", "account.read"])
+    assert "/v1/me" in response.content.decode()
+    key = ApiKey.objects.get()
+    for page in (at("keys", project), at("key_rotate", project, key_id=key.public_id)):
+        text = BeautifulSoup(as_developer.get(page).content, "html.parser").get_text()
+        assert "Orbit <Calendar>: See your calendar" in text
+        assert "account.read" in text
+
+
+def test_a_key_of_another_api_is_not_tried_at_v1(as_developer: Browser, project: Project, calendar: Api) -> None:
+    assert "/v1/me" not in new(as_developer, project, permissions=["calendar.read"]).content.decode()
+
+
+def test_permissions_that_keys_can_not_have_are_refused(as_developer: Browser, project: Project, calendar: Api) -> None:
+    ApiScope.objects.filter(name="calendar.write").update(api_keys=False)
+    reload_registry()
+    assert "not a permission of a key" in new(as_developer, project, permissions=["calendar.write"]).content.decode()
+    calendar.enabled = False
+    calendar.save()
+    reload_registry()
+    assert "not a permission of a key" in new(as_developer, project, permissions=["calendar.read"]).content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_the_filter_finds_whole_permissions(as_developer: Browser, project: Project, calendar: Api) -> None:
+    ApiScope.objects.create(api=calendar, name="calendar.read.all", title="See all calendars")
+    reload_registry()
+    held = {"Short": ["account.read", "calendar.read"], "Long": ["account.read", "calendar.read.all"]}
+    for name, permissions in held.items():
+        new(as_developer, project, name=name, permissions=permissions)
+    found = as_developer.get(at("keys", project), {"permission": "calendar.read"})
+    assert [row["key"].name for row in found.context["rows"]] == ["Short"]
