@@ -57,7 +57,7 @@ def scopes_of_account_api() -> tuple[Scope, ...]:
 
 
 def scope_titles(names: Collection[str]) -> list[str]:
-    """Return the titles of scopes, in the order of known_scopes(). The name of an API other than `/v1` precedes them."""
+    """Return the titles of scopes, in the order of known_scopes(), after the name of an API other than `/v1`."""
     return [
         f"{api}: {scope.title}" if (api := other_api_name(scope)) else scope.title
         for scope in known_scopes().values()

@@ -76,6 +76,11 @@ _OF_CLIENT = {
         "See the quick start",
         "quick_start",
     ),
+    "check_resource": (
+        "Send the identifier of an API exactly as the page Permissions shows it, and request a scope of that API.",
+        "Copy the identifier",
+        "client_permissions",
+    ),
     "sign_out_client": (
         "Send the ID token that this client got, and leave client_id out or send this client’s id.",
         "Copy the client id",
@@ -94,7 +99,6 @@ _OF_PARAMETERS = {
     "check_parameters": "Send each parameter once, with a random state and response_type=code.",
     "check_prompt": "Leave the parameter out, or send a supported value.",
     "check_acr": "Leave claims out, or request a level that the docs list.",
-    "check_resource": "Send the identifier of an API exactly as its page shows it, and request a scope of that API.",
     "id_token_hint": "Leave it out, or send an ID token that this service gave your app.",
 }
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from accounts.authentication import Authentication
 from oidc import scopes
-from oidc.apis.registry import OPENID
+from oidc.apis.registry import OPENID, current_registry
 from oidc.authorization import checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
@@ -103,7 +103,7 @@ def _result(check: Check[RequestUnderTest], trial: RequestUnderTest) -> CheckRes
         value = _value(check.name, trial.auth_request)
         text = error.developer_text
         return CheckResult(check.title, False, text, sent, is_answered=True, name=check.name, value=value)
-    note = _note_of_host(trial) if check.name == "check_redirect_uri" else ""
+    note = _NOTES[check.name](trial) if check.name in _NOTES else ""
     return CheckResult(check.title, True, note=note, name=check.name)
 
 
@@ -168,6 +168,20 @@ def _note_of_host(trial: RequestUnderTest) -> str:
         return ""
     client = trial.auth_request.client
     return developer_text(*reason_outside(client, host, Reason.SHOWN_OUTSIDE_REVIEW, Reason.SHOWN_HOME_UNPROVEN))
+
+
+def _note_of_api(trial: RequestUnderTest) -> str:
+    """Return which API the first access token is for, "" if the request has only scopes of `/v1`."""
+    asked = trial.auth_request.scopes
+    if not scopes.other_api_names(asked):
+        return ""
+    api = current_registry().api_implied_by(" ".join(asked))
+    return (
+        f"Without resource in the token request, the access token is for {api.name}, and its aud is {api.identifier}."
+    )
+
+
+_NOTES = {"check_redirect_uri": _note_of_host, "check_resource": _note_of_api}
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:

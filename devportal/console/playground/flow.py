@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hmac import compare_digest
 from typing import Any
@@ -20,7 +20,7 @@ from devportal.console.playground import internal_client, token_decoder
 from devportal.console.playground.internal_client import Exchange
 from devportal.console.playground.token_decoder import DecodedToken
 from oidc import scopes
-from oidc.apis.registry import OPENID
+from oidc.apis.registry import OPENID, ApiSnapshot, Scope, current_registry
 from oidc.clients.lookup import lock_client
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
@@ -66,6 +66,7 @@ class PlaygroundRun:
     max_age: str = ""
     login_hint: str = ""
     acr_values: str = ""
+    resources: list[str] = field(default_factory=list)
 
     @property
     def is_over(self) -> bool:
@@ -76,8 +77,8 @@ class PlaygroundRun:
         """Return whether there is a readable code to exchange."""
         return bool(self.code) and encryption.is_readable(self.code)
 
-    def parameters(self) -> dict[str, str]:
-        """Return the authorization request."""
+    def parameters(self) -> list[tuple[str, str]]:
+        """Return the authorization request. Only `resource` can be repeated."""
         request = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -89,20 +90,26 @@ class PlaygroundRun:
             "code_challenge_method": "S256",
         }
         optional = {name: getattr(self, name) for name in OPTIONAL_PARAMETERS}
-        return request | {name: value for name, value in optional.items() if value}
+        request |= {name: value for name, value in optional.items() if value}
+        return [*request.items(), *(("resource", identifier) for identifier in self.resources)]
 
     def url(self) -> str:
         """Return the URL of the authorization request."""
         return f"{settings.AUTH_URL}/connect/authorize?{urlencode(self.parameters())}"
 
-    def form(self) -> dict[str, str]:
+    def form(self, resource: str = "") -> dict[str, str]:
         """Return the form fields of the token request, without client authentication."""
-        return {
+        fields = {
             "grant_type": "authorization_code",
             "code": encryption.decrypt(self.code),
             "redirect_uri": playground_redirect_uri(),
             "code_verifier": self.verifier,
         }
+        return fields | _resource_field(resource)
+
+
+def _resource_field(resource: str) -> dict[str, str]:
+    return {"resource": resource} if resource else {}
 
 
 def _challenge_of(verifier: str) -> str:
@@ -140,6 +147,7 @@ def begin_run(
     max_age: str = "",
     login_hint: str = "",
     acr_values: str = "",
+    resources: Sequence[str] = (),
 ) -> PlaygroundRun:
     """Begin a run. The previous run ends and its tokens are revoked. The request has the parameters that are given."""
     end_run(session, account)
@@ -156,6 +164,7 @@ def begin_run(
         max_age=max_age,
         login_hint=login_hint,
         acr_values=acr_values,
+        resources=list(resources),
     )
     _keep(session, run)
     return run
@@ -231,6 +240,7 @@ PARAMETERS = {
     "max_age": "the oldest sign-in that will do, in seconds",
     "login_hint": "the email address of the person who should sign in",
     "acr_values": "how the person should sign in, the best value first",
+    "resource": "an API that you request scopes of",
 }
 
 
@@ -244,6 +254,7 @@ class ExchangeResult:
     granted: list[str] = field(default_factory=list)
     calls: list[Exchange] = field(default_factory=list)
     is_refresh: bool = False
+    api: ApiSnapshot | None = None  # the API that the access token is for
 
 
 def is_registered(client: Client) -> bool:
@@ -264,11 +275,32 @@ def set_registered(client: Client, actor: Account, wanted: bool) -> None:
 
 def choose_scopes(client: Client, asked: list[str]) -> list[str]:
     """Return the scopes of `asked` that the client may request, with `openid`, in the order of known_scopes()."""
+    offered = {scope.name for scope in offered_scopes(client)}
+    return scopes.format_scope({OPENID, *(name for name in asked if name in offered)}).split()
+
+
+def offered_scopes(client: Client) -> list[Scope]:
+    """Return the scopes that the page offers: those that the client may request, of APIs that are on."""
     allowed = scopes.allowed_scopes(client)
-    return scopes.format_scope({OPENID, *(name for name in asked if name in allowed)}).split()
+    return [
+        scope for name, scope in scopes.known_scopes().items() if name in allowed and name != OPENID and scope.enabled
+    ]
 
 
-def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: str) -> ExchangeResult:
+def offered_resources() -> list[ApiSnapshot]:
+    """Return the APIs whose identifiers the page offers as `resource`: those that are on."""
+    return [api for api in current_registry().apis.values() if api.enabled]
+
+
+def choose_resources(asked: Sequence[str]) -> list[str]:
+    """Return the identifiers of `asked` that the page offers, without repetitions."""
+    offered = {api.identifier for api in offered_resources()}
+    return [identifier for identifier in dict.fromkeys(asked) if identifier in offered]
+
+
+def exchange_code(
+    session: Session, run: PlaygroundRun, client: Client, secret: str, resource: str = ""
+) -> ExchangeResult:
     """Exchange the run's code, decode the tokens, and call the API with them. No token is stored.
 
     Without a secret, a voucher for this code stands in for it. The caller has checked the member's role.
@@ -278,7 +310,8 @@ def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: 
         voucher = Voucher(
             client.client_id, run.account, digest(run.form()["code"]), code_challenge=_challenge_of(run.verifier)
         )
-    sent = internal_client.request_tokens(run.form(), client.client_id, secret if client.has_secret else "", voucher)
+    form = run.form(resource)
+    sent = internal_client.request_tokens(form, client.client_id, secret if client.has_secret else "", voucher)
     if sent.is_good:
         record_tokens(session, run, sent.answer["access_token"])
     return _result(sent, run, client)
@@ -293,10 +326,10 @@ def owns_refresh_token(run: PlaygroundRun, raw: str) -> bool:
     )
 
 
-def refresh(run: PlaygroundRun, client: Client, raw: str) -> ExchangeResult:
+def refresh(run: PlaygroundRun, client: Client, raw: str, resource: str = "") -> ExchangeResult:
     """Refresh the run's tokens with its refresh token (`owns_refresh_token`). No token is stored."""
     voucher = Voucher(client.client_id, run.account, digest(raw), family=run.family) if client.has_secret else None
-    form = {"grant_type": "refresh_token", "refresh_token": raw}
+    form = {"grant_type": "refresh_token", "refresh_token": raw} | _resource_field(resource)
     sent = internal_client.request_tokens(form, client.client_id, voucher=voucher)
     return replace(_result(sent, run, client), is_refresh=True)
 
@@ -309,6 +342,8 @@ def _result(sent: Exchange, run: PlaygroundRun, client: Client) -> ExchangeResul
     # A refreshed ID token has no nonce (OpenID Connect Core 12.2).
     nonce = "" if sent.form["grant_type"] == "refresh_token" else run.nonce
     max_age = int(run.max_age) if run.max_age and nonce else None
+    api = current_registry().api_with_identifier(token_decoder.audience_of(answer["access_token"]))
+    paths = accessible_paths(granted) if api and api.is_own else []
     return ExchangeResult(
         sent,
         [
@@ -319,7 +354,8 @@ def _result(sent: Exchange, run: PlaygroundRun, client: Client) -> ExchangeResul
         ],
         answer.get("refresh_token", ""),
         granted,
-        [internal_client.get_endpoint(path, answer["access_token"]) for path in accessible_paths(granted)],
+        [internal_client.get_endpoint(path, answer["access_token"]) for path in paths],
+        api=api,
     )
 
 

@@ -53,6 +53,11 @@ def _part(token: str, number: int) -> dict[str, Any]:
     return part
 
 
+def audience_of(access_token: str) -> str:
+    """Return `aud`, the identifier of the API that an access token is for."""
+    return str(_part(access_token, 1)["aud"])
+
+
 def _claims(token: str, known: dict[str, str]) -> list[DecodedClaim]:
     return [
         DecodedClaim(

@@ -25,7 +25,6 @@ from devportal.console.playground.flow import PlaygroundRun
 from devportal.docs.context import format_duration
 from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from oidc import scopes
-from oidc.apis.registry import OPENID
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
 from oidc.parameters import UnreadableParameters, read_query
@@ -99,9 +98,10 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
     form = RequestForm(request.POST)
     if not form.is_valid():
-        chosen = request.POST.getlist("scope")
-        return _page(request, membership, client, None, status=400, form=form, usual_scopes=chosen)
-    flow.begin_run(request.session, membership.account, client, scope, **form.cleaned_data)
+        chosen = {"usual_scopes": request.POST.getlist("scope"), "usual_resources": request.POST.getlist("resource")}
+        return _page(request, membership, client, None, status=400, form=form, **chosen)
+    resources = flow.choose_resources(request.POST.getlist("resource"))
+    flow.begin_run(request.session, membership.account, client, scope, resources=resources, **form.cleaned_data)
     return redirect_to_client(client, "playground")
 
 
@@ -121,7 +121,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     if not _is_first(request, membership):
         messages.info(request, "The code was already exchanged. The response is shown only once.")
         return redirect_to_client(client, "playground")
-    result = flow.exchange_code(request.session, run, client, secret)
+    result = flow.exchange_code(request.session, run, client, secret, _resource(request))
     return _page(request, membership, client, run, result=result)
 
 
@@ -139,7 +139,12 @@ def playground_refresh(request: HttpRequest, project_id: str, client_id: str) ->
     if not _is_first(request, membership):
         messages.info(request, "The tokens were already refreshed. The response is shown only once.")
         return redirect_to_client(client, "playground")
-    return _page(request, membership, client, run, result=flow.refresh(run, client, raw))
+    return _page(request, membership, client, run, result=flow.refresh(run, client, raw, _resource(request)))
+
+
+def _resource(request: HttpRequest) -> str:
+    """Return the `resource` of a token request, "" for none or for one that the page does not offer."""
+    return next(iter(flow.choose_resources(request.POST.getlist("resource")[:1])), "")
 
 
 def _is_first(request: HttpRequest, membership: Membership) -> bool:
@@ -200,14 +205,15 @@ def _page(
     **more: Any,
 ) -> HttpResponse:
     """Render the current run. `result` is the result of an exchange or refresh in this request."""
-    allowed = scopes.allowed_scopes(client)
     context: dict[str, Any] = {
         "address": playground_redirect_uri(),
         "is_open": flow.is_registered(client),
         "run": run,
         "result": result,
-        "scopes": [scope for name, scope in scopes.known_scopes().items() if name in allowed and name != OPENID],
+        "scope_groups": scopes.group_by_api(flow.offered_scopes(client)),
         "usual_scopes": ("email", "profile"),
+        "resources": flow.offered_resources(),
+        "usual_resources": (),
         "prompts": flow.PROMPTS,
         "acr_choices": ACR_CHOICES,
         "form": RequestForm(),
@@ -216,7 +222,7 @@ def _page(
         "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),
     }
     if run is not None:
-        context["parameters"] = [(name, value, flow.PARAMETERS[name]) for name, value in run.parameters().items()]
+        context["parameters"] = [(name, value, flow.PARAMETERS[name]) for name, value in run.parameters()]
         context["help"] = AUTHORIZATION_HELP.get(run.error)
     if result is not None:
         context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]

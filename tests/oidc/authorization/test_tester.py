@@ -11,6 +11,7 @@ from core import clock
 from oidc.authorization import checks
 from oidc.authorization.tester import CHECKS, TITLES, CheckResult, check_request
 from oidc.models import Client
+from tests import factories
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
 
@@ -166,3 +167,50 @@ def test_the_tester_stores_nothing(app: RelyingParty) -> None:
     ) as queries:
         check_request(app.client, urlencode(app.parameters(redirect_uri="https://evil.example/")))
     assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
+
+
+# --- Resources (RFC 8707) ---
+
+CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
+
+
+def tried(app: RelyingParty, scope: str, *resources: str) -> list[CheckResult]:
+    query = [*app.parameters(scope=scope).items(), *(("resource", resource) for resource in resources)]
+    return check_request(app.client, urlencode(query))
+
+
+def test_the_tester_says_which_api_the_token_is_for(app: RelyingParty) -> None:
+    factories.make_api("calendar")
+    factories.make_api("tasks")
+    for scope, resources, expected in (
+        ("openid email", (), ""),
+        ("openid calendar.read", (CALENDAR,), f"is for Calendar, and its aud is {CALENDAR}."),
+        ("openid calendar.read tasks.read", (CALENDAR, TASKS), "is for Openport account API"),
+    ):
+        results = tried(app, scope, *resources)
+        assert all(result.passed for result in results)
+        (result,) = [result for result in results if result.name == "check_resource"]
+        assert expected in result.note
+        assert bool(result.note) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("scope", "resources", "reason"),
+    [
+        ("openid calendar.read", ("https://nobody.example.com",), "No API of this service has the identifier"),
+        ("openid calendar.read", (CALENDAR + "#part",), "No API of this service has the identifier"),
+        ("openid calendar.read", (TASKS,), "scope has no scope of the resource https://tasks.example.com."),
+        ("openid calendar.read tasks.read", (CALENDAR,), "The scope tasks.read does not belong"),
+    ],
+)
+def test_the_tester_explains_a_wrong_resource(
+    app: RelyingParty, scope: str, resources: tuple[str, ...], reason: str
+) -> None:
+    factories.make_api("calendar")
+    factories.make_api("tasks")
+    result = failure(tried(app, scope, *resources))
+    assert (result.name, result.error) == (
+        "check_resource",
+        "invalid_scope" if "does not" in reason else "invalid_target",
+    )
+    assert reason in result.reason

@@ -1,4 +1,4 @@
-"""A client's page *Permissions*: the APIs with their scopes, how they were used, and which ones people may leave out."""
+"""A client's page *Permissions*: the APIs, their scopes, how they were used, and which ones people may leave out."""
 
 from typing import Any
 
@@ -97,7 +97,8 @@ def test_the_link_to_the_review_ticks_the_scope(as_developer: Browser, app: Clie
     part = review.find(id=anchor)
     assert part is not None
     box = part.find("input", type="checkbox")  # type: ignore[union-attr]
-    assert box is not None and box.has_attr("checked")  # type: ignore[union-attr]
+    assert box is not None
+    assert box.has_attr("checked")  # type: ignore[union-attr]
     assert not app.reviews.exists()
     for unknown in ("nonsense", "email", "<b>"):
         assert as_developer.get(at("review", app.project, app), {"scope": unknown}).status_code == 200

@@ -324,6 +324,7 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
         ({"redirect_uri": "https://app.example.com/new"}, "?add=https%3A%2F%2Fapp.example.com%2Fnew"),
         ({"code_challenge": None}, "/quick-start"),
         ({"scope": "openid account.read"}, "/review"),
+        ({"resource": "https://nobody.example.com"}, "/permissions"),
         ({"scope": "openid emial"}, "/docs/"),
         ({"state": None}, "/docs/"),
     ],

@@ -40,7 +40,7 @@ class Playground:
         kept: dict[str, Any] = self.browser.session[SESSION_KEY]
         return kept
 
-    def begin(self, *scopes: str, **optional: str) -> str:
+    def begin(self, *scopes: str, **optional: str | list[str]) -> str:
         """Make a request up, and return where the page sends the developer."""
         assert self.post("begin", scope=list(scopes), **optional).status_code == 302
         url: str = self.page().context["run"].url()
@@ -64,13 +64,13 @@ class Playground:
         assert (arrived.status_code, arrived["Location"]) == (302, self.path())
         return self.page()
 
-    def exchange(self, secret: str = "", once: str | None = None) -> Any:
+    def exchange(self, secret: str = "", once: str | None = None, **more: str) -> Any:
         marked = self.page().context["once"] if once is None else once
-        return self.post("exchange", client_secret=secret, once=marked)
+        return self.post("exchange", client_secret=secret, once=marked, **more)
 
-    def refresh(self, refresh_token: str, once: str | None = None) -> Any:
+    def refresh(self, refresh_token: str, once: str | None = None, **more: str) -> Any:
         marked = self.page().context["once"] if once is None else once
-        return self.post("refresh", refresh_token=refresh_token, once=marked)
+        return self.post("refresh", refresh_token=refresh_token, once=marked, **more)
 
 
 def _path(url: str) -> str:
