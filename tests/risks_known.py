@@ -230,6 +230,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/usage.html", "link {{ chip.without }}"): (1, "A query on this page."),
     ("templates/console/usage.html", "link {{ range.address }}"): (1, "A query on this page."),
     ("templates/console/playground.html", "link {{ run.url }}"): (1, "The service's own authorization endpoint."),
+    ("templates/console/playground.html", "link {{ api_docs }}"): (1, "A route: docs/pages.py."),
+    ("templates/console/client_permissions.html", "link {{ section.docs_url }}"): (1, "A route: docs/pages.py."),
     ("templates/console/secret_once.html", "link {{ panel.done_url }}"): (1, "Views pass routes."),
     ("templates/405.html", "link {{ back }}"): (2, "core/http/wrong_method.py: a path of this service."),
     ("templates/console/client_tester.html", "link {{ fix.url }}"): (1, "console.fixes: routes."),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from api import usage_counts
 from core import clock
 from devportal.console.models import SignInEvent
+from devportal.docs.pages import api_address
 from oidc.apis.registry import OPENID, ApiSnapshot, Scope, current_registry
 from oidc.models import Client, TokenFamily
 from oidc.scopes import allowed_scopes, group_by_api, known_scopes, optional_scopes
@@ -54,6 +55,10 @@ class ApiSection:
     api: ApiSnapshot | None
     rows: list[ScopeRow]
     calls: int = 0
+
+    @property
+    def docs_url(self) -> str:
+        return api_address(self.api) if self.api else ""
 
 
 @dataclass(frozen=True)

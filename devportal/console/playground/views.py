@@ -24,6 +24,7 @@ from devportal.console.playground import flow
 from devportal.console.playground.flow import PlaygroundRun
 from devportal.docs.context import format_duration
 from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
+from devportal.docs.pages import api_address
 from oidc import scopes
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
@@ -225,6 +226,7 @@ def _page(
         context["parameters"] = [(name, value, flow.PARAMETERS[name]) for name, value in run.parameters()]
         context["help"] = AUTHORIZATION_HELP.get(run.error)
     if result is not None:
+        context["api_docs"] = api_address(result.api) if result.api else ""
         context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]
         context["calls"] = [(call, API_HELP.get(call.error)) for call in result.calls]
     return render_page(request, "console/playground.html", membership, client, status=status, **(context | more))
