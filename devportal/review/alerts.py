@@ -16,6 +16,7 @@ from devportal.review import targets
 from devportal.review.cases import case_conflict
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.notifications import case_admin_url, queue_url, review_admin_url, who_wants
+from devportal.review.snapshots import sensitive_among
 from devportal.review.workflow import has_conflict_of_interest
 
 # The maximum number of submissions that one run claims. The next run reports the rest.
@@ -62,7 +63,11 @@ def mail_first_approval(review: AppReview, actor: Account) -> None:
     """
     given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
     decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
-    context = {"app": review.snapshot.get("name") or review.client.name, "link": review_admin_url(review)}
+    context: dict[str, Any] = {
+        "app": review.snapshot.get("name") or review.client.name,
+        "scopes": sensitive_among(review.snapshot["scopes"]),
+        "link": review_admin_url(review),
+    }
     for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:
         if not has_conflict_of_interest(reviewer, review.client.project, review):
             differs = {"has_decided": reviewer.pk in decided}

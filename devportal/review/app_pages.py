@@ -21,13 +21,14 @@ from oidc.clients.reviewed_hosts import approved_among
 from oidc.domains.names import domains_of, hosts_of
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
-from oidc.scopes import known_scopes
+from oidc.scopes import group_by_api, known_scopes
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An approved scope: its description on the consent page, and what the app needs it for."""
+    """An approved scope: its API, its sentence on the consent page, and what the app needs it for."""
 
+    api: str
     title: str
     why: str
 
@@ -38,14 +39,19 @@ def page_context(client: Client) -> dict[str, Any]:
     The project's name is not included, because its owners can change it at any time without a review.
     """
     justifications: dict[str, str] = approved_snapshot(client)["scopes"]
+    available = [scope for scope in known_scopes().values() if scope.enabled]
     since, looked_at = client.verified_at, client.last_reviewed_at
     return {
         "client": client_context(client),
         "client_id": client.client_id,
         "domains": proven_domains(client),
-        "asked": [Asked(known_scopes()[scope].title, why) for scope, why in justifications.items()],
+        "asked": [
+            Asked(api.name if api else "", scope.title, justifications[scope.name])
+            for api, scopes in group_by_api(scope for scope in available if scope.name in justifications)
+            for scope in scopes
+        ],
         # what any app may ask for without a review
-        "unreviewed": [scope.title for scope in known_scopes().values() if scope.enabled and not scope.needs_approval],
+        "unreviewed": group_by_api(scope for scope in available if not scope.needs_approval),
         "since": since,
         "looked_at": looked_at if _is_later(looked_at, since) else None,
     }

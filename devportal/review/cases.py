@@ -1,6 +1,6 @@
 """Cases: what reviewers have to check outside of reviews, and what opens one (docs/review.md#cases)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,8 @@ from accounts.models import Account
 from core import clock
 from devportal.review.conflicts import Conflict, conflict_of, message_of
 from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
-from devportal.review.notifications import mail_outcome, mail_re_review_due
+from devportal.review.notifications import mail_outcome, mail_re_review_due, mail_scope_review
+from devportal.review.snapshots import open_review, reviewed_scopes
 from devportal.review.timeline import clean_text, record_entry
 from devportal.review.workflow import (
     IllegalReviewStep,
@@ -29,7 +30,7 @@ from oidc.domains.claims import apps_on
 from oidc.domains.results import Change, snapshot
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects.roles import Gone, report_project_event
-from oidc.signals import client_type_changed, domain_changed, owner_added
+from oidc.signals import client_type_changed, domain_changed, owner_added, scope_needs_review
 
 Kind = ReviewCase.Kind
 Outcome = ReviewCase.Outcome
@@ -229,11 +230,14 @@ def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
 def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -> ReviewCase:
     """Close a case. `text` says what was found or done. If the case is an appeal, the developers read it.
 
-    A re-review that found everything in order renews the approval from now on. Raises ReviewNotAllowed,
-    IllegalReviewStep, IncompleteSubmission.
+    A re-review that found everything in order renews the approval from now on. A case about scopes can't be closed
+    before a review has decided on them, or their approval was withdrawn. Raises ReviewNotAllowed, IllegalReviewStep,
+    IncompleteSubmission.
     """
     row = _begin(case, actor)
     said = clean_text(text)
+    if scopes := undecided_scopes(row):
+        raise IllegalReviewStep(f"Reviewers have to decide on {', '.join(scopes)} first.")
     if outcome not in Outcome.values:
         raise IncompleteSubmission("Choose an outcome.")
     if not said and (row.kind == Kind.APPEAL or outcome == Outcome.ACTED):
@@ -304,6 +308,70 @@ def note_new_owner(sender: Any, project: Project, transferred: bool, **kwargs: A
     if not Client.objects.filter(project=project, first_party=False).exclude(verified_at=None).exists():
         return
     open_case(CHANGED, project, noted=Noted(Event.PROJECT_TRANSFERRED if transferred else Event.OWNER_ADDED))
+
+
+SCOPE_REVIEW = ReviewCase.Kind.SCOPE_REVIEW
+
+
+@receiver(scope_needs_review)
+def note_scope_that_needs_review(sender: Any, scope: str, clients: Iterable[Client], **kwargs: Any) -> None:
+    """Open a case for each app that has a scope which became sensitive or started to need an approval.
+
+    The app keeps the scope until a review decides on it or a reviewer withdraws it. First-party apps are left to the
+    operator. Runs in the transaction of the change.
+    """
+    for client in sorted(clients, key=lambda client: client.pk):
+        with transaction.atomic():
+            _note_scope(client.pk, scope)
+
+
+def _note_scope(client_pk: int, scope: str) -> None:
+    try:
+        client = lock_client(client_pk, with_project=True)
+    except Gone:
+        return
+    case = open_case_of(SCOPE_REVIEW, client.project, client)
+    if client.first_party or client.project.deleted_at is not None or (case and scope in _scopes_of(case)):
+        return
+    open_case(SCOPE_REVIEW, client.project, client, noted=Noted(Event.SCOPE_NEEDS_REVIEW, {"scope": scope}))
+    review = open_review(client)
+    if review is not None and not review.is_frozen and scope not in review.snapshot["scopes"]:
+        # The draft was begun without the scope. Without it, an approval of the draft would take the scope away.
+        review.snapshot["scopes"][scope] = ""
+        review.save(update_fields=["snapshot"])
+    mail_scope_review(client, scope)
+
+
+def _scopes_of(case: ReviewCase) -> list[str]:
+    noted = (event["parameters"] for event in case.events if event["code"] == Event.SCOPE_NEEDS_REVIEW)
+    return list(dict.fromkeys(parameters["scope"] for parameters in noted))
+
+
+def undecided_scopes(case: ReviewCase, decided: Collection[str] = ()) -> list[str]:
+    """Return the scopes of a case that its app still has, that still need a review, and that are not in `decided`."""
+    if case.kind != SCOPE_REVIEW or case.client is None:
+        return []
+    held, reviewed = case.client.approved_scopes.split(), reviewed_scopes()
+    return [scope for scope in _scopes_of(case) if scope in held and scope in reviewed and scope not in decided]
+
+
+def unreviewed_scopes(client: Client) -> list[str]:
+    """Return the scopes that the app has and that reviewers still have to decide on."""
+    case = open_case_of(SCOPE_REVIEW, client.project, client)
+    if case is None:
+        return []
+    case.client = client
+    return undecided_scopes(case)
+
+
+def settle_scopes(client: Client, actor: Account, outcome: str, noted: Noted, decided: Collection[str] = ()) -> None:
+    """Close the case about scopes if nothing is left to decide, given the scopes that a review has decided on."""
+    case = open_case_of(SCOPE_REVIEW, client.project, client)
+    if case is None:
+        return
+    case.client = client
+    if not undecided_scopes(case, decided):
+        settle(client, actor, outcome, noted, SCOPE_REVIEW)
 
 
 DOMAIN_LOST = ReviewCase.Kind.DOMAIN_LOST

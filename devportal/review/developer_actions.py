@@ -20,12 +20,15 @@ from devportal.review.requirements import missing_among, submission_requirements
 from devportal.review.revisions import note_revision
 from devportal.review.second_approval import NO_FIRST_APPROVAL, drop_first_approval
 from devportal.review.snapshots import (
+    CIRCUMSTANCES,
     UNSENT,
     Snapshot,
     approved_snapshot,
     baseline_snapshot,
+    circumstances_of,
     initial_snapshot,
     open_review,
+    requestable_scopes,
     reviewed_scopes,
     working_snapshot,
     working_snapshot_of,
@@ -103,7 +106,7 @@ def save_submission(
         if stored or remove_logo:
             review.snapshot["logo"] = stored
         if scopes is not None:
-            review.snapshot["scopes"] = _checked(scopes)
+            review.snapshot["scopes"] = _checked(review.client, scopes)
         review.snapshot = write_for_reviewers(review.snapshot, submitted)
         review.save(update_fields=["snapshot"])
         if submitted.test_account or submitted.remove_test_account:
@@ -123,8 +126,8 @@ def _report_edit(review: AppReview, actor: Account, before: Snapshot, after: Sna
 
 
 def _audited(snapshot: Snapshot) -> Snapshot:
-    """Return the values of a draft without messages, which the audit trail does not store."""
-    return {field: value for field, value in snapshot.items() if field != UNSENT}
+    """Return the values of a draft that the developers edit, without messages, which the audit trail does not store."""
+    return {field: value for field, value in snapshot.items() if field not in (UNSENT, CIRCUMSTANCES)}
 
 
 def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
@@ -136,10 +139,13 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
     client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo", "logo_hash"])
 
 
-def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
+def _checked(client: Client, scopes: Mapping[str, str]) -> dict[str, str]:
     if unknown := set(scopes) - set(reviewed_scopes()):
         raise ValidationError({"scopes": f"No review is needed for {', '.join(sorted(unknown))}."})
-    return {scope: clean_text(scopes[scope]) for scope in reviewed_scopes() if scope in scopes}
+    names = [scope.name for scope in requestable_scopes(client)]
+    if off := set(scopes) - set(names):
+        raise ValidationError({"scopes": f"The API of {', '.join(sorted(off))} is turned off."})
+    return {scope: clean_text(scopes[scope]) for scope in names if scope in scopes}
 
 
 def start_over(client: Client, actor: Account) -> AppReview:
@@ -196,7 +202,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
         review.assignee = _reviewer_again(review)
     waited = _time_with_reviewers(review)
     review.baseline = baseline_snapshot(review.client)
-    review.snapshot = snapshot
+    review.snapshot = snapshot | {CIRCUMSTANCES: circumstances_of(review.client, snapshot["scopes"])}
     review.status = Status.SUBMITTED
     review.revision += 1
     review.submitted_at, review.submitted_by = clock.now() - waited, actor

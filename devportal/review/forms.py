@@ -16,12 +16,14 @@ from devportal.review.for_reviewers import (
     validate_password_text,
 )
 from devportal.review.requirements import Requirement, field_of
-from devportal.review.snapshots import UNSENT, Snapshot, reviewed_scopes
+from devportal.review.snapshots import UNSENT, Snapshot, requestable_scopes
 from devportal.review.timeline import MAX_TEXT_LENGTH, Point
 from oidc import names
+from oidc.apis.registry import ApiSnapshot, Scope
 from oidc.clients import branding
 from oidc.clients.branding import FIELD_VALIDATORS, MAX_URL_LENGTH, validate_page_url
-from oidc.scopes import known_scopes
+from oidc.models import Client
+from oidc.scopes import group_by_api
 
 
 def _page(label: str, help_text: str) -> forms.CharField:
@@ -97,21 +99,28 @@ class BrandingForm(forms.Form):
     use_required_attribute = False
 
     def __init__(
-        self, *args: Any, snapshot: Snapshot, points: Sequence[Point] = (), wanted: str = "", **kwargs: Any
+        self,
+        *args: Any,
+        client: Client,
+        snapshot: Snapshot,
+        points: Sequence[Point] = (),
+        wanted: str = "",
+        **kwargs: Any,
     ) -> None:
         """`points` are the reviewers' requests that need an answer before the next submission.
 
-        `wanted` is a scope to tick, unsaved, if it needs an approval.
+        `wanted` is a scope to tick, unsaved, if it can be requested.
         """
         self._points = points
-        initial = _initial(snapshot)
-        if wanted in reviewed_scopes():
+        self._requestable = requestable_scopes(client)
+        initial = _initial(snapshot, self._requestable)
+        if wanted in self._names:
             initial[field_of("ask", wanted)] = True
         super().__init__(*args, **({"initial": initial} | kwargs))
         for field, check in FIELD_VALIDATORS.items():
             self.fields[field].validators.append(check)
         self.fields["demo_url"].validators.append(validate_page_url)
-        for scope in reviewed_scopes():
+        for scope in self._names:
             self.fields[field_of("ask", scope)] = forms.BooleanField(label=f"Ask for {scope}", required=False)
             self.fields[field_of("why", scope)] = _long_text(
                 f"What {scope} is needed for",
@@ -142,17 +151,18 @@ class BrandingForm(forms.Form):
         return given
 
     @property
-    def scopes(self) -> list[tuple[str, str, BoundField, BoundField, BoundField]]:
-        """Return each scope with its title, checkbox, justification and place, for the template."""
+    def _names(self) -> list[str]:
+        return [scope.name for scope in self._requestable]
+
+    @property
+    def apis(self) -> list[tuple[ApiSnapshot | None, list[tuple[Scope, BoundField, BoundField, BoundField]]]]:
+        """Return each API with its scopes and their checkbox, justification and place, for the template."""
         return [
             (
-                scope,
-                known_scopes()[scope].title,
-                self[field_of("ask", scope)],
-                self[field_of("why", scope)],
-                self[field_of("place", scope)],
+                api,
+                [(scope, *(self[field_of(kind, scope.name)] for kind in ("ask", "why", "place"))) for scope in scopes],
             )
-            for scope in reviewed_scopes()
+            for api, scopes in group_by_api(self._requestable)
         ]
 
     @property
@@ -182,7 +192,7 @@ class BrandingForm(forms.Form):
     def _of_asked(self, kind: str) -> dict[str, str]:
         """Return the submitted text of each requested scope. Invalid texts count as empty."""
         given = self.cleaned_data
-        asked = [scope for scope in reviewed_scopes() if given.get(field_of("ask", scope))]
+        asked = [scope for scope in self._names if given.get(field_of("ask", scope))]
         return {scope: given.get(field_of(kind, scope), "") for scope in asked}
 
     def _given_answers(self) -> dict[str, str]:
@@ -216,15 +226,15 @@ class BrandingForm(forms.Form):
             self.errors["test_password"] = self.error_class([text], renderer=self.renderer)
 
 
-def _initial(snapshot: Snapshot) -> dict[str, Any]:
+def _initial(snapshot: Snapshot, requestable: Iterable[Scope]) -> dict[str, Any]:
     """Return the initial values of the form for a draft."""
     scopes, places, unsent = snapshot["scopes"], snapshot.get("places", {}), snapshot.get(UNSENT, {})
     shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
     shown |= {"demo_url": snapshot.get("demo_url", ""), "note": unsent.get("note", "")}
-    for scope in reviewed_scopes():
-        shown[field_of("ask", scope)] = scope in scopes
-        shown[field_of("why", scope)] = scopes.get(scope, "")
-        shown[field_of("place", scope)] = places.get(scope, "")
+    for scope in requestable:
+        shown[field_of("ask", scope.name)] = scope.name in scopes
+        shown[field_of("why", scope.name)] = scopes.get(scope.name, "")
+        shown[field_of("place", scope.name)] = places.get(scope.name, "")
     return shown | {f"answer_{code}": text for code, text in unsent.get("answers", {}).items()}
 
 

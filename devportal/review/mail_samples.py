@@ -97,8 +97,8 @@ register(
             "A first reviewer approves an app that needs two approvals",
             REVIEWERS,
             {
-                "to reviewers who have not decided": _REVIEWER | {"has_decided": False},
-                "to a reviewer who decided differently": _REVIEWER | {"has_decided": True},
+                "to reviewers who have not decided": _REVIEWER | {"has_decided": False, "scopes": ["account.read"]},
+                "to a reviewer who decided differently": _REVIEWER | {"has_decided": True, "scopes": ["account.read"]},
             },
         ),
         "reviewer_withdrawn": Sample(
@@ -149,6 +149,12 @@ register(
         ),
         "re_review_due": Sample(
             "Review: re-review due", "An approval is older than RE_REVIEW_DAYS", TEAM, {"": _CASE_CONTEXT}
+        ),
+        "scope_review_due": Sample(
+            "Review: a scope needs a review",
+            "A scope that the app has becomes sensitive or starts to need an approval",
+            TEAM,
+            {"": _CASE_CONTEXT | {"scope": _SCOPES[0]}},
         ),
         "appeal_answered": Sample(
             "Review: appeal answered",

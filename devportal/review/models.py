@@ -197,6 +197,7 @@ class ReviewCase(models.Model):
         DOMAIN_LOST = "domain_lost", "Domain lost"
         SECOND_APPROVAL = "second_approval", "Needs a second approval"
         CHANGED = "changed", "Changed after approval"
+        SCOPE_REVIEW = "scope_review", "Scope needs a review"
 
     class Outcome(models.TextChoices):
         IN_ORDER = "in_order", "Everything is in order"
@@ -215,6 +216,7 @@ class ReviewCase(models.Model):
         OWNER_ADDED = "owner_added", "The project has a new owner."
         REVIEW_APPROVED = "review_approved", "Review {number} was approved."
         APPROVAL_WITHDRAWN = "approval_withdrawn", "The approval was withdrawn."
+        SCOPE_NEEDS_REVIEW = "scope_needs_review", "The app has the scope {scope}, which now needs a review."
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="review_cases")
     client = models.ForeignKey(

@@ -14,9 +14,9 @@ from core.http.split_hosts import address_of
 from devportal.review.conflicts import conflict_of
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.reasons import reason_texts
+from devportal.review.snapshots import label_of
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.members import developer_addresses
-from oidc.scopes import known_scopes
 
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
@@ -56,16 +56,11 @@ def _context(
         "kind": kind,
         "reasons": reason_texts(reasons),
         "text": text,
-        "approved": [_shown(scope) for scope, yes in scopes.items() if yes],
-        "refused": [_shown(scope) for scope, yes in scopes.items() if not yes],
+        "approved": [label_of(scope) for scope, yes in scopes.items() if yes],
+        "refused": [label_of(scope) for scope, yes in scopes.items() if not yes],
         "still_verified": details.get("still_verified", False),
         "link": console_url(project, client),
     }
-
-
-def _shown(scope: str) -> str:
-    known = known_scopes().get(scope)
-    return f"{scope}: “{known.title}”" if known else scope
 
 
 def console_url(project: Project, client: Client | None) -> str:
@@ -136,6 +131,13 @@ def mail_re_review_due(client: Client) -> None:
     """Mail the developers that a re-review of their app is due, and what it will check."""
     for address in developer_addresses(client.project):
         outbox.queue_mail(address, "re_review_due", _case_context(client.project, client))
+
+
+def mail_scope_review(client: Client, scope: str) -> None:
+    """Mail the developers that reviewers have to decide on a scope that the app already has."""
+    context = _case_context(client.project, client) | {"scope": label_of(scope)}
+    for address in developer_addresses(client.project):
+        outbox.queue_mail(address, "scope_review_due", context)
 
 
 def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 
+from devportal.review.cases import unreviewed_scopes
 from devportal.review.models import AppReview
 from devportal.review.snapshots import UNSENT, Snapshot, client_values, has_changes, working_snapshot
 from devportal.review.timeline import Point
@@ -81,8 +82,17 @@ class Requirement:
 
 
 def field_of(kind: str, scope: str) -> str:
-    """Return the name of a form field about a scope, without dots, which mean a class in CSS selectors."""
-    return f"{kind}_{scope.replace('.', '_')}"
+    """Return the name of a form field about a scope, without characters that have a meaning in CSS selectors.
+
+    Different scopes have different names, because only dots become underscores.
+    """
+    return f"{kind}_{''.join(map(_part_of_name, scope))}"
+
+
+def _part_of_name(character: str) -> str:
+    if character == ".":
+        return "_"
+    return character if character.isascii() and character.isalnum() else f"-{ord(character):x}-"
 
 
 def _is_fine(field: str, value: str) -> bool:
@@ -194,7 +204,7 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
             Requirement(
                 "something_new",
                 "Something to review",
-                has_changes(client, asked),
+                has_changes(client, asked) or bool(unreviewed_scopes(client)),
                 True,
                 "Something differs from the approved version.",
             )

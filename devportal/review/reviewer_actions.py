@@ -14,7 +14,7 @@ from devportal.review.domain_lookups import Lookup
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
 from devportal.review.requirements import cover_submission, why_not_approvable
-from devportal.review.snapshots import approved_snapshot
+from devportal.review.snapshots import approved_snapshot, held_since, sensitive_among
 from devportal.review.timeline import Kind, clean_text, record_entry
 from devportal.review.workflow import (
     IllegalReviewStep,
@@ -133,7 +133,7 @@ def approve(
     `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
     although facts of its evidence fail; only reviewers read it. `lookups` are the latest lookups of the domains, for
     the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
-    loses its approval. If two approvals are needed, the first one is noted and the review stays open
+    loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two approvals are needed, the first one is noted and the review stays open
     (docs/review.md#two-approvals). Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name
     that has become reserved.
     """
@@ -166,7 +166,8 @@ def approve(
 def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool]) -> None:
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
-    client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
+    kept = held_since(client, review.snapshot)
+    client.approved_scopes = format_scope([*kept, *(scope for scope, yes in scopes.items() if yes)])
     client.last_reviewed_at = clock.now()
     cover_submission(client, review)
     client.save(update_fields=VERIFICATION)
@@ -183,6 +184,7 @@ def _finish_approval(
     settled = (ReviewCase.Kind.RE_REVIEW, ReviewCase.Kind.SECOND_APPROVAL)
     noted = cases.Noted(ReviewCase.Event.REVIEW_APPROVED, {"number": review.number})
     cases.settle(client, actor, Outcome.IN_ORDER, noted, *settled)
+    cases.settle_scopes(client, actor, Outcome.IN_ORDER, noted, review.decisions)
 
 
 @transaction.atomic
@@ -234,9 +236,11 @@ def withdraw_approval(
 def _settle_after_withdrawal(client: Client, actor: Account) -> None:
     """Close the cases that asked whether the withdrawn approval should stay."""
     settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
-    if second_approval.SENSITIVE_SCOPE not in client.approved_scopes.split():
+    if not sensitive_among(client.approved_scopes.split()):
         settled.append(ReviewCase.Kind.SECOND_APPROVAL)
-    cases.settle(client, actor, Outcome.ACTED, cases.Noted(ReviewCase.Event.APPROVAL_WITHDRAWN), *settled)
+    noted = cases.Noted(ReviewCase.Event.APPROVAL_WITHDRAWN)
+    cases.settle(client, actor, Outcome.ACTED, noted, *settled)
+    cases.settle_scopes(client, actor, Outcome.ACTED, noted)
 
 
 def _locked(project: Project, actor: Account) -> Project:

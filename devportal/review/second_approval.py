@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.dispatch import receiver
 
 from accounts.models import Account
@@ -17,14 +19,14 @@ from core import clock
 from devportal.review.alerts import mail_first_approval
 from devportal.review.cases import open_case
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.snapshots import sensitive_among
 from devportal.review.timeline import record_entry
 from devportal.review.workflow import ReviewNotAllowed, may_decide
 from oidc.clients.lookup import lock_client
 from oidc.models import Client, Connection, Project
 from oidc.projects.roles import Gone
+from oidc.scopes import known_scopes
 
-# The scope gives access to account data, so approving it for many people takes two reviewers.
-SENSITIVE_SCOPE = "account.read"
 # People are counted up to this number, as in the evidence, so a threshold this high is never exceeded.
 MOST_COUNTED = 10_000
 NO_FIRST_APPROVAL: dict[str, None] = {"first_approval_by": None, "first_approval_at": None, "first_approval": None}
@@ -58,7 +60,7 @@ def needs_second_approval(review: AppReview) -> bool:
 
     Requested scopes include the ones that the app already holds and keeps. The decision on the scope does not matter.
     """
-    return SENSITIVE_SCOPE in review.snapshot.get("scopes", {}) and has_many_people(review.client.project)
+    return bool(sensitive_among(review.snapshot.get("scopes", {}))) and has_many_people(review.client.project)
 
 
 def first_approval(review: AppReview) -> FirstApproval | None:
@@ -172,9 +174,9 @@ def open_due_second_approvals() -> int:
 
 
 def approved_once() -> "QuerySet[Client]":
-    """Return the reviewed apps that hold the sensitive scope with one approval, and have no open case for a second one.
+    """Return the reviewed apps that hold a sensitive scope with one approval, and have no open case for a second one.
 
-    The service's own apps, and apps that `manage.py provision` approved without a review, are the operator's decision.
+    An app with a scope whose name only begins or ends like a sensitive one is included as well. The service's own apps, and apps that `manage.py provision` approved without a review, are the operator's decision.
     """
     is_open = ReviewCase.objects.filter(client=OuterRef("pk"), kind=SECOND_APPROVAL, closed_at=None)
     approvals = AppReview.objects.filter(client=OuterRef("pk"), status=AppReview.Status.APPROVED).order_by("-number")
@@ -182,13 +184,18 @@ def approved_once() -> "QuerySet[Client]":
     rows: QuerySet[Client] = clients.filter(
         ~Exists(is_open),
         Exists(AppReview.objects.filter(pk=OuterRef("last_approval"), second_approval_at=None)),
+        _may_hold_a_sensitive_scope(),
         verified_at__isnull=False,
-        approved_scopes__contains=SENSITIVE_SCOPE,
         first_party=False,
         project__deleted_at=None,
         project__suspended_at=None,
     )
     return rows
+
+
+def _may_hold_a_sensitive_scope() -> Q:
+    names = sensitive_among(known_scopes())
+    return reduce(or_, (Q(approved_scopes__contains=name) for name in names), Q(pk__in=()))
 
 
 @transaction.atomic
@@ -197,7 +204,7 @@ def _open(client_pk: int) -> bool:
         client = lock_client(client_pk)
     except Gone:
         return False
-    if SENSITIVE_SCOPE not in client.approved_scopes.split() or not approved_once().filter(pk=client.pk).exists():
+    if not sensitive_among(client.approved_scopes.split()) or not approved_once().filter(pk=client.pk).exists():
         return False  # withdrawn or approved again in the meantime
     open_case(SECOND_APPROVAL, client.project, client)
     return True

@@ -1,16 +1,18 @@
 """Snapshots of reviewed values: requested, in force and last approved, and their differences."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.dispatch import receiver
 
 from devportal.review.models import AppReview, ReviewRevision
+from oidc.apis.registry import Scope
 from oidc.apis.uses import ScopeUse
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.domains.names import hosts_of
 from oidc.models import Client
-from oidc.scopes import known_scopes
+from oidc.scopes import known_scopes, other_api_name
 from oidc.signals import asking_scope_use
 
 Snapshot = dict[str, Any]
@@ -33,6 +35,8 @@ LABELS = {
 # The key of a draft's values for texts that accompany the next submission without being part of it: `note` and
 # `answers` (for_reviewers.py).
 UNSENT = "unsent"
+# The key of a submission's circumstances: `held`, the approved scopes, and `titles`, the sentences of the requested ones.
+CIRCUMSTANCES = "circumstances"
 
 
 def reviewed_scopes() -> list[str]:
@@ -46,6 +50,54 @@ def scope_is_reviewed(sender: Any, scope: str, **kwargs: Any) -> ScopeUse | None
     asked = {"snapshot__scopes__has_key": scope}
     found = AppReview.objects.filter(**asked).exists() or ReviewRevision.objects.filter(**asked).exists()
     return ScopeUse.REVIEW if found else None
+
+
+def sensitive_among(scopes: Iterable[str]) -> list[str]:
+    """Return the sensitive ones of these scopes. Approving one for many people takes two reviewers."""
+    known = known_scopes()
+    return [scope for scope in scopes if scope in known and known[scope].sensitive]
+
+
+def requestable_scopes(client: Client) -> list[Scope]:
+    """Return the scopes that a draft of this client may request: those of APIs that are turned on, and held ones."""
+    held = client.approved_scopes.split()
+    return [
+        scope for scope in known_scopes().values() if scope.needs_approval and (scope.enabled or scope.name in held)
+    ]
+
+
+def label_of(scope: str) -> str:
+    """Return a scope as reviewers and developers read it: its name, its API, and its sentence on the consent page.
+
+    The API is named unless it is that at `/v1`.
+    """
+    known = known_scopes().get(scope)
+    if known is None:
+        return scope
+    parts = [other_api_name(known)] if other_api_name(known) else []
+    parts += [] if known.enabled else ["turned off"]
+    return f"{scope} ({', '.join(parts)}): “{known.title}”" if parts else f"{scope}: “{known.title}”"
+
+
+def circumstances_of(client: Client, scopes: Iterable[str]) -> dict[str, Any]:
+    """Return the circumstances of a submission that requests these scopes."""
+    known = known_scopes()
+    titles = {scope: known[scope].title for scope in scopes if scope in known}
+    return {"held": client.approved_scopes.split(), "titles": titles}
+
+
+def former_title(sent: Snapshot, scope: str) -> str:
+    """Return the sentence that a requested scope had at the submission, "" if people read the same sentence now."""
+    title, known = str(sent.get(CIRCUMSTANCES, {}).get("titles", {}).get(scope, "")), known_scopes().get(scope)
+    return "" if known is None or title == known.title else title
+
+
+def held_since(client: Client, sent: Snapshot) -> list[str]:
+    """Return the scopes that the client got after a submission without a review, so that it could not request them."""
+    if CIRCUMSTANCES not in sent:
+        return []
+    known = {*sent[CIRCUMSTANCES]["held"], *sent["scopes"]}
+    return [scope for scope in client.approved_scopes.split() if scope not in known]
 
 
 def open_review(client: Client) -> AppReview | None:
@@ -120,12 +172,23 @@ def working_snapshot(client: Client) -> Snapshot:
 def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
     """Return `working_snapshot`, given the open review."""
     if review is None:
-        return initial_snapshot(client)
+        return _with_requestable(client, initial_snapshot(client))
     if review.is_frozen:
         return dict(review.snapshot)
     # Values that other pages change with immediate effect are taken from the client.
     now = settings_in_force(client)
-    return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
+    now |= {} if client.is_verified else {"name": client.name}
+    return _with_requestable(client, {**review.snapshot, **now})
+
+
+def _with_requestable(client: Client, draft: Snapshot) -> Snapshot:
+    """Return a draft without the scopes that can't be requested: their API was turned off, or needs no approval now."""
+    names = {scope.name for scope in requestable_scopes(client)}
+
+    def only(texts: Mapping[str, str]) -> dict[str, str]:
+        return {scope: text for scope, text in texts.items() if scope in names}
+
+    return draft | {field: only(draft[field]) for field in ("scopes", "places") if field in draft}
 
 
 def initial_snapshot(client: Client) -> Snapshot:
@@ -135,7 +198,8 @@ def initial_snapshot(client: Client) -> Snapshot:
     values = _approved_snapshot(client, last if is_approved else last_approved(client))
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
-    written = {field: value for field, value in last.snapshot.items() if field != UNSENT}
+    written = {field: value for field, value in last.snapshot.items() if field not in (UNSENT, CIRCUMSTANCES)}
+    written["scopes"] = written["scopes"] | dict.fromkeys(held_since(client, last.snapshot), "")
     if client.is_verified:
         return {**values, **written, **settings_in_force(client)}
     # Before the first approval the client has the newest values. Texts for reviewers are stored only in reviews.

@@ -22,7 +22,16 @@ from core.limits.middleware import limited_by_person, limited_mailing
 from core.storage.stored_files import image_response, read_file
 from devportal.console.access import Membership, get_client, get_membership
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from devportal.review import appeals, consent_preview, developer_actions, logos, requirements, snapshots, workflow
+from devportal.review import (
+    appeals,
+    cases,
+    consent_preview,
+    developer_actions,
+    logos,
+    requirements,
+    snapshots,
+    workflow,
+)
 from devportal.review.appeals import AppealOffer
 from devportal.review.forms import AnswerForm, BrandingForm
 from devportal.review.models import AppReview, ReviewEntry
@@ -80,7 +89,8 @@ def _page(
     """Render the page. If `refused` says why the submission failed, everything that is missing is marked."""
     under_way = snapshots.open_review(client)
     asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
-    form = form or BrandingForm(snapshot=asked, points=points, wanted=request.GET.get("scope", ""))
+    wanted = request.GET.get("scope", "")
+    form = form or BrandingForm(client=client, snapshot=asked, points=points, wanted=wanted)
     seen = form.over(asked) if form.is_bound else asked
     items = requirements.submission_requirements(client, seen, points)
     lacking = requirements.missing_among(items) if refused else []
@@ -109,6 +119,7 @@ def _page(
         entries=entries,
         answers=_answers(under_way, [entry for entry, *_ in entries]),
         appeal=appeals.offer_for_client(client),
+        unreviewed=[snapshots.label_of(scope) for scope in cases.unreviewed_scopes(client)],
     )
 
 
@@ -141,7 +152,7 @@ def _form(client: Client, *given: Any) -> BrandingForm:
     """Return the form of the open review, bound to the `given` data and files."""
     under_way = snapshots.open_review(client)
     asked = snapshots.working_snapshot_of(client, under_way)
-    return BrandingForm(*given, snapshot=asked, points=points_of(under_way))
+    return BrandingForm(*given, client=client, snapshot=asked, points=points_of(under_way))
 
 
 def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:

@@ -11,6 +11,7 @@ from devportal.review.admin import action_handlers, forms
 from devportal.review.admin.action_handlers import project_of
 from devportal.review.models import ReviewEntry
 from devportal.review.second_approval import first_approval, needs_second_approval
+from devportal.review.snapshots import sensitive_among
 
 Kind = ReviewEntry.Kind
 
@@ -18,10 +19,6 @@ Kind = ReviewEntry.Kind
 _APPROVAL = (
     "People immediately see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
     "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval."
-)
-_TWO_APPROVALS = (
-    "The app asks for account.read and its project has many people, so two reviewers have to make the same decision "
-    "on each scope."
 )
 
 
@@ -38,12 +35,15 @@ def _is_approved(request: HttpRequest, review: Any) -> bool:
 def _consequence_of_approving(review: Any) -> str:
     if not needs_second_approval(review):
         return _APPROVAL
+    scopes = ", ".join(sensitive_among(review.snapshot["scopes"]))
+    two = (
+        f"The app asks for {scopes} and its project has many people, so two reviewers have to make the same decision "
+        f"on each scope."
+    )
     if first_approval(review) is None:
-        return (
-            f"{_TWO_APPROVALS} Yours is noted as the first, and changes nothing yet. The developers are not notified."
-        )
+        return f"{two} Yours is noted as the first, and changes nothing yet. The developers are not notified."
     return (
-        f"{_TWO_APPROVALS} Yours is the second. If it differs from the first, nothing changes, and each of you can "
+        f"{two} Yours is the second. If it differs from the first, nothing changes, and each of you can "
         f"read what the other decided. Otherwise it takes effect. {_APPROVAL}"
     )
 

@@ -27,6 +27,7 @@ from devportal.review.conflicts import message_of, project_conflict
 from devportal.review.differences import reveal
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.notifications import REVIEWERS_ONLY
+from devportal.review.snapshots import sensitive_among
 from devportal.review.targets import case_late_before
 from oidc import search
 
@@ -126,16 +127,31 @@ RENEW = RowAction(
     ),
     icon="verified",
 )
+
+
+def _confirming(case: Any) -> str:
+    scopes = ", ".join(sensitive_among(case.client.approved_scopes.split()))
+    return f"The approval of {scopes} stays, now with two reviewers, and the case is closed. Nobody gets a mail."
+
+
 CONFIRM = RowAction(
     "confirm",
     "Approve as well",
-    "The approval of account.read stays, now with two reviewers, and the case is closed. Nobody gets a mail.",
+    _confirming,
     _confirm,
     form=forms.OptionalNoteForm,
     is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,
     icon="verified",
 )
-CLOSE = RowAction("close", "Close the case", _closing, _close, form=CloseForm, is_open=_is_open, icon="task_alt")
+CLOSE = RowAction(
+    "close",
+    "Close the case",
+    _closing,
+    _close,
+    form=CloseForm,
+    is_open=lambda request, case: case.is_open and not cases.undecided_scopes(case),
+    icon="task_alt",
+)
 
 CASE_ACTIONS = (
     TAKE,
@@ -154,7 +170,7 @@ CASE_ACTIONS = (
 LISTS = (("open", "Open"), ("late", "Late"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
 # What an empty list would hold.
 EMPTY = {
-    "open": "No case is open. People's reports, appeals, lost domains and reviews that are due again open one.",
+    "open": "No case is open. Reports, appeals, lost domains, reviews that are due again, and more open one.",
     "late": "No case has been open for too long.",
     "mine": "No open case is assigned to you.",
     "nobodys": "Every open case is assigned to somebody.",
@@ -237,6 +253,7 @@ KIND_COLOURS = {
     "Domain lost": "warning",
     "Needs a second approval": "warning",
     "Changed after approval": "warning",
+    "Scope needs a review": "warning",
 }
 # The number of newest rows in each list on the page of one case.
 MOST_REPORTS = 50

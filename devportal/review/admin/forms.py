@@ -25,9 +25,9 @@ from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
 from devportal.review.notifications import reviewers
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
+from devportal.review.snapshots import label_of
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
-from oidc.scopes import known_scopes
 
 # Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
 REPLY = "reply"
@@ -180,7 +180,7 @@ class WithdrawalForm(SuspensionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        held = [(scope, f"{scope} alone: {scope_title(scope)}") for scope in self.row.client.approved_scopes.split()]
+        held = [(scope, f"Only {label_of(scope)}") for scope in self.row.client.approved_scopes.split()]
         everything = (EVERYTHING, "Everything: the app is shown as not reviewed")
         choices = [*([everything] if self.row.client.is_verified else []), *held]
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
@@ -199,7 +199,7 @@ class ApprovalForm(RevisionForm):
         super().__init__(*args, **kwargs)
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
             self.fields[f"scope_{scope}"] = forms.ChoiceField(
-                label=f"{scope}: {scope_title(scope)}",
+                label=label_of(scope),
                 # The theme marks help texts as safe HTML, but developers wrote this one.
                 help_text=format_html("“{}”", reveal(justification)) if justification else "",
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
@@ -239,12 +239,6 @@ class AssigneeForm(ActionForm):
         super().__init__(*args, **kwargs)
         self.fields["assignee"].queryset = reviewers()  # type: ignore[attr-defined]
         self.initial["assignee"] = self.row.assignee_id
-
-
-def scope_title(scope: str) -> str:
-    """Return the title of a scope, or its id if the scope no longer exists."""
-    known = known_scopes().get(scope)
-    return known.title if known else scope
 
 
 Outcome = ReviewCase.Outcome

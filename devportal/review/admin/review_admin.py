@@ -23,7 +23,6 @@ from core.storage.stored_files import image_response, read_file
 from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
 from devportal.review.admin import actions, other_pages
 from devportal.review.admin.decide import decide_context
-from devportal.review.admin.forms import scope_title
 from devportal.review.admin.other_pages import EvidenceViews
 from devportal.review.admin.review_queue import QueueChangeList
 from devportal.review.conflicts import Conflict, message_of, review_conflict
@@ -149,7 +148,13 @@ def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
     first = second_approval.first_approval(review) if is_needed else None
     shown = first if first is not None and second_approval.has_decided(review, account) else None
     is_own = shown is not None and shown.by.pk == account.pk
-    return {"is_needed": is_needed, "has_first": first is not None, "first": shown, "is_own": is_own}
+    return {
+        "is_needed": is_needed,
+        "scopes": snapshots.sensitive_among(review.snapshot["scopes"]),
+        "has_first": first is not None,
+        "first": shown,
+        "is_own": is_own,
+    }
 
 
 # --- Logos ---
@@ -232,8 +237,8 @@ def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
     places = sent.get(PLACES) or {}
     return [
         {
-            "name": scope,
-            "title": scope_title(scope),
+            "label": snapshots.label_of(scope),
+            "former_title": snapshots.former_title(sent, scope),
             "justification": reveal(justification),
             "place": reveal(str(places.get(scope, ""))),
             "is_held": scope in held,

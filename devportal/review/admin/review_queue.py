@@ -15,7 +15,7 @@ from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
 from devportal.review.models import AppReview, AppReviewQuerySet
 from devportal.review.notifications import reviewers
 from devportal.review.targets import late_before
-from oidc.apis.registry import ACCOUNT_READ
+from oidc.scopes import group_by_api, known_scopes
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -124,7 +124,10 @@ KINDS: dict[str, tuple[str, Q]] = {
     "resubmitted": ("Resubmitted", Q(revision__gt=1, appealed_at=None)),
     "appeal": ("Appeal", Q(appealed_at__isnull=False)),
 }
-ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
+# In a query, the value of a filter by API, before its slug. Scopes are named without it.
+OF_API = "api:"
+# The maximum number of APIs and scopes that the filter offers. With more, it offers APIs only.
+MAX_ASKS = 20
 # A first approval is noted, and a second reviewer has to decide (docs/review.md#two-approvals).
 APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_approval_by__isnull=False))}
 FILTERS = ("kind", "late", "asks", "approval", "assignee")
@@ -150,6 +153,20 @@ class Count:
     @property
     def shown(self) -> str:
         return f"{MAX_COUNTED}+" if self.number > MAX_COUNTED else str(self.number)
+
+
+def asked_choices() -> dict[str, tuple[str, Q]]:
+    """Return the filters by API and by scope: the title and the condition by the value in the query.
+
+    An API is offered if more than one of its scopes needs an approval.
+    """
+    found: dict[str, tuple[str, Q]] = {}
+    for api, scopes in group_by_api(scope for scope in known_scopes().values() if scope.needs_approval):
+        names = [scope.name for scope in scopes]
+        if api is not None and len(names) > 1:
+            found[f"{OF_API}{api.slug}"] = f"Asks for {api.name}", Q(snapshot__scopes__has_any_keys=names)
+        found |= {name: (f"Asks for {name}", Q(snapshot__scopes__has_key=name)) for name in names}
+    return found
 
 
 def is_late() -> Q:
@@ -199,14 +216,17 @@ class QueueChangeList(KeysetChangeList):
     def _is_known(name: str, value: str | None) -> bool:
         if value is None:
             return False
-        choices: dict[str, Any] = {"kind": KINDS, "asks": ASKS, "approval": APPROVALS, "late": {"1"}}
+        choices: dict[str, Any] = {"kind": KINDS, "asks": asked_choices(), "approval": APPROVALS, "late": {"1"}}
         return is_key(value) if name == "assignee" else value in choices[name]
 
     @staticmethod
     def _condition(name: str, value: str) -> Q:
         if name == "late":
             return is_late()
-        return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS | APPROVALS)[value][1]
+        if name == "asks":
+            asked = asked_choices().get(value)
+            return asked[1] if asked else Q()
+        return Q(assignee=int(value)) if name == "assignee" else (KINDS | APPROVALS)[value][1]
 
     @property
     def is_narrowed(self) -> bool:
@@ -265,12 +285,19 @@ class QueueChangeList(KeysetChangeList):
         """The filters by title. A link adds its value to the chosen ones, or removes it if it is already chosen."""
         kinds = [self._chip("kind", code, title) for code, (title, _) in KINDS.items()]
         more = [self._chip("late", "1", "Late")]
-        more += [self._chip("asks", code, title) for code, (title, _) in ASKS.items()]
+        more += self._asks()
         more += [self._chip("approval", code, title) for code, (title, _) in APPROVALS.items()]
         groups = [("Kind", kinds), ("Only", more)]
         if self.which not in _BY_ASSIGNEE:
             groups.append(("Assignee", self._assignees()))
         return groups
+
+    def _asks(self) -> list[Link]:
+        choices = asked_choices()
+        offered = list(choices)
+        if len(offered) > MAX_ASKS:
+            offered = [value for value in offered if value.startswith(OF_API) or self.chosen.get("asks") == value]
+        return [self._chip("asks", value, choices[value][0]) for value in offered]
 
     def _assignees(self) -> list[Link]:
         chips = [self._chip("assignee", str(one.pk), one.email) for one in reviewers()[:MAX_REVIEWERS]]

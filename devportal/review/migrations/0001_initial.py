@@ -165,6 +165,7 @@ class Migration(migrations.Migration):
                             ("domain_lost", "Domain lost"),
                             ("second_approval", "Needs a second approval"),
                             ("changed", "Changed after approval"),
+                            ("scope_review", "Scope needs a review"),
                         ],
                         max_length=20,
                     ),
