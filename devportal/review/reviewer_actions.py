@@ -133,9 +133,9 @@ def approve(
     `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
     although facts of its evidence fail; only reviewers read it. `lookups` are the latest lookups of the domains, for
     the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
-    loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two approvals are needed, the first one is noted and the review stays open
-    (docs/review.md#two-approvals). Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name
-    that has become reserved.
+    loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two
+    approvals are needed, the first one is noted and the review stays open (docs/review.md#two-approvals). Raises
+    ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)

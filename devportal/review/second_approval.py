@@ -176,7 +176,8 @@ def open_due_second_approvals() -> int:
 def approved_once() -> "QuerySet[Client]":
     """Return the reviewed apps that hold a sensitive scope with one approval, and have no open case for a second one.
 
-    An app with a scope whose name only begins or ends like a sensitive one is included as well. The service's own apps, and apps that `manage.py provision` approved without a review, are the operator's decision.
+    An app with a scope whose name only contains that of a sensitive one is included as well. The service's own apps,
+    and apps that `manage.py provision` approved without a review, are the operator's decision.
     """
     is_open = ReviewCase.objects.filter(client=OuterRef("pk"), kind=SECOND_APPROVAL, closed_at=None)
     approvals = AppReview.objects.filter(client=OuterRef("pk"), status=AppReview.Status.APPROVED).order_by("-number")

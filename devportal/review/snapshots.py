@@ -35,7 +35,8 @@ LABELS = {
 # The key of a draft's values for texts that accompany the next submission without being part of it: `note` and
 # `answers` (for_reviewers.py).
 UNSENT = "unsent"
-# The key of a submission's circumstances: `held`, the approved scopes, and `titles`, the sentences of the requested ones.
+# The key of what counted when the app was submitted: `held`, the approved scopes, and `titles`, the sentences of the
+# requested ones.
 CIRCUMSTANCES = "circumstances"
 
 
@@ -80,7 +81,7 @@ def label_of(scope: str) -> str:
 
 
 def circumstances_of(client: Client, scopes: Iterable[str]) -> dict[str, Any]:
-    """Return the circumstances of a submission that requests these scopes."""
+    """Return the value of CIRCUMSTANCES for a submission that requests these scopes."""
     known = known_scopes()
     titles = {scope: known[scope].title for scope in scopes if scope in known}
     return {"held": client.approved_scopes.split(), "titles": titles}

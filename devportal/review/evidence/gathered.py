@@ -130,19 +130,34 @@ class KnownCase:
 
 
 @dataclass(frozen=True)
+class ScopeUsage:
+    """How the app uses a scope that needs approval. `…_lately` and the requests are those of the last 30 days."""
+
+    granted: int = 0  # people who grant it
+    asked: int = 0  # people who signed in lately and whose consent has it, or who left it out
+    refused: int = 0  # requests for it that were refused
+    calls: int = 0  # successful calls, over the longer period
+    calls_lately: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the app has neither asked for it nor used it lately."""
+        return not (self.asked or self.refused or self.calls_lately)
+
+
+@dataclass(frozen=True)
 class Usage:
     """How the app is used. Counts stop at a limit; `…_is_more` tells that there are more."""
 
     people: int = 0
     people_is_more: bool = False
-    granted: Mapping[str, int] = field(default_factory=dict)  # scope that needs approval -> number of these people
+    scopes: Mapping[str, ScopeUsage] = field(default_factory=dict)  # of all scopes that need approval
     sign_ins: int = 0
     cancelled: int = 0
     refusals: Mapping[str, int] = field(default_factory=Counter)  # error -> count
     sign_ins_is_more: bool = False
     calls: int = 0
     errors: int = 0
-    calls_by_endpoint: Mapping[str, int] = field(default_factory=dict)  # successful calls, over the longer period
 
     @property
     def error_rate(self) -> float | None:

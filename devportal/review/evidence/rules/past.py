@@ -4,10 +4,11 @@ from datetime import timedelta
 
 from api.endpoint import endpoints_with_scope
 from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
-from devportal.review.evidence.gathered import Gathered, Part, Person, Setback
+from devportal.review.evidence.gathered import Gathered, Part, Person, ScopeUsage, Setback
 from devportal.review.evidence.usage import DAYS, MAX_SIGN_INS, UNUSED_DAYS
 from devportal.review.models import AppReport, ReviewCase, ReviewEntry
-from devportal.review.snapshots import reviewed_scopes
+from devportal.review.snapshots import held_since, reviewed_scopes
+from oidc.apis.registry import current_registry
 
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
@@ -174,39 +175,57 @@ def check_calls(found: Gathered) -> Finding:
 
 
 def check_scopes(found: Gathered) -> Finding:
-    """Check whether the app uses the scopes that it requests or holds."""
+    """Check whether the app asks for and uses the scopes that it requests in the review or holds."""
     asked, held = found.asked["scopes"], found.client.approved_scopes.split()
     wanted = [scope for scope in reviewed_scopes() if scope in asked or scope in held]
     if not wanted:
         return passed(Code.NO_SCOPES)
     details = [_use_of(scope, found) for scope in wanted]
-    unused = [scope for scope in wanted if scope in held and not _calls_with(scope, found) and _is_long_held(found)]
-    if unused:
+    if idle := [
+        scope for scope in wanted if scope in held and _is_held_for(DAYS, found) and _use(scope, found).is_idle
+    ]:
+        return warned(Code.SCOPES_IDLE, *details, days=DAYS, scopes=idle)
+    if unused := [scope for scope in wanted if scope in held and _is_unused(scope, found)]:
         return warned(Code.SCOPES_UNUSED, *details, days=UNUSED_DAYS, scopes=unused)
     untried = [scope for scope in wanted if scope not in held]
     if untried and not found.usage.people:
         return warned(Code.SCOPES_NEVER_TRIED, *details, scopes=untried)
-    dropped = [scope for scope in wanted if scope not in asked]
-    if dropped:
+    kept = held_since(found.client, found.asked)
+    if dropped := [scope for scope in wanted if scope not in asked and scope not in kept]:
         return passed(Code.SCOPES_DROPPED, *details, scopes=dropped)
     return passed(Code.SCOPES_ASKED_FOR if untried else Code.SCOPES_USED, *details)
 
 
-def _is_long_held(found: Gathered) -> bool:
+def _is_held_for(days: int, found: Gathered) -> bool:
     since = found.client.verified_at
-    return since is None or (found.now - since).days >= UNUSED_DAYS
+    return since is None or (found.now - since).days >= days
 
 
-def _calls_with(scope: str, found: Gathered) -> int:
-    return sum(found.usage.calls_by_endpoint.get(name, 0) for name in endpoints_with_scope(scope))
+def _is_unused(scope: str, found: Gathered) -> bool:
+    """Return whether no call needed a scope of the API at `/v1`. Other APIs may check tokens without calling here."""
+    is_counted = bool(endpoints_with_scope(scope))
+    return is_counted and not _use(scope, found).calls and _is_held_for(UNUSED_DAYS, found)
+
+
+def _use(scope: str, found: Gathered) -> ScopeUsage:
+    return found.usage.scopes.get(scope, ScopeUsage())
 
 
 def _use_of(scope: str, found: Gathered) -> Detail:
+    use, known = _use(scope, found), endpoints_with_scope(scope)
     return detail(
         Code.SCOPE_HELD if scope in found.client.approved_scopes.split() else Code.SCOPE_NOT_HELD,
         scope=scope,
-        granted=found.usage.granted.get(scope, 0),
-        calls=_calls_with(scope, found),
-        endpoints=[f"/v1/{name}" for name in endpoints_with_scope(scope)],
-        days=UNUSED_DAYS,
+        granted=use.granted,
+        asked=use.asked,
+        refused=use.refused,
+        calls=use.calls_lately,
+        endpoints=[f"/v1/{name}" for name in known] or _name_of_api(scope),
+        days=DAYS,
     )
+
+
+def _name_of_api(scope: str) -> str:
+    registry = current_registry()
+    api = registry.apis.get(registry.scopes[scope].api) if scope in registry.scopes else None
+    return api.name if api else "its API"

@@ -14,15 +14,16 @@ from core import clock
 from devportal.console.models import SignInEvent
 from devportal.review import reviewer_actions
 from devportal.review.evidence import collecting, usage
-from devportal.review.evidence.gathered import Gathered
+from devportal.review.evidence.gathered import Gathered, ScopeUsage
 from devportal.review.evidence.gathering import gather
 from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry
+from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
-from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
+from oidc.models import ApiScope, Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.names import skeleton
 from oidc.projects import members
 from tests.devportal.review.reviewing import SCOPE, Status, decide, review_in, sent
-from tests.factories import make_account, make_client, make_domain, make_project
+from tests.factories import make_account, make_api, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
 # Whatever there is: of domains, names, logos, people, history, cases, usage.
@@ -181,11 +182,36 @@ def test_scopes_that_people_granted_and_what_is_called_with_them(
         minute = int((clock.now() - timedelta(days=days)).timestamp()) // 60
         add_counts([UsageCount(app.project_id, "", app.client_id, endpoint, status, "", minute, 0, 7)])
     found = found_of(review).usage
-    assert (found.people, found.granted) == (4, {SCOPE: 2})
-    assert found.calls_by_endpoint == {"me": 7, "me/plan": 7}
+    assert found.people == 4
+    assert found.scopes[SCOPE] == ScopeUsage(granted=2, asked=2, refused=0, calls=7, calls_lately=0)
     monkeypatch.setattr(usage, "MAX_PEOPLE", 2)
     found = found_of(review).usage
     assert (found.people, found.people_is_more) == (2, True)
+
+
+def test_scopes_of_other_apis_are_counted_for_a_month(app: Client, developer: Account) -> None:
+    ApiScope.objects.create(api=make_api(), name="calendar.writer", title="Own your calendar", sensitive=True)
+    reload_registry()
+    review = sent(app, developer)
+    for left_out, days in (("", 1), ("", 31), ("calendar.write", 1)):
+        scopes = ["openid"] if left_out else ["openid", "calendar.write", "calendar.writer"]
+        given = consent.record_consent(make_account(), app, scopes)
+        moment = clock.now() - timedelta(days=days)
+        Connection.objects.filter(pk=given.pk).update(left_out=left_out, last_authorized_at=moment)
+    for name, days in (("calendar.write", 1), ("calendar.write", 31), ("calendar.writer", 1)):
+        sign_ins(app, "refused", 1, "invalid_scope")
+        newest = SignInEvent.objects.order_by("-pk")[:1]
+        moment = clock.now() - timedelta(days=days)
+        SignInEvent.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).update(
+            parameters={"name": name, "scopes": [name]}, at=moment
+        )
+    for endpoint, status, days in (("calendar", 200, 1), ("calendar", 403, 1), ("calendar", 200, 40), ("me", 200, 1)):
+        minute = int((clock.now() - timedelta(days=days)).timestamp()) // 60
+        add_counts([UsageCount(app.project_id, "", app.client_id, endpoint, status, "", minute, 0, 3)])
+    found = found_of(review).usage
+    assert found.scopes["calendar.write"] == ScopeUsage(granted=2, asked=2, refused=1, calls=6, calls_lately=3)
+    assert found.scopes["calendar.writer"] == ScopeUsage(granted=2, asked=1, refused=1, calls=6, calls_lately=3)
+    assert found.scopes[SCOPE] == ScopeUsage()
 
 
 def test_sign_ins_and_refusals_are_counted_among_the_newest(

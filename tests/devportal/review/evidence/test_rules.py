@@ -8,7 +8,7 @@ import pytest
 from core.messages import placeholders
 from devportal.review.evidence.collecting import Evidence, find_facts
 from devportal.review.evidence.facts import TEXTS, Code, Result
-from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, SimilarLogo, Usage
+from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, ScopeUsage, SimilarLogo, Usage
 from devportal.review.evidence.rules import RULES
 from devportal.review.evidence.rules.identity import is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
@@ -29,13 +29,15 @@ from tests.devportal.review.evidence.world import (
     setback,
     similar,
 )
-from tests.devportal.review.reviewing import SCOPE
+from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE
+from tests.factories import make_api
 
 FOREIGN = {"redirect_urls": ["https://elsewhere.net/cb"]}
 LOCAL = {"redirect_urls": ["http://localhost:3000/cb"], "sign_out_urls": []}
 MIXED = {"redirect_urls": ["https://example.com/cb", "http://127.0.0.1:8000/cb"]}
 HOME = ASKED["home_page_url"]
 HOLDS = client(approved_scopes=SCOPE, verified_at=NOW)
+LONG_HELD = client(approved_scopes=SCOPE, verified_at=LONG_AGO)
 WWW = "https://www.example.com"
 NO_PAGES = {"home_page_url": "", "privacy_policy_url": "", "terms_url": ""}
 TIMEOUT = {"proof": "dns", "code": "dns_timeout", "parameters": {}}
@@ -49,6 +51,10 @@ def refusals(count: int) -> dict[str, int]:
 
 def case(kind: str, *, is_open: bool = True, had_effect: bool = False) -> KnownCase:
     return KnownCase(kind, days_ago(5), is_open, had_effect)
+
+
+def using(**uses: int) -> Usage:
+    return Usage(people=1, scopes={SCOPE: ScopeUsage(**uses)})
 
 
 NEIGHBOUR = domain("elsewhere.net", proven_at=None)
@@ -153,7 +159,13 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("scopes", "pass", {}, "People sign in"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO)}, "are used"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=NOW), "usage": Usage(people=1)}, ""),
-    ("scopes", "warn", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO), "usage": Usage(people=1)}, "90"),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": Usage(people=1)}, "neither asked for nor used in 30 days"),
+    ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=days_ago(29)), "usage": Usage()}, ""),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": using(asked=1)}, "not used for 90 days"),
+    ("scopes", "pass", {"client": LONG_HELD, "usage": using(asked=1, calls=1)}, "people asked for it: 1"),
+    ("scopes", "pass", {"client": LONG_HELD, "usage": using(calls=1, calls_lately=1)}, "calls: 1"),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": using(calls=1)}, "neither asked for nor used in 30 days"),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": using(refused=1)}, "refused requests: 1"),
     ("scopes", "pass", {"client": HOLDS, "asked": {"scopes": {}}}, "no longer requested"),
     ("scopes", "warn", {"usage": Usage()}, "nobody has ever signed in"),
 ]  # fmt: skip
@@ -216,7 +228,26 @@ def test_each_redirect_url_is_marked() -> None:
 
 def test_a_scope_says_who_granted_it_and_which_endpoint_it_is_for() -> None:
     [line] = fact("scopes", gathered()).finding.details
-    assert line.text == "account.read: not held. Granted by: 2. Calls in 90 days: 12 (to /v1/me/plan)"
+    assert line.text == (
+        "account.read: not held. Granted by: 2. In 30 days: people asked for it: 1, refused requests: 0, calls: 7 (to "
+        "/v1/me/plan)"
+    )
+
+
+@pytest.mark.django_db
+def test_calls_of_another_api_are_not_missed_for_long() -> None:
+    # An API that checks tokens without this service leaves no calls.
+    make_api()
+    held = client(approved_scopes="calendar.write", verified_at=LONG_AGO)
+    changes: dict[str, Any] = {"client": held, "asked": {"scopes": {"calendar.write": JUSTIFICATION}}}
+    for use, result in (
+        (ScopeUsage(), "warn"),
+        (ScopeUsage(asked=1), "pass"),
+        (ScopeUsage(calls=1, calls_lately=1), "pass"),
+    ):
+        found = fact("scopes", gathered(**changes, usage=Usage(people=1, scopes={"calendar.write": use})))
+        assert found.result == result
+        assert "(to Calendar)" in found.finding.details[0].text
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from typing import Any
 from core import clock
 from devportal.review.evidence.collecting import find_facts
 from devportal.review.evidence.facts import Fact
-from devportal.review.evidence.gathered import Gathered, OtherApps, Part, Person, Setback, SimilarApp, Usage
+from devportal.review.evidence.gathered import Gathered, OtherApps, Part, Person, ScopeUsage, Setback, SimilarApp, Usage
 from oidc.models import Client, Project, ProjectDomain
 from tests.devportal.review.reviewing import BRANDING, JUSTIFICATION, SCOPE
 
 NOW = clock.now()
 LONG_AGO = NOW - timedelta(days=400)
+USED = ScopeUsage(granted=2, asked=1, calls=12, calls_lately=7)
 ASKED = {
     **BRANDING,
     "logo": "logos/a.webp",
@@ -75,7 +76,7 @@ def gathered(**changes: Any) -> Gathered:
         logo_hash="0123456789abcdef",
         people=[Person("ada@example.com", LONG_AGO, Part.SUBMITTER)],
         others=OtherApps(),
-        usage=Usage(people=3, sign_ins=9, calls=100, errors=1, calls_by_endpoint={"me/plan": 12}, granted={SCOPE: 2}),
+        usage=Usage(people=3, sign_ins=9, calls=100, errors=1, scopes={SCOPE: USED}),
     )
     return replace(fine, **changes)
 
