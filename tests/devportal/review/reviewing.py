@@ -1,5 +1,6 @@
 """Reviews for tests: people of the desk, an app that is ready to be sent, and a review in any state."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from accounts.models import Account, Outbox
@@ -41,20 +42,19 @@ def make_operator() -> Account:
     return account
 
 
-def fill(client: Client, actor: Account, **values: str) -> AppReview:
+def fill(client: Client, actor: Account, scopes: Sequence[str] = (SCOPE,), **values: str) -> AppReview:
     """Write down everything that a submission needs, and prove the domain that it is on."""
     if unproven_hosts(client.project, addresses_to_prove(BRANDING | {"redirect_urls": client.redirect_uris.split()})):
         client.project.domains.filter(name="example.com").delete()
         make_domain(client.project)
-    told = for_reviewers.ForReviewers(places={SCOPE: PLACE}, demo_url=DEMO)
-    return developer_actions.save_submission(
-        client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION}, for_reviewers=told
-    )
+    told = for_reviewers.ForReviewers(places=dict.fromkeys(scopes, PLACE), demo_url=DEMO)
+    asked = dict.fromkeys(scopes, JUSTIFICATION)
+    return developer_actions.save_submission(client, actor, BRANDING | values, scopes=asked, for_reviewers=told)
 
 
-def sent(client: Client, actor: Account) -> AppReview:
+def sent(client: Client, actor: Account, scopes: Sequence[str] = (SCOPE,)) -> AppReview:
     """Return a review that was just submitted."""
-    fill(client, actor)
+    fill(client, actor, scopes)
     return developer_actions.submit(client, actor)
 
 
@@ -87,7 +87,7 @@ def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
             review,
             reviewer,
             revision=review.revision,
-            scopes={SCOPE: True},
+            scopes=dict.fromkeys(review.snapshot["scopes"], True),
             checked=checked,
             despite="What was wrong before is settled.",
         )

@@ -1,0 +1,201 @@
+"""Cases about scopes that become sensitive, or start to need an approval, while apps have them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client as Browser
+
+from accounts.models import Account
+from core import clock
+from devportal.review import cases, developer_actions, reviewer_actions, snapshots, tasks
+from devportal.review.models import AppReview, ReviewCase
+from devportal.review.workflow import IllegalReviewStep
+from oidc.apis.registry import reload_registry
+from oidc.clients.lookup import lock_client
+from oidc.models import ApiScope, Client, Project
+from oidc.signals import scope_needs_review
+from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent, ticks
+from tests.factories import make_api, make_client
+from tests.oidc.tokens.test_concurrency import at_once
+
+pytestmark = pytest.mark.django_db
+READ = "calendar.read"
+
+
+@pytest.fixture(autouse=True)
+def api(db: None) -> None:
+    make_api()
+
+
+def need_review(*clients: Client, scope: str = READ, **fields: Any) -> None:
+    """Let a scope need an approval, and the apps keep it, as a change of the API does."""
+    ApiScope.objects.filter(name=scope).update(**fields or {"needs_approval": True})
+    reload_registry()
+    for client in clients:
+        row = fresh(client)
+        row.approved_scopes = " ".join(dict.fromkeys([*row.approved_scopes.split(), scope]))
+        row.save(update_fields=["approved_scopes"])
+    scope_needs_review.send(sender=ApiScope, scope=scope, clients=list(clients))
+
+
+def open_case() -> ReviewCase | None:
+    return ReviewCase.objects.filter(kind="scope_review", closed_at=None).first()
+
+
+def approve(review: AppReview, who: Account) -> AppReview:
+    if review.status == Status.SUBMITTED:
+        review = reviewer_actions.start(review, who)
+    scopes = dict.fromkeys(review.snapshot["scopes"], True)
+    return reviewer_actions.approve(review, who, revision=review.revision, scopes=scopes, checked=ticks(review))
+
+
+def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
+    app: Client, project: Project, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
+) -> None:
+    others = [make_client(project, name="Own", first_party=True), make_client(project, name="Comet")]
+    deleted = make_client(name="Gone")
+    Project.objects.filter(pk=deleted.project_id).update(deleted_at=clock.now())
+    need_review(app, *others, deleted)
+    assert {case.client for case in ReviewCase.objects.all()} == {app, others[1]}
+    told = [(to, subject) for to, subject, _ in mails()]
+    assert (developer.email, "[Openport] A scope of Orbit now needs a review") in told
+    assert len([to for to, _ in told if to == developer.email]) == 2
+    assert "calendar.read (Calendar): “See your calendar”" in mails()[0][2]
+    assert tasks.announce_cases() == 2
+    assert mails()[-1][0] == reviewer.email
+    case = ReviewCase.objects.get(client=app)
+    page = browser_of(reviewer).get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
+    assert "The app has the scope calendar.read, which now needs a review." in page
+    assert "/do/close/" not in page
+    text = as_developer.get(f"/console/p/{project.public_id}/clients/{app.client_id}/review").content.decode()
+    assert "A scope of this app now needs a review" in text
+
+
+def test_the_same_scope_is_noted_once_and_others_are_added(app: Client, developer: Account) -> None:
+    need_review(app)
+    need_review(app, sensitive=True)
+    assert len(mails()) == len({to for to, *_ in mails()})
+    need_review(app, scope="calendar.write", sensitive=True)
+    case = open_case()
+    assert case is not None
+    assert [event["parameters"]["scope"] for event in case.events] == [READ, "calendar.write"]
+    assert cases.unreviewed_scopes(fresh(app)) == [READ, "calendar.write"]
+
+
+def test_only_a_decision_closes_the_case(app: Client, reviewer: Account) -> None:
+    need_review(app)
+    case = open_case()
+    assert case is not None
+    for outcome in ("in_order", "acted"):
+        with pytest.raises(IllegalReviewStep, match=r"decide on calendar\.read"):
+            cases.close_case(case, reviewer, outcome, "We looked at it.")
+    ApiScope.objects.update(needs_approval=False)
+    reload_registry()
+    cases.close_case(case, reviewer, "in_order", "The operator took it back.")
+
+
+def test_a_review_that_decides_on_the_scope_closes_the_case(app: Client, developer: Account, reviewer: Account) -> None:
+    need_review(app)
+    assert list(snapshots.working_snapshot(fresh(app))["scopes"]) == [READ], "the developers don't have to find it"
+    approve(sent(app, developer, [READ]), reviewer)
+    assert open_case() is None
+    assert fresh(app).approved_scopes == READ
+    # An approved app has something to submit, although nothing of it changed.
+    need_review(app, sensitive=True)
+    review = sent(fresh(app), developer, [READ])
+    refused = reviewer_actions.reject(reviewer_actions.start(review, reviewer), reviewer, revision=1, reasons=["other"],
+                                      text="It is not used.")  # fmt: skip
+    assert refused.status == Status.REJECTED
+    assert open_case() is not None, "a rejection leaves the approvals as they are"
+    review = reviewer_actions.start(sent(fresh(app), developer, [READ]), reviewer)
+    reviewer_actions.approve(
+        review, reviewer, revision=1, scopes={READ: False}, checked=ticks(review), despite="It was checked by hand."
+    )
+    assert (open_case(), fresh(app).approved_scopes) == (None, "")
+
+
+def test_a_submission_without_the_scope_closes_the_case(app: Client, developer: Account, reviewer: Account) -> None:
+    need_review(app)
+    approve(sent(app, developer, [SCOPE]), reviewer)
+    assert open_case() is None
+    assert fresh(app).approved_scopes == SCOPE
+
+
+def test_withdrawing_the_scope_closes_the_case(app: Client, reviewer: Account) -> None:
+    need_review(app)
+    need_review(app, scope="calendar.write", sensitive=True)
+    for scope, is_open in ((READ, True), ("calendar.write", False)):
+        reviewer_actions.withdraw_approval(app, reviewer, scopes=[scope], reasons=["misuse_of_data"])
+        assert (open_case() is not None) is is_open
+    assert ReviewCase.objects.get().outcome == "acted"
+
+
+@pytest.mark.parametrize("before", [[], [SCOPE]])
+def test_a_submission_from_before_takes_no_scope_away(
+    app: Client, developer: Account, reviewer: Account, before: list[str]
+) -> None:
+    if before:
+        approve(sent(app, developer, before), reviewer)
+    review = sent(fresh(app), developer, [SCOPE, "calendar.write"])
+    need_review(app)
+    approve(review, reviewer)
+    assert fresh(app).approved_scopes == f"{SCOPE} {READ} calendar.write"
+    assert open_case() is not None, "nobody has decided on it"
+
+
+@pytest.mark.parametrize("status", [Status.DRAFT, Status.CHANGES_REQUESTED, Status.WITHDRAWN, Status.REJECTED])
+def test_drafts_request_the_scope(app: Client, developer: Account, reviewer: Account, status: str) -> None:
+    review = fill(app, developer) if status == Status.DRAFT else sent(app, developer)
+    if status == Status.WITHDRAWN:
+        developer_actions.withdraw(review, developer)
+    elif status != Status.DRAFT:
+        decide(review, reviewer, status)
+    need_review(app)
+    assert list(snapshots.working_snapshot(fresh(app))["scopes"]) == [SCOPE, READ]
+
+
+def test_a_first_approval_takes_no_scope_away(
+    app: Client, developer: Account, reviewer: Account, settings: Any
+) -> None:
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+    review = approve(sent(app, developer), reviewer)
+    need_review(app, sensitive=True)
+    approve(review, make_reviewer())
+    assert fresh(app).approved_scopes == f"{SCOPE} {READ}"
+    review = sent(fresh(app), developer, [SCOPE, READ])
+    approve(review, reviewer)
+    assert open_case() is not None, "one of two"
+    approve(AppReview.objects.get(pk=review.pk), make_reviewer())
+    assert open_case() is None
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_an_approval_and_a_scope_that_starts_to_need_one_at_once(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    for _ in range(4):
+        Client.objects.filter(pk=app.pk).update(verified_at=None, approved_scopes="")
+        review = reviewer_actions.start(sent(fresh(app), developer), reviewer)
+        steps: list[Callable[[], Any]] = [lambda review=review: approve(review, reviewer), lambda: keep(app)]  # type: ignore[misc]
+        at_once(2, lambda number, steps=steps: steps[number]())  # type: ignore[misc]
+        assert fresh(app).approved_scopes == f"{SCOPE} {READ}"
+
+
+def keep(client: Client) -> None:
+    with transaction.atomic():
+        row = lock_client(client.pk, with_project=True)
+        row.approved_scopes = f"{row.approved_scopes} {READ}".strip()
+        row.save(update_fields=["approved_scopes"])
+        scope_needs_review.send(sender=ApiScope, scope=READ, clients=[row])
+
+
+def test_apps_that_are_gone_are_skipped(app: Client) -> None:
+    gone = make_client()
+    pk = gone.pk
+    gone.delete()
+    gone.pk = pk
+    scope_needs_review.send(sender=ApiScope, scope=READ, clients=[gone])
+    assert not ReviewCase.objects.exists()

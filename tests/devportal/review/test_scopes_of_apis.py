@@ -1,0 +1,254 @@
+"""Review of the scopes of the company's own APIs: what can be requested, what is decided, and what follows."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.review import developer_actions, reviewer_actions, snapshots, tasks
+from devportal.review.admin.review_queue import asked_choices
+from devportal.review.consent_preview import consent_previews
+from devportal.review.models import AppReview, ReviewCase
+from devportal.review.requirements import field_of
+from devportal.review.workflow import IncompleteSubmission
+from oidc.apis.registry import reload_registry
+from oidc.clients import branding
+from oidc.models import Api, ApiScope, Client
+from oidc.tokens.access_tokens import find_access_token
+from oidc.tokens.refresh_tokens import effective_scopes
+from tests.devportal.review.reviewing import (
+    BRANDING,
+    DEMO,
+    JUSTIFICATION,
+    PLACE,
+    SCOPE,
+    Status,
+    decide,
+    fill,
+    fresh,
+    mails,
+    make_reviewer,
+    sent,
+    ticked,
+    ticks,
+)
+from tests.factories import make_account, make_api
+from tests.relying_party import RelyingParty, claims_of, sign_in
+
+pytestmark = pytest.mark.django_db
+READ, WRITE = "calendar.read", "calendar.write"
+CALENDAR = "https://calendar.example.com"
+
+
+@pytest.fixture
+def api() -> Api:
+    """An API with a scope that needs an approval, and a sensitive one."""
+    api = make_api()
+    change_scope(READ, needs_approval=True)
+    return api
+
+
+def change_scope(name: str, **fields: Any) -> None:
+    ApiScope.objects.filter(name=name).update(**fields)
+    reload_registry()
+
+
+def turn_off(api: Api) -> None:
+    Api.objects.filter(pk=api.pk).update(enabled=False)
+    reload_registry()
+
+
+def approve(review: AppReview, who: Account, **scopes: bool) -> AppReview:
+    if review.status == Status.SUBMITTED:
+        review = reviewer_actions.start(review, who)
+    decided = {name.replace("_", "."): yes for name, yes in scopes.items()}
+    return reviewer_actions.approve(
+        review, who, revision=review.revision, scopes=decided, checked=ticks(review), despite="It was checked by hand."
+    )
+
+
+def page_of(client: Client) -> str:
+    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review"
+
+
+def form_for(*scopes: str) -> dict[str, str]:
+    form = BRANDING | {"demo_url": DEMO, "step": "send"}
+    for scope in scopes:
+        form |= {field_of("ask", scope): "on", field_of("why", scope): JUSTIFICATION, field_of("place", scope): PLACE}
+    return form
+
+
+# --- Requesting ---
+
+
+@pytest.mark.parametrize("scope", ["openid", "email", "offline_access", "calendar.delete", "Calendar.Read", "", "\x00"])
+def test_scopes_that_need_no_review_can_not_be_requested(
+    api: Api, app: Client, developer: Account, as_developer: Browser, scope: str
+) -> None:
+    with pytest.raises(ValidationError):
+        fill(app, developer, [scope])
+    as_developer.post(page_of(app), form_for(READ, scope))
+    assert list(AppReview.objects.get().snapshot["scopes"]) == [READ]
+
+
+def test_the_form_lists_scopes_by_api(api: Api, app: Client, as_developer: Browser) -> None:
+    text = as_developer.get(page_of(app)).content.decode()
+    assert "<h3>Calendar</h3>" in text
+    assert text.index(">account.read<") < text.index("<h3>Calendar</h3>") < text.index(f">{READ}<")
+    as_developer.post(page_of(app), form_for(READ, WRITE))
+    assert list(AppReview.objects.get(status=Status.SUBMITTED).snapshot["scopes"]) == [READ, WRITE]
+
+
+def test_scopes_of_an_api_that_is_turned_off_can_not_be_requested(
+    api: Api, app: Client, developer: Account, as_developer: Browser
+) -> None:
+    fill(app, developer, [SCOPE, READ])
+    turn_off(api)
+    with pytest.raises(ValidationError, match="turned off"):
+        fill(app, developer, [SCOPE, READ])
+    assert READ not in as_developer.get(page_of(app)).content.decode()
+    assert list(developer_actions.submit(app, developer).snapshot["scopes"]) == [SCOPE], "the draft was older"
+
+
+def test_scopes_of_an_api_that_was_turned_off_later_are_kept(
+    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser
+) -> None:
+    decide(sent(app, developer, [READ]), reviewer, Status.APPROVED)
+    turn_off(api)
+    text = as_developer.get(page_of(app)).content.decode()
+    assert "This API is turned off" in text
+    assert WRITE not in text
+    decide(sent(fresh(app), developer, [SCOPE, READ]), reviewer, Status.APPROVED)
+    assert fresh(app).approved_scopes == f"{SCOPE} {READ}"
+
+
+def test_different_scopes_have_different_fields() -> None:
+    scopes = ["a.b", "a_b", "a-b", "a-5f-b", "a/b", "A.b", "a:b", "https://a.example/b", "a.b.", "a,b", "a'b", "a<b"]
+    assert len({field_of("ask", scope) for scope in scopes}) == len(scopes)
+    assert field_of("ask", SCOPE) == "ask_account_read"
+
+
+# --- Deciding ---
+
+
+def test_each_scope_is_decided(api: Api, app: Client, developer: Account, reviewer: Account) -> None:
+    approve(sent(app, developer, [READ, WRITE]), reviewer, calendar_read=True, calendar_write=False)
+    assert fresh(app).approved_scopes == READ
+    body = mails()[-1][2]
+    assert "calendar.read (Calendar): “See your calendar”" in body
+    assert "calendar.write (Calendar): “Change your calendar”" in body
+
+
+def test_only_requested_scopes_are_approved(
+    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+) -> None:
+    review = reviewer_actions.start(sent(app, developer, [READ]), reviewer)
+    for decided in ({"calendar_read": True, "calendar_write": True}, {"calendar_write": True}, {}):
+        with pytest.raises(IncompleteSubmission, match="each requested scope"):
+            approve(review, reviewer, **decided)
+    form = {"revision": 1, f"scope_{READ}": "approve", f"scope_{WRITE}": "approve", "text": "", "confirm": "1"}
+    form |= ticked(review) | {"despite": "It was checked by hand."}
+    browser_of(reviewer).post(f"/admin/review/appreview/{review.pk}/do/approve/", form)
+    assert fresh(app).approved_scopes == READ
+
+
+def test_a_sensitive_scope_of_any_api_takes_two_approvals(
+    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any, settings: Any
+) -> None:
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+    second = make_reviewer()
+    approve(sent(app, developer, [READ]), reviewer, calendar_read=True)
+    assert fresh(app).approved_scopes == READ, "it needs an approval, but is not sensitive"
+    review = approve(sent(fresh(app), developer, [READ, WRITE]), reviewer, calendar_read=True, calendar_write=True)
+    assert fresh(app).approved_scopes == READ
+    page = browser_of(second).get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    assert "waits for a second approval" in page
+    assert f"The app asks for {WRITE} and its project has many people" in page
+    assert f"Because the app asks for {WRITE} and" in mails()[-1][2].replace("\n", " ")
+    approve(review, second, calendar_read=True, calendar_write=True)
+    assert fresh(app).approved_scopes == f"{READ} {WRITE}"
+
+
+def test_a_grown_project_takes_a_second_approval_for_a_sensitive_scope(
+    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any, settings: Any
+) -> None:
+    ApiScope.objects.create(api=api, name="calendar.write.later", title="Plan", needs_approval=True)
+    reload_registry()
+    decide(sent(app, developer, [READ, "calendar.write.later"]), reviewer, Status.APPROVED)
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+    assert tasks.open_second_approvals() == 0, "its name only contains that of a sensitive one"
+    Client.objects.filter(pk=app.pk).update(approved_scopes=f"{READ} {WRITE}")
+    assert tasks.open_second_approvals() == 1
+    case = ReviewCase.objects.get()
+    page = browser_of(make_reviewer()).get(f"/admin/review/reviewcase/{case.pk}/do/confirm/").content.decode()
+    assert f"The approval of {WRITE} stays" in page
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[WRITE], reasons=["misuse_of_data"])
+    assert not ReviewCase.objects.get().is_open
+
+
+def test_the_queue_is_filtered_by_api_and_by_scope(
+    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+) -> None:
+    sent(app, developer, [READ])
+    browser = browser_of(reviewer)
+    for value, is_found in (("api:calendar", True), (READ, True), (WRITE, False), (SCOPE, False)):
+        page = browser.get(f"/admin/review/appreview/?asks={value}").content.decode()
+        assert ("Asks for calendar.read</div>" in page) is is_found, value
+    assert list(asked_choices()) == [SCOPE, "api:calendar", READ, WRITE]
+    for value in ("openid", "api:", "api:none", "'", "calendar"):
+        assert browser.get("/admin/review/appreview/", {"asks": value}).status_code == 200
+
+
+# --- What the reviewer and people read ---
+
+
+def test_a_sentence_that_changed_after_the_submission_is_marked(
+    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+) -> None:
+    review = sent(app, developer, [READ, WRITE])
+    change_scope(READ, title="Look at your appointments")
+    page = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    assert "When the app was submitted, it was “See your calendar”" in page
+    assert page.count("The sentence for people has changed") == 1
+    _, after = consent_previews(fresh(app), snapshots.sent_snapshot(review, None), reviewer)
+    shown = [(access["api"], access["title"]) for access in after["scope_descriptions"]]
+    assert shown[-2:] == [("Calendar", "Look at your appointments"), ("Calendar", "Change your calendar")]
+
+
+def test_the_public_page_names_apis_and_leaves_out_what_is_turned_off(
+    api: Api, app: Client, developer: Account, reviewer: Account
+) -> None:
+    make_api("tasks")
+    decide(sent(app, developer, [READ]), reviewer, Status.APPROVED)
+    branding.publish_page(fresh(app), developer, "orbit-notes")
+    text = Browser().get("/apps/orbit-notes/").content.decode()
+    assert "Calendar: See your calendar" in text
+    assert "<li>Tasks: See your tasks</li>" in text
+    turn_off(api)
+    assert "Calendar" not in Browser().get("/apps/orbit-notes/").content.decode()
+
+
+# --- Withdrawing while tokens live ---
+
+
+def test_withdrawing_a_scope_narrows_the_tokens_of_its_api(
+    api: Api, app: Client, developer: Account, reviewer: Account
+) -> None:
+    decide(sent(app, developer, [READ, WRITE]), reviewer, Status.APPROVED)
+    party = RelyingParty(fresh(app), sign_in(Browser(), make_account()))
+    tokens = party.tokens(scope=f"openid offline_access {READ} {WRITE}")
+    row = find_access_token(tokens["access_token"], CALENDAR)
+    assert set(effective_scopes(row.family)) >= {READ, WRITE}
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[WRITE], reasons=["misuse_of_data"])
+    row = find_access_token(tokens["access_token"], CALENDAR)
+    assert WRITE not in effective_scopes(row.family)
+    again = party.refresh(tokens["refresh_token"], resource=CALENDAR).json()
+    assert claims_of(again["access_token"])["scope"] == again["scope"] == READ
+    refused = party.refresh(again["refresh_token"], scope=WRITE)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_scope")
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[READ], reasons=["misuse_of_data"])
+    refused = party.refresh(again["refresh_token"], resource=CALENDAR)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_target")
+    assert party.authorize(scope=f"openid {READ}").headers["Location"].find("error=invalid_scope") > 0
