@@ -167,7 +167,7 @@ DOMAIN_GRACE_DAYS = env.int("DOMAIN_GRACE_DAYS", 7, between=(1, 90))
 # Domain checks that one person may request: each queries a name server and a web server that they choose.
 DOMAIN_CHECKS_PER_HOUR = env.int("DOMAIN_CHECKS_PER_HOUR", 30, between=(1, 10_000))
 PROJECT_INVITATION_DAYS = env.int("PROJECT_INVITATION_DAYS", 7, between=(1, 365))
-# App reviews: account.read needs a second approval if the project has more people than this (0: always; people
+# App reviews: a sensitive scope needs a second approval if the project has more people than this (0: always; people
 # are counted up to 10,000); how long a rejection can be appealed; after how long an app is reviewed again
 # (days; 0: never).
 REVIEW_SECOND_KEY_PEOPLE = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000, between=(0, 10_000))
