@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.dispatch import receiver
 
 from accounts.models import Account
@@ -15,7 +15,7 @@ from core import clock
 from devportal.review.conflicts import Conflict, conflict_of, message_of
 from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.notifications import mail_outcome, mail_re_review_due, mail_scope_review
-from devportal.review.snapshots import open_review, reviewed_scopes
+from devportal.review.snapshots import open_review
 from devportal.review.timeline import clean_text, record_entry
 from devportal.review.workflow import (
     IllegalReviewStep,
@@ -28,7 +28,7 @@ from devportal.review.workflow import (
 from oidc.clients.lookup import lock_client
 from oidc.domains.claims import apps_on
 from oidc.domains.results import Change, snapshot
-from oidc.models import Client, Project, ProjectDomain
+from oidc.models import ApiScope, Client, Project, ProjectDomain
 from oidc.projects.roles import Gone, report_project_event
 from oidc.signals import client_type_changed, domain_changed, owner_added, scope_needs_review
 
@@ -351,8 +351,12 @@ def undecided_scopes(case: ReviewCase, decided: Collection[str] = ()) -> list[st
     """Return the scopes of a case that its app still has, that still need a review, and that are not in `decided`."""
     if case.kind != SCOPE_REVIEW or case.client is None:
         return []
-    held, reviewed = case.client.approved_scopes.split(), reviewed_scopes()
-    return [scope for scope in _scopes_of(case) if scope in held and scope in reviewed and scope not in decided]
+    held = case.client.approved_scopes.split()
+    left = [scope for scope in _scopes_of(case) if scope in held and scope not in decided]
+    # The registry of this process may not have the change yet that opened the case.
+    reviewed = ApiScope.objects.filter(Q(needs_approval=True) | Q(sensitive=True), name__in=left)
+    names = set(reviewed.values_list("name", flat=True))
+    return [scope for scope in left if scope in names]
 
 
 def unreviewed_scopes(client: Client) -> list[str]:

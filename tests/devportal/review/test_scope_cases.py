@@ -12,13 +12,15 @@ from core import clock
 from devportal.review import cases, developer_actions, reviewer_actions, snapshots, tasks
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.workflow import IllegalReviewStep
+from oidc.apis.declarations import Declaration, change_api
 from oidc.apis.registry import reload_registry
 from oidc.clients.lookup import lock_client
-from oidc.models import ApiScope, Client, Project
+from oidc.models import Api, ApiScope, Client, Project
 from oidc.signals import scope_needs_review
 from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent, ticks
-from tests.factories import make_api, make_client
+from tests.factories import make_account, make_api, make_client
 from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = pytest.mark.django_db
 READ = "calendar.read"
@@ -199,3 +201,28 @@ def test_apps_that_are_gone_are_skipped(app: Client) -> None:
     gone.pk = pk
     scope_needs_review.send(sender=ApiScope, scope=READ, clients=[gone])
     assert not ReviewCase.objects.exists()
+
+
+def test_an_app_keeps_a_scope_that_an_operator_makes_sensitive(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    party = RelyingParty(app, sign_in(Browser(), make_account()))
+    tokens = party.tokens(scope=f"openid offline_access {READ}")
+    scopes = (
+        {"name": READ, "title": "Read your calendar", "sensitive": True},
+        {"name": "calendar.write", "title": "Change your calendar", "sensitive": True},
+    )
+    api = Api.objects.get()
+    columns = {"name": api.name, "identifier": api.identifier}
+    change_api(api, Declaration(columns, scopes), make_account())
+    reload_registry()
+    assert fresh(app).approved_scopes == READ
+    again = party.refresh(tokens["refresh_token"]).json()
+    assert again["scope"] == READ, "nothing changes before a reviewer decides"
+    assert open_case() is not None
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[READ], reasons=["misuse_of_data"])
+    assert open_case() is None
+    refused = party.refresh(again["refresh_token"], resource=api.identifier)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_target")
+    change_api(api, Declaration(columns, ({**scopes[0], "sensitive": False, "needs_approval": True}, scopes[1])))
+    assert fresh(app).approved_scopes == "", "what was withdrawn stays withdrawn"
