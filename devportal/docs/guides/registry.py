@@ -161,6 +161,11 @@ _ALL = (
         "An API with FastAPI",
         {"FastAPI": "https://fastapi.tiangolo.com/", "PyJWT": "https://pyjwt.readthedocs.io/en/stable/"},
     ),
+    _protecting(
+        "express",
+        "An API with Express",
+        {"Express": "https://expressjs.com/", "jose": "https://github.com/panva/jose"},
+    ),
 )
 GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
 
