@@ -30,3 +30,17 @@ def test_fastapi(protected: Callable[[str], ProtectedApi]) -> None:
     check_calls(api, call)
     check_later(api)
     record_run("protect-fastapi", installed("FastAPI", "PyJWT", "httpx"))
+
+
+def test_django(protected: Callable[[str], ProtectedApi]) -> None:
+    api = protected("django")
+    guide = api.guide
+    install, start = next(block.code for block in guide.blocks if "startproject" in block.code).splitlines()
+    check_installable(install)
+    guide.finish(start)
+    guide.save()
+    _install, run, _token, call = guide.commands
+    guide.run(run)
+    check_calls(api, call)
+    check_at_once(api, keys=False, after=1.1)
+    record_run("protect-django", installed("Django", "djangorestframework", "django-oauth-toolkit"))

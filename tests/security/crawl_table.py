@@ -78,6 +78,7 @@ GROUPS = (
         /docs/guides/terminal               200 | 405
         /docs/guides/apache                 200 | 405
         /docs/guides/protect-fastapi        200 | 405
+        /docs/guides/protect-django         200 | 405
         /docs/guides/protect-express        200 | 405
         /docs/guides/protect-your-api       200 | 405
         /docs/sign-in/authorization         200 | 405

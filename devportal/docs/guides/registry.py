@@ -162,6 +162,14 @@ _ALL = (
         {"FastAPI": "https://fastapi.tiangolo.com/", "PyJWT": "https://pyjwt.readthedocs.io/en/stable/"},
     ),
     _protecting(
+        "django",
+        "An API with Django REST framework",
+        {
+            "Django REST framework": "https://www.django-rest-framework.org/",
+            "django-oauth-toolkit": "https://django-oauth-toolkit.readthedocs.io/en/latest/resource_server.html",
+        },
+    ),
+    _protecting(
         "express",
         "An API with Express",
         {"Express": "https://expressjs.com/", "jose": "https://github.com/panva/jose"},
