@@ -174,6 +174,15 @@ _ALL = (
         "An API with Express",
         {"Express": "https://expressjs.com/", "jose": "https://github.com/panva/jose"},
     ),
+    _protecting(
+        "spring",
+        "An API with Spring Boot",
+        {
+            "Spring Security’s resource server": (
+                "https://docs.spring.io/spring-security/reference/servlet/oauth2/resource-server/index.html"
+            )
+        },
+    ),
 )
 GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
 
