@@ -13,11 +13,13 @@ from core import clock
 from core.audit import Event, report
 from core.credentials import digest, matches, random_text
 from core.database.prepared_queries import PreparedQuery
+from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Api, ApiCredential
 
 PUBLIC_ID_PREFIX = "api_"
 PUBLIC_ID_LENGTH = 16
 SECRET_LENGTH = 43  # 256 random bits
+MAX_LIVE_CREDENTIALS = 10  # of one API
 LAST_USED_INTERVAL = timedelta(hours=1)
 _LONGEST_PUBLIC_ID = 40
 # Compared with if a credential is unknown, so that the response time does not reveal which ones exist.
@@ -35,19 +37,86 @@ class StoredCredential(NamedTuple):
     last_used_at: datetime | None
 
 
+class TooManyCredentials(Exception):
+    """The API already has MAX_LIVE_CREDENTIALS live credentials. Revoke one first."""
+
+
 def create_credential(api: Api, created_by: Account | None = None) -> tuple[ApiCredential, str]:
-    """Create a credential; return its row and the raw secret, which is shown only once."""
-    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
+    """Create a credential; return its row and the raw secret, which is shown only once. Raises TooManyCredentials."""
     with transaction.atomic():
-        row = ApiCredential.objects.create(
-            api=api,
-            public_id=f"{PUBLIC_ID_PREFIX}{random_text(PUBLIC_ID_LENGTH)}",
-            digest=digest(raw),
-            last_four=raw[-4:],
-            created_by=created_by,
-        )
-        report(Event("api_credential.created", created_by.pk if created_by else None, target=row.public_id))
+        row, raw = _insert(api.pk, created_by)
+        _report("api_credential.created", row, created_by, after=_shown(row))
     return row, raw
+
+
+def _insert(api_pk: int, created_by: Account | None) -> tuple[ApiCredential, str]:
+    """Create a credential. The API is locked, so that the count is exact."""
+    api = Api.objects.select_for_update(no_key=True).get(pk=api_pk)
+    if api.credentials.all().live().count() >= MAX_LIVE_CREDENTIALS:
+        raise TooManyCredentials
+    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
+    row = ApiCredential.objects.create(
+        api=api,
+        public_id=f"{PUBLIC_ID_PREFIX}{random_text(PUBLIC_ID_LENGTH)}",
+        digest=digest(raw),
+        last_four=raw[-4:],
+        created_by=created_by,
+    )
+    return row, raw
+
+
+def rotate_credential(
+    credential: ApiCredential, expires_at: datetime, actor: Account | None = None
+) -> tuple[ApiCredential, str]:
+    """Create a credential that replaces `credential`; return the new row and the raw secret.
+
+    The old one is accepted until `expires_at`, or until its own expiry if that is sooner. If `expires_at` is not in the
+    future, it is revoked immediately. Raises CredentialEnded, TooManyCredentials, ValueError if `expires_at` is further
+    ahead than MAX_OVERLAP.
+    """
+    with transaction.atomic():
+        Api.objects.select_for_update(no_key=True).filter(pk=credential.api_id).first()
+        old = ApiCredential.objects.live().filter(pk=credential.pk).first()
+        if old is None:
+            raise CredentialEnded
+        end = end_replaced(ApiCredential.objects.filter(pk=old.pk), old.expires_at, expires_at, "revoked_at")
+        row, raw = _insert(old.api_id, actor)
+        after = _shown(row) | {"replaced_by": row.public_id, "old_expires_at": end.isoformat()}
+        _report("api_credential.rotated", old, actor, before=_shown(old), after=after)
+    return row, raw
+
+
+def revoke_credential(credential: ApiCredential, actor: Account | None = None) -> bool:
+    """Revoke a credential: the next request with it is rejected. Return False if it was revoked before."""
+    with transaction.atomic():
+        if not ApiCredential.objects.filter(pk=credential.pk, revoked_at=None).update(revoked_at=clock.now()):
+            return False
+        _report("api_credential.revoked", credential, actor, before=_shown(credential))
+    return True
+
+
+def replace_credentials(api: Api, actor: Account | None = None) -> tuple[ApiCredential, str]:
+    """Revoke all live credentials of an API and create one; return its row and the raw secret."""
+    with transaction.atomic():
+        for row in ApiCredential.objects.live().filter(api=api).order_by("pk"):
+            revoke_credential(row, actor)
+        return create_credential(api, actor)
+
+
+def _shown(row: ApiCredential) -> dict[str, str]:
+    """Return what the audit trail has of a credential."""
+    return {"api": row.api.slug, "last_four": row.last_four}
+
+
+def _report(
+    action: str,
+    row: ApiCredential,
+    actor: Account | None,
+    *,
+    before: dict[str, str] | None = None,
+    after: dict[str, str] | None = None,
+) -> None:
+    report(Event(action, actor.pk if actor else None, target=row.public_id, before=before or {}, after=after or {}))
 
 
 def possible_public_id(public_id: str | None) -> str:

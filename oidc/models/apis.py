@@ -95,3 +95,10 @@ class ApiCredential(models.Model):
 
     def __str__(self) -> str:
         return f"{self.public_id} (…{self.last_four})"
+
+    @property
+    def state(self) -> str:
+        """The state of the credential: live, expired or revoked."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
