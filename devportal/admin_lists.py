@@ -36,6 +36,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
         [
             ("Projects", "oidc_project", "folder"),
             ("Clients", "oidc_client", "apps"),
+            ("APIs", "oidc_api", "api"),
             ("Domains", "oidc_projectdomain", "domain"),
             ("Connections", "oidc_connection", "link"),
             ("Access tokens", "oidc_accesstoken", "token"),
@@ -46,6 +47,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
         "Keys",
         [
             ("API keys", "api_apikey", "key"),
+            ("API credentials", "oidc_apicredential", "password"),
             ("Signing keys", "oidc_signingkey", "signature"),
         ],
     ),
@@ -88,6 +90,7 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),
     ],
+    "oidc_api": [("Credentials", "oidc_apicredential", "api")],
     "oidc_client": [
         ("Cases", "review_reviewcase", "client"),
         ("Connections", "oidc_connection", "client"),

@@ -14,6 +14,7 @@ from accounts.roles import is_operator
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from oidc import search, signing_keys
+from oidc.apis import admin_pages  # noqa: F401  (registers the pages of APIs)
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled

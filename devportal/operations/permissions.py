@@ -19,6 +19,8 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.client": "view",
         "oidc.project": "view",
         "oidc.projectdomain": "view",
+        "oidc.api": "view",
+        "oidc.apiscope": "view",
         "console.auditevent": "view",
     },
     OPERATOR: {
@@ -42,6 +44,9 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.accesstoken": "view",
         "oidc.refreshtoken": "view",
         "oidc.signingkey": "view change",
+        "oidc.api": "view add change",
+        "oidc.apiscope": "view add change delete",
+        "oidc.apicredential": "view change",
         "api.apikey": "view change",
         "api.requestlog": "view",
         "review.cannedreply": "view add change delete",

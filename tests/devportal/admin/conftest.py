@@ -17,10 +17,18 @@ from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.review import developer_actions
 from devportal.review.models import CannedReply
+from oidc.apis.credentials import create_credential
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
 from tests import remembered
 from tests.devportal.review.reviewing import fill
-from tests.factories import make_access_token, make_account, make_key, make_project, make_web_client
+from tests.factories import (
+    make_access_token,
+    make_account,
+    make_api,
+    make_key,
+    make_project,
+    make_web_client,
+)
 from tests.relying_party import RelyingParty, sign_in
 
 INVITER = "iris@example.com"
@@ -98,6 +106,7 @@ def make_world(browser: Browser, person: Account) -> World:
     answer = app.exchange(app.code(scope="openid offline_access")).json()
     raw = [secret, raw_key, answer["access_token"], answer["refresh_token"], make_access_token(web, person)]
     raw += [browser.cookies[settings.SESSION_COOKIE_NAME].value]
+    raw.append(create_credential(make_api(rules=[("*", "/*", "calendar.read")]))[1])
     plan = Plan.objects.create(plan_id="lumen", display_name="Lumen", rank=10)
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")

@@ -10,7 +10,7 @@ from tests.devportal.admin.conftest import World
 from tests.devportal.admin.crawling import unlinked
 
 # What reviewers see: the lists they work on, and what they read about the apps.
-LIVE = {"console.auditevent", "oidc.client", "oidc.project", "oidc.projectdomain"}
+LIVE = {"console.auditevent", "oidc.api", "oidc.client", "oidc.project", "oidc.projectdomain"}
 REVIEWING = {"review.appreview", "review.cannedreply", "review.reviewcase"} | LIVE
 # Of these, what operators don't see.
 REVIEWERS_ALONE = {"review.appreview", "review.reviewcase"}
