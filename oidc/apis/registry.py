@@ -224,6 +224,11 @@ def reload_registry() -> Registry:
     return _registry.reload()
 
 
+def forget_registry() -> None:
+    """Drop the registry of this process, so that the next use loads it."""
+    _registry.clear()
+
+
 def use_registry(registry: Registry) -> None:
     """Use `registry` until the next reload (for tests)."""
     _registry.replace(registry)

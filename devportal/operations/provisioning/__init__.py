@@ -17,6 +17,7 @@ from rest_framework import serializers
 from accounts import files
 from core.http.strict_fields import StrictListField, every_error
 from core.storage.stored_files import StoreUnavailable
+from devportal.operations.provisioning.apis import ApisField, apply_api
 from devportal.operations.provisioning.people import (
     FamilyTable,
     OrganizationTable,
@@ -29,6 +30,7 @@ from devportal.operations.provisioning.people import (
 )
 from devportal.operations.provisioning.projects import ProjectTable, apply_project
 from devportal.operations.provisioning.toml_tables import InvalidFile, Table, read_toml
+from oidc.apis.registry import forget_registry
 
 __all__ = ["InvalidFile", "provision"]
 
@@ -36,6 +38,7 @@ __all__ = ["InvalidFile", "provision"]
 class FileTable(Table):
     """A whole file, with its sections in the order of their dependencies."""
 
+    apis = ApisField()
     plans = StrictListField(child=PlanTable(), default=list)
     people = StrictListField(child=PersonTable(), default=list)
     families = StrictListField(child=FamilyTable(), default=list)
@@ -56,6 +59,7 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
     """
     document = read_toml(file)
     apply: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "apis": partial(apply_api, rotate_secrets=rotate_secrets),
         "plans": apply_plan,
         "people": apply_person,
         "families": apply_family,
@@ -71,11 +75,14 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
         raise InvalidFile(*every_error(error, "the file")) from error
     except StoreUnavailable as error:
         raise InvalidFile("a picture can't be stored: the store of uploaded files does not respond") from error
+    finally:
+        forget_registry()  # it may have APIs of a transaction that was undone
     return {
         "issuer": settings.ISSUER,
         "base_url": settings.BASE_URL,
         "people": done["people"],
         "projects": done["projects"],
+        "apis": done["apis"],
     }
 
 

@@ -17,7 +17,8 @@ from oidc.models.clients import new_client_id
 
 
 def _approvable() -> list[str]:
-    return [scope.name for scope in scopes.known_scopes().values() if scope.needs_approval]
+    # Also scopes that need no approval today: then the client keeps them when that changes.
+    return [scope.name for scope in scopes.known_scopes().values() if scope.api]
 
 
 def _optional() -> list[str]:
@@ -58,7 +59,8 @@ def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -
     known = clients_named(project, values["name"]).first() if project is not None else None
     approved = values.get("approved_scopes", known.approved_scopes.split() if known else [])
     optional = values.get("optional_scopes", [])
-    return next((scope for scope in optional if scope in _approvable() and scope not in approved), "")
+    known_scopes = scopes.known_scopes()
+    return next((scope for scope in optional if known_scopes[scope].needs_approval and scope not in approved), "")
 
 
 def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:

@@ -25,13 +25,14 @@ from devportal.operations.provisioning.clients import (
     unapproved_optional_scope,
 )
 from devportal.operations.provisioning.people import AccountField
-from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table
+from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table, table_error
 from oidc import names
 from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
 from oidc.domains.results import refresh_reviewed_hosts
 from oidc.models import Project, ProjectMember
 from oidc.projects.roles import lock_project
+from oidc.scopes import known_scopes
 
 
 class DomainField(StrictCharField):
@@ -54,7 +55,8 @@ def apply_domains(project: Project, names: Sequence[str]) -> None:
 
 
 def _permissions() -> list[str]:
-    return [scope.name for scope in keys.permissions()]
+    # Also of an API that is turned off: its keys keep their permissions.
+    return [scope.name for scope in known_scopes().values() if scope.api_keys]
 
 
 class KeyTable(Table):
@@ -108,25 +110,20 @@ class ProjectTable(Table):
         people = {owner, *(member["email"] for member in attrs["members"])}
         for position, member in enumerate(attrs["members"]):
             if member["email"] == owner and member["role"] != OWNER:
-                raise _error("members", position, "role", "the owner can't have another role")
+                raise table_error("members", position, "role", "the owner can't have another role")
         for position, client in enumerate(attrs["clients"]):
             if project is not None and clients_named(project, client["name"]).count() > 1:
                 message = "several clients of the project have this name; rename all but one first"
-                raise _error("clients", position, "name", message)
+                raise table_error("clients", position, "name", message)
             if scope := unapproved_optional_scope(client, project):
-                raise _error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")
+                raise table_error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")
         for position, key in enumerate(attrs["api_keys"]):
             if key["owner"] not in people and not _is_member(project, key["owner"]):
-                raise _error("api_keys", position, "owner", f"{key['owner'].email} is not a member of the project")
+                raise table_error("api_keys", position, "owner", f"{key['owner'].email} is not a member of the project")
             if project is not None and live_keys(project, key["name"]).count() > 1:
                 message = "several keys of the project have this name; revoke all but one first"
-                raise _error("api_keys", position, "name", message)
+                raise table_error("api_keys", position, "name", message)
         return attrs
-
-
-def _error(section: str, position: int, key: str, message: str) -> serializers.ValidationError:
-    detail: Any = {section: {position: {key: message}}}
-    return serializers.ValidationError(detail)
 
 
 def _find(values: dict[str, Any]) -> Project | None:

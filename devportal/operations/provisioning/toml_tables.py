@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from rest_framework import serializers
+
 from core.http.strict_fields import StrictCharField, StrictSerializer
 
 
@@ -18,6 +20,12 @@ def read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidFile(str(error)) from error
+
+
+def table_error(section: str, position: int, key: str, message: str) -> serializers.ValidationError:
+    """Return the error of a key in one table of a list of tables."""
+    detail: Any = {section: {position: {key: message}}}
+    return serializers.ValidationError(detail)
 
 
 class Table(StrictSerializer):

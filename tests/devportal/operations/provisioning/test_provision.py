@@ -75,7 +75,7 @@ def provision(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
 
 def test_it_creates_what_the_file_declares_in_its_order(tmp_path: Path) -> None:
     result = provision(tmp_path, FILE)
-    assert list(result) == ["issuer", "base_url", "people", "projects"]
+    assert list(result) == ["issuer", "base_url", "people", "projects", "apis"]
     assert result["issuer"] == "http://localhost:8000/"
     assert result["people"] == [
         {"email": "dana@example.com", "password": "a long password 1"},
