@@ -21,6 +21,7 @@ from devportal.console.export import FORMATS, download, write_csv
 from devportal.console.logs.links import LogLink, request_log
 from devportal.console.logs.request_log import CODES, NO_ENDPOINT
 from devportal.console.navigation import console_page, render_page
+from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.models import Client, Project
 
 
@@ -118,6 +119,7 @@ class UsageRow:
     narrow: str = ""
     page: str = ""
     note: str = ""
+    is_api: bool = False  # the name is that of an API, and no path
     # URL of the errors in the request log, or "" if the log does not hold them.
     log: str = ""
 
@@ -149,6 +151,11 @@ class UsageReport:
     clients: list[UsageRow]
     keys: list[UsageRow]
     codes: list[UsageRow]
+
+    @property
+    def has_apis(self) -> bool:
+        """Whether there were calls to another API than `/v1`."""
+        return any(line.is_api for line in self.endpoints)
 
 
 def format_percent(part: int, whole: int) -> str:
@@ -186,7 +193,7 @@ def usage_report(project: Project, query: UsageQuery) -> UsageReport:
         since,
         until,
         chart,
-        _limit_text(query.span, chart),
+        _limit_text(query, chart),
         _line("", kinds, log=log.url(since, until, status="errors")),
         _endpoints(kinds, query, log),
         _clients(project, query, log, [row for row in callers if row["client"]][:MAX_ROWS]),
@@ -197,13 +204,21 @@ def usage_report(project: Project, query: UsageQuery) -> UsageReport:
 
 def _log_of(project: Project, query: UsageQuery) -> LogLink:
     """Return the request log with the filters of the query. A call has a client or a key, and never both."""
-    path = _log_path(query.endpoint) if query.endpoint else ""
-    return request_log(project, path=path, who=query.client or query.key)
+    endpoint = _log_filters(query.endpoint) if query.endpoint else {}
+    return request_log(project, **endpoint, who=query.client or query.key)
 
 
-def _log_path(endpoint: str) -> str:
-    """Return the choice of the request log's filter by endpoint."""
-    return NO_ENDPOINT if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
+def _log_filters(endpoint: str) -> dict[str, str]:
+    """Return the request log's filters for what calls are counted under: an endpoint of `/v1`, or another API."""
+    if _api_of(endpoint):
+        return {"api": endpoint}
+    return {"path": NO_ENDPOINT if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"}
+
+
+def _api_of(endpoint: str) -> ApiSnapshot | None:
+    """Return the API whose calls are counted under this name, None for an endpoint of `/v1`."""
+    api = current_registry().apis.get(endpoint)
+    return None if api is None or api.is_own else api
 
 
 # --- The chart ---
@@ -226,15 +241,22 @@ def _chart(project: Project, query: UsageQuery, log: LogLink) -> BarChart:
         return log.url(start, end, status=choices[band.kind] if band else "")
 
     bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands, link=link)
-    limit = settings.API_CALLS_PER_MINUTE
+    limit = _limit(query)
     if span.unit == "minute" and bars.peak * _NEAR >= limit:
         return replace(bars, limit=LimitLine(f"{limit:,} a minute", limit))
     return bars
 
 
-def _limit_text(span: TimeRange, chart: BarChart) -> str:
-    limit = settings.API_CALLS_PER_MINUTE
-    rule = f"One key or one app may make {limit:,} requests a minute"
+def _limit(query: UsageQuery) -> int:
+    """Return the limit that applies to the calls of the query. Each API has its own."""
+    api = _api_of(query.endpoint)
+    return api.calls_per_minute if api else settings.API_CALLS_PER_MINUTE
+
+
+def _limit_text(query: UsageQuery, chart: BarChart) -> str:
+    span, limit, api = query.span, _limit(query), _api_of(query.endpoint)
+    where = f" to {api.name}" if api else ""
+    rule = f"One key or one app may make {limit:,} requests a minute{where}"
     if span.unit != "minute":
         return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
     if chart.limit is None:
@@ -262,17 +284,23 @@ def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "", log: s
 
 
 def _path(endpoint: str) -> str:
+    """Return the name of an API, or the path of an endpoint of `/v1`."""
+    if api := _api_of(endpoint):
+        return api.name
     return "No such endpoint" if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
 
 
 def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery, log: LogLink) -> list[UsageRow]:
     names = {kind["endpoint"] for kind in kinds}
     lines = [
-        _line(
-            _path(name),
-            (kind for kind in kinds if kind["endpoint"] == name),
-            query.address(endpoint=name),
-            log.url(*query.bounds(), status="errors", path=_log_path(name)),
+        replace(
+            _line(
+                _path(name),
+                (kind for kind in kinds if kind["endpoint"] == name),
+                query.address(endpoint=name),
+                log.url(*query.bounds(), status="errors", **_log_filters(name)),
+            ),
+            is_api=_api_of(name) is not None,
         )
         for name in sorted(names)
     ]
@@ -342,7 +370,7 @@ def active_filters(query: UsageQuery, report: UsageReport) -> list[dict[str, str
     client = report.clients[0].name if query.client and report.clients else query.client
     key = report.keys[0].name if query.key and report.keys else query.key
     given = (
-        ("endpoint", "Endpoint", query.endpoint and _path(query.endpoint)),
+        ("endpoint", "API" if _api_of(query.endpoint) else "Endpoint", query.endpoint and _path(query.endpoint)),
         ("client", "Client", client),
         ("key", "Key", key),
     )

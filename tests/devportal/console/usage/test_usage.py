@@ -20,7 +20,7 @@ from api.usage_counts import UsageCount
 from core import clock
 from devportal.console.usage import TIME_RANGES, format_percent, format_quantile
 from oidc.models import Client, Project
-from tests.factories import make_client, make_key, make_project
+from tests.factories import make_api, make_client, make_key, make_project
 
 NOW = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
 Mover = Callable[[float], None]
@@ -325,3 +325,30 @@ def test_at_most_ten_statements(span: Any, as_owner: Browser, project: Project) 
 
 def test_the_page_is_not_cached(as_viewer: Browser, project: Project) -> None:
     assert "no-store" in as_viewer.get(address(project))["Cache-Control"]
+
+
+# --- The company's own APIs ---
+
+
+def test_calls_are_labelled_and_filtered_by_api(as_viewer: Browser, project: Project) -> None:
+    make_api(name="Orbit <Calendar>", calls_per_minute=7)
+    for endpoint, calls in (("calendar", 3), ("me", 2)):
+        add(project, endpoint=endpoint, calls=calls, status=403, code="insufficient_scope")
+    text = page(as_viewer, project)
+    assert "By API and endpoint" in text
+    assert ">Orbit &lt;Calendar&gt;</a>" in text
+    rows = report(as_viewer, project).endpoints
+    assert [(row.name, row.calls) for row in rows] == [("Orbit <Calendar>", 3), ("/v1/me", 2)]
+    assert "&api=calendar&" in rows[0].log
+    assert "path" not in rows[0].log
+    narrow = report(as_viewer, project, rows[0].narrow)
+    assert narrow.total.calls == 3
+    found = page(as_viewer, project, "?endpoint=calendar&range=1h")
+    assert "API: <b" in found
+    assert "7 requests a minute to Orbit &lt;Calendar&gt;" in found
+    assert {line[1] for line in table(as_viewer, project, "?endpoint=calendar")} == {"calendar"}
+
+
+def test_without_another_api_the_table_is_by_endpoint(as_viewer: Browser, project: Project) -> None:
+    add(project)
+    assert "By endpoint" in page(as_viewer, project)
