@@ -92,6 +92,9 @@ def _insufficient_scope(call: Call) -> Fix:
     if not call.row.client:
         text = "The permissions of a key can't be changed. Create a key with the permissions of this endpoint."
         return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
+    if call.row.api and call.client is not None:
+        text = "The token has no scope of this API. Request one, and get the token with the API’s resource."
+        return Fix(text, "Scopes of each API", client_page(call.client, "client_permissions"))
     plan = call.row.path.startswith("/v1/me/plan")
     if plan and call.client is not None and ACCOUNT_READ not in allowed_scopes(call.client):
         text = f"The plan needs the scope {ACCOUNT_READ}, which needs app review first."

@@ -21,6 +21,7 @@ from devportal.console.fixes import project_page
 from devportal.console.logs.filters import (
     ENTRY_FILTERS,
     LogFilters,
+    Selects,
     choice_filter,
     find_entry,
     parse_filters,
@@ -34,6 +35,7 @@ from devportal.console.logs.sign_in_writer import MARKS
 from devportal.console.models import SignInEvent
 from devportal.console.navigation import console_page
 from devportal.console.quick_start import shell_string
+from oidc.apis.registry import current_registry
 from oidc.models import Client, Project
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Endpoint, Outcome
@@ -43,8 +45,8 @@ _LEFT_OUT = "…"  # replaces parts of an unknown path in the log
 
 
 def call_as_curl(row: RequestLog) -> str:
-    """Return an API call, or "" if the log does not hold the whole path or the HTTP method is unknown."""
-    if _LEFT_OUT in row.path or not row.path.startswith("/") or not row.method.isalpha():
+    """Return a call to `/v1`, or "" if the log does not hold the whole path or the HTTP method is unknown."""
+    if row.api or _LEFT_OUT in row.path or not row.path.startswith("/") or not row.method.isalpha():
         return ""
     variable = "$ACCESS_TOKEN" if row.client else "$API_KEY"
     method = {"GET": [], "HEAD": ["-I"]}.get(row.method, [f"-X {row.method}"])
@@ -156,7 +158,7 @@ _STATUS_IS = {
 CODES = {code: code for code in ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
 NO_ENDPOINT = "none"
-_PATH_IS = {path: Q(path=path) for path in ENDPOINTS} | {NO_ENDPOINT: ~Q(path__in=list(ENDPOINTS))}
+_PATH_IS = {path: Q(path=path) for path in ENDPOINTS} | {NO_ENDPOINT: ~Q(path__in=list(ENDPOINTS)) & Q(api="")}
 # Calls whose credential only names its key or client are logged, but do not count in the usage.
 COUNTED = {"yes": "Counted", "no": "Not counted"}
 SELECTS = (
@@ -165,6 +167,19 @@ SELECTS = (
     ("path", "Endpoint", ENDPOINTS | {NO_ENDPOINT: "No such endpoint"}),
     ("counted", "In usage", COUNTED),
 )
+
+
+def _selects() -> Selects:
+    """Return the choices of the filters. With the company's own APIs, one of them is the API."""
+    apis = current_registry().apis
+    if len(apis) == 1:
+        return SELECTS
+    return (("api", "API", {slug: api.name for slug, api in apis.items()}), *SELECTS)
+
+
+def _api_is() -> dict[str, Q]:
+    """Return the conditions of the filter by API, by slug."""
+    return {slug: Q(api="" if api.is_own else slug) for slug, api in current_registry().apis.items()}
 
 
 @dataclass(frozen=True)
@@ -177,6 +192,12 @@ class RequestLogEntry:
     page: str = ""
     client: Client | None = None
     key: ApiKey | None = None
+
+    @property
+    def api_name(self) -> str:
+        """The name of the API that was called, "" for the one at `/v1`, and the slug of a deleted one."""
+        api = current_registry().apis.get(self.row.api)
+        return api.name if api else self.row.api
 
     @property
     def badge(self) -> str:
@@ -194,6 +215,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
     """Parse the filters of the query string."""
     conditions = {
         "q": text_filter("path", "code", "request_id", "subject"),
+        "api": choice_filter(_api_is()),
         "status": choice_filter(_STATUS_IS),
         "code": choice_filter({code: Q(code=code) for code in CODES}),
         "path": choice_filter(_PATH_IS),
@@ -206,6 +228,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
 # The columns of a downloaded log.
 COLUMNS: Columns[RequestLog] = {
     "time_utc": lambda row: row.at,
+    "api": lambda row: row.api,
     "method": lambda row: row.method,
     "path": lambda row: row.path,
     "status": lambda row: row.status,
@@ -239,7 +262,7 @@ def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) 
 @page_from_replica
 @console_page()
 def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/requests?q=…&status=…&code=…&path=…&counted=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
+    """GET …/requests?q=…&api=…&status=…&code=…&path=…&counted=…&who=…&request_id=…&range=…&from=…&to=…: the log."""
     membership = get_membership(request, project_id)
     return render_log(
         request,
@@ -247,7 +270,7 @@ def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
         membership,
         rows=RequestLog.objects.filter(project=membership.project),
         filters=read_filters(request),
-        selects=SELECTS,
+        selects=_selects(),
         entries=partial(request_log_entries, membership.project),
         log_days=settings.REQUEST_LOG_DAYS,
         name=f"request-log-{membership.project.public_id}",

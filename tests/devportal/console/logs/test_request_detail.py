@@ -17,7 +17,7 @@ from devportal.docs.errors import API_HELP
 from oidc.models import Client, Project
 from tests.api.calls import ME, call
 from tests.devportal.console.logs.test_request_log import log
-from tests.factories import make_client, make_key, make_project
+from tests.factories import make_api, make_client, make_key, make_project
 
 
 def address(row: RequestLog | str, project: Project) -> str:
@@ -165,3 +165,14 @@ def test_at_most_twelve_statements(as_owner: Browser, project: Project) -> None:
     with CaptureQueriesContext(connection) as queries:
         page(as_owner, row)
     assert len(queries) <= 12, "\n".join(query["sql"] for query in queries)
+
+
+def test_a_call_to_another_api_names_it_and_leads_to_the_permissions(as_viewer: Browser, project: Project) -> None:
+    make_api(name="Orbit <Calendar>")
+    client = make_client(project)
+    values = {"api": "calendar", "method": "POST", "path": "/connect/introspect", "client": client.client_id}
+    text = page(as_viewer, log(project, **values, status=403, code="insufficient_scope"))
+    assert "Orbit &lt;Calendar&gt;" in text
+    assert "?api=calendar" in text
+    assert reverse("console:client_permissions", args=[project.public_id, client.client_id]) in text
+    assert "Try it again" not in text

@@ -15,7 +15,7 @@ from api.models import ApiKey, RequestLog
 from devportal.console.logs.filters import parse_time
 from oidc.models import Client, Project
 from tests.api.calls import ME, call
-from tests.factories import make_client, make_key, make_project
+from tests.factories import make_api, make_client, make_key, make_project
 
 AT = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
 
@@ -263,3 +263,51 @@ def test_at_most_ten_statements(as_owner: Browser, project: Project) -> None:
 def test_a_filter_by_client_is_one_by_client_of_this_project(as_viewer: Browser, project: Project, app: Client) -> None:
     log(make_project(), client=app.client_id, request_id="elsewhere")
     assert shown(as_viewer, project, who=app.client_id) == []
+
+
+# --- The company's own APIs ---
+
+
+@pytest.fixture
+def of_apis(project: Project) -> Project:
+    """A log with calls to `/v1` and to two other APIs, one of which was deleted."""
+    make_api(name="Orbit <Calendar>")
+    log(project, request_id="own")
+    log(project, request_id="calendar", api="calendar", method="POST", path="/connect/introspect")
+    log(project, request_id="gone", api="gone", method="POST", path="/connect/introspect")
+    return project
+
+
+def test_calls_name_their_api(as_viewer: Browser, of_apis: Project) -> None:
+    lines = as_viewer.get(address(of_apis)).context["lines"]
+    assert [line.api_name for line in lines] == ["gone", "Orbit <Calendar>", ""]
+    assert "<bdi>Orbit &lt;Calendar&gt;</bdi>" in page(as_viewer, of_apis)
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"api": "calendar"}, ["calendar"]),
+        ({"api": "account"}, ["own"]),
+        ({"api": "nonsense"}, ["gone", "calendar", "own"]),
+        ({"path": "none"}, []),
+        ({"api": "calendar", "path": "/v1/me"}, []),
+    ],
+)
+def test_the_log_is_filtered_by_api(
+    as_viewer: Browser, of_apis: Project, filters: dict[str, str], found: list[str]
+) -> None:
+    assert shown(as_viewer, of_apis, **filters) == found
+
+
+def test_the_filter_by_api_is_shown_only_with_another_api(as_viewer: Browser, project: Project) -> None:
+    log(project)
+    assert 'name="api"' not in page(as_viewer, project)
+    make_api()
+    assert 'name="api"' in page(as_viewer, project)
+
+
+def test_a_downloaded_log_has_the_api(as_viewer: Browser, of_apis: Project) -> None:
+    text = b"".join(as_viewer.get(address(of_apis, format="csv"))).decode()
+    assert text.splitlines()[0].startswith("time_utc,api,method")
+    assert ",calendar,POST,/connect/introspect," in text
