@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
+from django.utils.html import escape
 
 from accounts.models import Account
 from devportal.review import developer_actions, reviewer_actions, snapshots, tasks
@@ -252,3 +253,29 @@ def test_withdrawing_a_scope_narrows_the_tokens_of_its_api(
     refused = party.refresh(again["refresh_token"], resource=CALENDAR)
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_target")
     assert party.authorize(scope=f"openid {READ}").headers["Location"].find("error=invalid_scope") > 0
+
+
+@pytest.mark.parametrize("scope", ["a'b", "50%s", "<b>", "a;--b", "https://a.example/read?x=1&y", "a]b", "{0}", "$.x"])
+def test_any_name_of_a_scope_goes_through_a_review(
+    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any, scope: str
+) -> None:
+    ApiScope.objects.create(api=api, name=scope, title="See <i>it</i>", needs_approval=True)
+    reload_registry()
+    fill(app, developer, [])
+    as_developer.post(page_of(app), form_for(scope))
+    review = reviewer_actions.start(AppReview.objects.get(status=Status.SUBMITTED), reviewer)
+    browser = browser_of(reviewer)
+    page = browser.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    assert "<i>it</i>" not in page
+    assert escape(scope) in page
+    queue = browser.get("/admin/review/appreview/", {"asks": scope}).content.decode()
+    assert f"<div>Asks for {escape(scope)}</div>" in queue
+    form = {
+        "revision": 1,
+        f"scope_{scope}": "approve",
+        "text": "",
+        "confirm": "1",
+        "despite": "It was checked by hand.",
+    }
+    browser.post(f"/admin/review/appreview/{review.pk}/do/approve/", form | ticked(review))
+    assert fresh(app).approved_scopes == scope
