@@ -157,13 +157,11 @@ class BrandingForm(forms.Form):
     @property
     def apis(self) -> list[tuple[ApiSnapshot | None, list[tuple[Scope, BoundField, BoundField, BoundField]]]]:
         """Return each API with its scopes and their checkbox, justification and place, for the template."""
-        return [
-            (
-                api,
-                [(scope, *(self[field_of(kind, scope.name)] for kind in ("ask", "why", "place"))) for scope in scopes],
-            )
-            for api, scopes in group_by_api(self._requestable)
-        ]
+        return [(api, [self._row(scope) for scope in scopes]) for api, scopes in group_by_api(self._requestable)]
+
+    def _row(self, scope: Scope) -> tuple[Scope, BoundField, BoundField, BoundField]:
+        ask, why, place = (self[field_of(kind, scope.name)] for kind in ("ask", "why", "place"))
+        return scope, ask, why, place
 
     @property
     def answers(self) -> list[tuple[Point, BoundField]]:
