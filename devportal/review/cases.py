@@ -30,6 +30,7 @@ from oidc.domains.claims import apps_on
 from oidc.domains.results import Change, snapshot
 from oidc.models import ApiScope, Client, Project, ProjectDomain
 from oidc.projects.roles import Gone, report_project_event
+from oidc.scopes import scopes_of_account_api
 from oidc.signals import client_type_changed, domain_changed, owner_added, scope_needs_review
 
 Kind = ReviewCase.Kind
@@ -361,6 +362,8 @@ def undecided_scopes(case: ReviewCase, decided: Collection[str] = ()) -> list[st
 
 def unreviewed_scopes(client: Client) -> list[str]:
     """Return the scopes that the app has and that reviewers still have to decide on."""
+    if {scope.name for scope in scopes_of_account_api()}.issuperset(client.approved_scopes.split()):
+        return []  # these always needed a review
     case = open_case_of(SCOPE_REVIEW, client.project, client)
     if case is None:
         return []

@@ -218,7 +218,8 @@ def test_unknown_form_fields_are_ignored(as_owner: Browser, app: Client, owner: 
     review = AppReview.objects.get()
     assert (review.status, review.number, review.revision, review.assignee) == (Status.SUBMITTED, 1, 1, None)
     of_the_client = {"logo", "type", "redirect_urls", "sign_out_urls"}
-    assert set(review.snapshot) == {*BRANDING, *of_the_client, "scopes", "places", "demo_url"}
+    assert set(review.snapshot) == {*BRANDING, *of_the_client, "scopes", "places", "demo_url", "circumstances"}
+    assert review.snapshot["circumstances"]["held"] == []
     assert review.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
     assert review.decisions == {}
 
