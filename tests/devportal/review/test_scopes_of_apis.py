@@ -8,17 +8,19 @@ from django.test import Client as Browser
 from django.utils.html import escape
 
 from accounts.models import Account
+from api import usage_counts
 from devportal.review import developer_actions, reviewer_actions, snapshots, tasks
 from devportal.review.admin.review_queue import asked_choices
 from devportal.review.consent_preview import consent_previews
+from devportal.review.evidence.gathering import gather
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.requirements import field_of
 from devportal.review.workflow import IncompleteSubmission
+from oidc.apis.credentials import create_credential
 from oidc.apis.registry import reload_registry
 from oidc.clients import branding
 from oidc.models import Api, ApiScope, Client
-from oidc.tokens.access_tokens import find_access_token
-from oidc.tokens.refresh_tokens import effective_scopes
+from tests.api.introspecting import INACTIVE, Server
 from tests.devportal.review.reviewing import (
     BRANDING,
     DEMO,
@@ -237,19 +239,22 @@ def test_the_public_page_names_apis_and_leaves_out_what_is_turned_off(
 def test_withdrawing_a_scope_narrows_the_tokens_of_its_api(
     api: Api, app: Client, developer: Account, reviewer: Account
 ) -> None:
-    decide(sent(app, developer, [READ, WRITE]), reviewer, Status.APPROVED)
+    review = decide(sent(app, developer, [READ, WRITE]), reviewer, Status.APPROVED)
+    server = Server(api, *create_credential(api))
     party = RelyingParty(fresh(app), sign_in(Browser(), make_account()))
     tokens = party.tokens(scope=f"openid offline_access {READ} {WRITE}")
-    row = find_access_token(tokens["access_token"], CALENDAR)
-    assert set(effective_scopes(row.family)) >= {READ, WRITE}
+    assert server.learn(tokens["access_token"])["scope"] == f"{READ} {WRITE}"
+    usage_counts.flush_usage()
+    used = gather(AppReview.objects.select_related("client__project").get(pk=review.pk)).usage.scopes[WRITE]
+    assert (used.asked, used.calls_lately) == (1, 1)
     reviewer_actions.withdraw_approval(app, reviewer, scopes=[WRITE], reasons=["misuse_of_data"])
-    row = find_access_token(tokens["access_token"], CALENDAR)
-    assert WRITE not in effective_scopes(row.family)
+    assert server.learn(tokens["access_token"])["scope"] == READ
     again = party.refresh(tokens["refresh_token"], resource=CALENDAR).json()
     assert claims_of(again["access_token"])["scope"] == again["scope"] == READ
     refused = party.refresh(again["refresh_token"], scope=WRITE)
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_scope")
     reviewer_actions.withdraw_approval(app, reviewer, scopes=[READ], reasons=["misuse_of_data"])
+    assert server.learn(tokens["access_token"]) == server.learn(again["access_token"]) == INACTIVE
     refused = party.refresh(again["refresh_token"], resource=CALENDAR)
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_target")
     assert party.authorize(scope=f"openid {READ}").headers["Location"].find("error=invalid_scope") > 0
