@@ -174,6 +174,7 @@ _ALL = (
         "An API with Express",
         {"Express": "https://expressjs.com/", "jose": "https://github.com/panva/jose"},
     ),
+    _protecting("go", "An API with Go", {"coreos/go-oidc": "https://pkg.go.dev/github.com/coreos/go-oidc/v3/oidc"}),
     _protecting(
         "spring",
         "An API with Spring Boot",
