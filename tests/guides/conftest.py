@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.guides.protecting import Credential, ProtectedApi, declare_apis, open_api_guide
+from tests.clients.apis import Credential, declare_apis
+from tests.guides.protecting import ProtectedApi, open_api_guide
 from tests.guides.reading import OpenGuide, open_guide
 from tests.services.service import Service, live_service
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from devportal.docs.guides.registry import GUIDES
+from tests.clients.apis import READ, WRITE, Credential
 from tests.clients.app import App
 from tests.clients.person import PASSWORD, Person
 from tests.clients.terminal import Code
@@ -18,55 +19,7 @@ from tests.guides.reading import ADA, OpenGuide
 from tests.services import keeper
 from tests.services.service import Service
 
-READ, WRITE = "calendar.read", "calendar.write"
-CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
-KNOWN_SECONDS = 60
 _readings = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Credential:
-    """The credential of an API."""
-
-    id: str
-    secret: str
-
-
-def declare_apis(service: Service) -> Credential:
-    """Declare two APIs, wait until every process of the service knows them, and return the credential of the first."""
-    declared = service.provision(
-        apis=[
-            {
-                "slug": "calendar",
-                "name": "Calendar",
-                "identifier": CALENDAR,
-                "calls_per_minute": 10_000,
-                "calls_per_person_per_minute": 10_000,
-                "scopes": [
-                    {"name": READ, "title": "See your events"},
-                    {"name": WRITE, "title": "Change your events"},
-                ],
-                "rules": [
-                    {"method": "GET", "path": "/events*", "scope": READ},
-                    {"method": "*", "path": "/events*", "scope": WRITE},
-                ],
-            },
-            {
-                "slug": "tasks",
-                "name": "Tasks",
-                "identifier": TASKS,
-                "scopes": [{"name": "tasks.read", "title": "See your tasks"}],
-            },
-        ]
-    )
-    deadline, seen = time.monotonic() + KNOWN_SECONDS, 0
-    while seen < 20:
-        answer = httpx.get(f"{service.address}/docs/apis/tasks")
-        seen = seen + 1 if answer.status_code == 200 else 0
-        assert time.monotonic() < deadline, service.logged()[-3000:]
-        time.sleep(0 if seen else 0.5)
-    credential = next(api["credential"] for api in declared["apis"] if api["slug"] == "calendar")
-    return Credential(credential["id"], credential["secret"])
 
 
 @dataclass

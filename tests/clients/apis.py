@@ -1,0 +1,57 @@
+"""Two APIs of the company, for the tests of libraries and guides: a calendar and tasks."""
+
+import time
+from dataclasses import dataclass
+
+import httpx
+
+from tests.services.service import Service
+
+READ, WRITE = "calendar.read", "calendar.write"
+CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
+KNOWN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Credential:
+    """The credential of an API."""
+
+    id: str
+    secret: str
+
+
+def declare_apis(service: Service) -> Credential:
+    """Declare two APIs, wait until every process of the service knows them, and return the credential of the first."""
+    declared = service.provision(
+        apis=[
+            {
+                "slug": "calendar",
+                "name": "Calendar",
+                "identifier": CALENDAR,
+                "calls_per_minute": 10_000,
+                "calls_per_person_per_minute": 10_000,
+                "scopes": [
+                    {"name": READ, "title": "See your events"},
+                    {"name": WRITE, "title": "Change your events"},
+                ],
+                "rules": [
+                    {"method": "GET", "path": "/events*", "scope": READ},
+                    {"method": "*", "path": "/events*", "scope": WRITE},
+                ],
+            },
+            {
+                "slug": "tasks",
+                "name": "Tasks",
+                "identifier": TASKS,
+                "scopes": [{"name": "tasks.read", "title": "See your tasks"}],
+            },
+        ]
+    )
+    deadline, seen = time.monotonic() + KNOWN_SECONDS, 0
+    while seen < 20:
+        answer = httpx.get(f"{service.address}/docs/apis/tasks")
+        seen = seen + 1 if answer.status_code == 200 else 0
+        assert time.monotonic() < deadline, service.logged()[-3000:]
+        time.sleep(0 if seen else 0.5)
+    credential = next(api["credential"] for api in declared["apis"] if api["slug"] == "calendar")
+    return Credential(credential["id"], credential["secret"])
