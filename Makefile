@@ -25,7 +25,7 @@ OR_NONE := || [ $$? -eq 5 ]
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run app test test-all guides check format lock sbom bench clean
+.PHONY: help run app api test test-all guides check format lock sbom bench clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ run: .venv/.runtime ## Serves the demo on port 8000; PORT=8001 DATA_DIR=.data2 r
 
 app: .venv/.runtime ## Runs a sample app on port 3000 (or APP_PORT) that signs in with the demo of `make run` (in DATA_DIR)
 	@exec $(PY) examples/web_app.py
+
+api: .venv/.runtime ## Runs a sample API on port 3100 (or API_PORT), the calendar that the sample app shows
+	@exec $(PY) examples/calendar_api.py
 
 test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks some, among the thorough ones too
 	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))

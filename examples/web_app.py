@@ -3,8 +3,11 @@
     make run        in one terminal: the service
     make app        in another: this app, on http://localhost:3000
 
+    make api        in a third, if you like: the calendar that this app shows, on http://localhost:3100
+
 It signs in as the first web client of the demo, whose credentials `make run` keeps in DATA_DIR/demo.json. With
-OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL) in the environment it uses those instead.
+OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL, CALENDAR_URL) in the environment it uses those
+instead. CALENDAR_URL is the identifier of the calendar's API; without one, the app shows no calendar.
 DATA_DIR=.data2 takes the demo of a second service, APP_PORT=3001 listens on another port: its addresses have to be
 registered for the client, and the app says which.
 
@@ -19,6 +22,8 @@ import json
 import os
 import secrets
 import sys
+import threading
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -34,8 +39,11 @@ from jwcrypto.jwk import JWKSet
 from jwcrypto.jwt import JWT
 
 SCOPE = "openid email profile"
+# For an API besides the developer API: its scopes, and a refresh token, which gets the access token for it.
+CALENDAR_SCOPE = "offline_access calendar.read calendar.write"
 COOKIE = "sample_app"
 TIMEOUT = 10  # seconds
+MAX_FORM = 10_000  # bytes
 
 
 class SignInFailed(Exception):
@@ -52,6 +60,7 @@ class Settings:
     client_secret: str
     redirect_uri: str
     signed_out_uri: str
+    calendar: str = ""  # the identifier of the calendar's API, which is also its URL
 
     @classmethod
     def read(cls) -> "Settings":
@@ -66,6 +75,7 @@ class Settings:
                 client_secret=required("CLIENT_SECRET"),
                 redirect_uri=redirect_uri,
                 signed_out_uri=urljoin(redirect_uri, "/"),
+                calendar=os.environ.get("CALENDAR_URL", ""),
             )
         file = Path(os.environ.get("DATA_DIR", ".data")) / "demo.json"
         if not file.exists():
@@ -83,7 +93,13 @@ class Settings:
             client_secret=client["client_secret"],
             redirect_uri=client["redirect_uris"][0],
             signed_out_uri=client["post_logout_redirect_uris"][0],
+            calendar=next((api["identifier"] for api in demo.get("apis", []) if api["slug"] == "calendar"), ""),
         )
+
+    @property
+    def scope(self) -> str:
+        """What the app asks people for."""
+        return f"{SCOPE} {CALENDAR_SCOPE}" if self.calendar else SCOPE
 
     @property
     def port(self) -> int:
@@ -118,6 +134,11 @@ class Session:
     claims: dict[str, Any] = field(default_factory=dict)
     id_token: str = ""
     access_token: str = ""
+    refresh_token: str = ""
+    calendar_token: str = ""
+    calendar_token_until: float = 0  # of time.monotonic()
+    # A refresh token works once, so that two requests at the same time must not both send it.
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass
@@ -142,7 +163,7 @@ class Provider:
             "response_type": "code",
             "client_id": self.settings.client_id,
             "redirect_uri": self.settings.redirect_uri,
-            "scope": SCOPE,
+            "scope": self.settings.scope,
             "state": session.state,
             "nonce": session.nonce,
             "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
@@ -158,22 +179,26 @@ class Provider:
             raise SignInFailed("This answer comes from another service.")
         if "error" in answer:
             raise SignInFailed(f"{answer['error']}: {answer.get('error_description', '')}")
-        exchanged = httpx.post(
-            self.metadata["token_endpoint"],
-            auth=(self.settings.client_id, self.settings.client_secret),
-            data={
-                "grant_type": "authorization_code",
-                "code": answer.get("code", ""),
-                "redirect_uri": self.settings.redirect_uri,
-                "code_verifier": session.verifier,
-            },
-            timeout=TIMEOUT,
-        )
-        tokens = exchanged.json()
-        if exchanged.is_error:
-            raise SignInFailed(f"{tokens['error']}: {tokens.get('error_description', '')}")
+        grant = {
+            "grant_type": "authorization_code",
+            "code": answer.get("code", ""),
+            "redirect_uri": self.settings.redirect_uri,
+            "code_verifier": session.verifier,
+        }
+        # An access token is for one API (RFC 8707). This one is for the developer API.
+        tokens = self.tokens(grant | ({"resource": self.settings.api} if self.settings.calendar else {}))
         session.claims = self.read_id_token(tokens["id_token"], session.nonce)
         session.id_token, session.access_token = tokens["id_token"], tokens["access_token"]
+        session.refresh_token = tokens.get("refresh_token", "")
+
+    def tokens(self, grant: dict[str, str]) -> dict[str, Any]:
+        """Return the answer of the token endpoint. Raises SignInFailed."""
+        client = (self.settings.client_id, self.settings.client_secret)
+        answer = httpx.post(self.metadata["token_endpoint"], auth=client, data=grant, timeout=TIMEOUT)
+        tokens: dict[str, Any] = answer.json()
+        if answer.is_error:
+            raise SignInFailed(f"{tokens['error']}: {tokens.get('error_description', '')}")
+        return tokens
 
     def read_id_token(self, token: str, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token of this service, for this app, for this sign-in. Raises SignInFailed."""
@@ -197,6 +222,26 @@ class Provider:
         """Call the developer API for the person."""
         header = {"Authorization": f"Bearer {session.access_token}"}
         return httpx.get(f"{self.settings.api}/v1/me", headers=header, timeout=TIMEOUT)
+
+    def calendar_token(self, session: Session) -> str:
+        """Return an access token for the calendar's API, a new one if the last has expired. Raises SignInFailed."""
+        with session.lock:
+            if time.monotonic() >= session.calendar_token_until:
+                grant = {"grant_type": "refresh_token", "refresh_token": session.refresh_token}
+                tokens = self.tokens(grant | {"resource": self.settings.calendar})
+                session.refresh_token, session.calendar_token = tokens["refresh_token"], tokens["access_token"]
+                session.calendar_token_until = time.monotonic() + tokens["expires_in"] - TIMEOUT
+            return session.calendar_token
+
+    def calendar(self, session: Session, event: dict[str, str] | None = None) -> httpx.Response:
+        """List the events of the person's calendar, or add `event`."""
+        return httpx.request(
+            "GET" if event is None else "POST",
+            f"{self.settings.calendar.rstrip('/')}/events",
+            headers={"Authorization": f"Bearer {self.calendar_token(session)}"},
+            json=event,
+            timeout=TIMEOUT,
+        )
 
     def sign_out_url(self, session: Session) -> str:
         """Where the browser goes to end the session there too (OpenID Connect RP-Initiated Logout)."""
@@ -226,7 +271,7 @@ class App(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         # Forms, not links: neither a link on another site nor a browser that loads ahead begins or ends a session.
-        pages = {"/sign-in": self.sign_in, "/sign-out": self.sign_out}
+        pages = {"/sign-in": self.sign_in, "/sign-out": self.sign_out, "/events": self.add_event}
         self.guarded(pages.get(self.path, lambda: self.show("<h1>There is no such page</h1>", 404)))
 
     def guarded(self, page: Any) -> None:
@@ -236,7 +281,7 @@ class App(BaseHTTPRequestHandler):
         except SignInFailed as error:
             self.show(f"<h1>You are not signed in</h1><p>{escape(str(error))}</p><p><a href='/'>Try again</a></p>", 400)
         except httpx.HTTPError as error:
-            self.show(f"<h1>The sign-in service does not answer</h1><p>{escape(str(error))}</p>", 502)
+            self.show(f"<h1>A service does not answer</h1><p>{escape(str(error))}</p>", 502)
 
     def home(self) -> None:
         session = self.session()
@@ -252,8 +297,44 @@ class App(BaseHTTPRequestHandler):
             f"<p>What the ID token says:</p><pre>{escape(json.dumps(session.claims, indent=2))}</pre>"
             f"<p><code>GET /v1/me</code> answers {me.status_code}:</p>"
             f"<pre>{escape(json.dumps(me.json(), indent=2))}</pre>"
+            f"{self.calendar(session) if self.provider.settings.calendar else ''}"
             "<form method='post' action='/sign-out'><button>Sign out</button></form>"
         )
+
+    def calendar(self, session: Session) -> str:
+        """Return the part of the page with the person's events."""
+        try:
+            answer = self.provider.calendar(session)
+        except SignInFailed as error:
+            return f"<h2>Your calendar</h2><p>The app may not open it: {escape(str(error))}</p>"
+        except httpx.HTTPError:
+            return "<h2>Your calendar</h2><p>It does not answer. Start it with <code>make api</code>.</p>"
+        if answer.is_error:
+            return f"<h2>Your calendar</h2><p>It answers {answer.status_code}: {escape(answer.text)}</p>"
+        events = "".join(f"<li>{escape(one['day'])} {escape(one['title'])}</li>" for one in answer.json()["events"])
+        return (
+            f"<h2>Your calendar</h2>{f'<ul>{events}</ul>' if events else '<p>There is no event yet.</p>'}"
+            "<form method='post' action='/events'><label>Day <input type='date' name='day' required></label> "
+            "<label>Title <input name='title' maxlength='200' required></label> <button>Add the event</button></form>"
+        )
+
+    def add_event(self) -> None:
+        session = self.session()
+        if session is None or not session.claims or not self.provider.settings.calendar:
+            raise SignInFailed("Sign in first.")
+        sent = parse_qs(self.body())
+        event = {name: sent.get(name, [""])[0] for name in ("day", "title")}
+        answer = self.provider.calendar(session, event)
+        if answer.is_error:
+            self.show(f"<h1>The event was not added</h1><p>{escape(answer.text)}</p><p><a href='/'>Back</a></p>", 400)
+        else:
+            self.redirect("/", self.cookie())
+
+    def body(self) -> str:
+        """Return the form that was sent, "" if it is too long."""
+        length = self.headers.get("Content-Length", "")
+        is_short = length.isascii() and length.isdigit() and int(length) <= MAX_FORM
+        return self.rfile.read(int(length)).decode(errors="replace") if is_short else ""
 
     def sign_in(self) -> None:
         session = Session()

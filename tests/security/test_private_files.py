@@ -24,7 +24,7 @@ from devportal.operations.provisioning import demo
 call_command("migrate", verbosity=0)
 send_mail("subject", "text", None, ["ada@example.com"])
 default_storage.save("pictures/ada.webp", ContentFile(b"x"))
-demo._keep_credentials({"projects": []})
+demo._keep_credentials({"projects": [], "apis": []})
 """
 
 

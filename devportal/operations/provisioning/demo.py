@@ -37,6 +37,7 @@ def prepare_demo(file: Path) -> str:
         lines.append(f"Clients of {project['name']}")
         lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
     lines.append(f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one.")
+    lines += [f"API {api['identifier']}  {api['slug']}; `make api` starts it" for api in result["apis"]]
     return "\n".join(lines)
 
 
@@ -56,6 +57,10 @@ def _keep_credentials(result: dict[str, Any]) -> None:
             client["client_secret"] = client["client_secret"] or secrets.get(client["client_id"], {}).get(
                 "client_secret"
             )
+    credentials = {api["credential"]["id"]: api["credential"] for api in kept.get("apis", [])}
+    for api in result["apis"]:
+        credential = api["credential"]
+        credential["secret"] = credential["secret"] or credentials.get(credential["id"], {}).get("secret")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump(result, file, indent=2)

@@ -1,5 +1,6 @@
 """The demo's week: made once, the same from each place that tells of it, and good for nothing but to look at."""
 
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -15,11 +16,13 @@ from django.urls import reverse
 from accounts.models import Account
 from api.models import ApiKey, RequestLog, UsageBucket, UsageDay, UsageHour, UsageTotal
 from core import clock
+from core.credentials import digest
 from devportal.console.models import AuditEvent, SignInDay, SignInEvent, SignInHour
 from devportal.operations.provisioning import demo, demo_week, provision
 from devportal.operations.provisioning.demo_week.calls import Week
 from devportal.operations.provisioning.demo_week.people import NAMES, address
-from oidc.models import Client, ClientSecret, Connection, Project, TokenFamily
+from oidc.apis.credentials import replace_credentials
+from oidc.models import ApiCredential, Client, ClientSecret, Connection, Project, TokenFamily
 from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Step
@@ -88,6 +91,21 @@ def test_the_demo_makes_it(settings: Any, tmp_path: Path) -> None:
     assert SignInEvent.objects.exists()
     assert "developer@example.com" in told
     assert not any(address(name) in told for name in NAMES)
+
+
+def test_the_secrets_of_the_demo_stay_readable_after_another_start(settings: Any, tmp_path: Path) -> None:
+    settings.EMBEDDED, settings.DATA_DIR = True, tmp_path
+    demo.prepare_demo(FILE)
+    first = (tmp_path / demo.CREDENTIALS_FILE).read_text()
+    assert "http://localhost:3100  calendar; `make api` starts it" in demo.prepare_demo(FILE)
+    assert (tmp_path / demo.CREDENTIALS_FILE).read_text() == first
+    (api,) = json.loads(first)["apis"]
+    assert digest(api["credential"]["secret"]) == ApiCredential.objects.get().digest
+    # One that an operator created since is not in the file, which then has no secret to offer.
+    replace_credentials(ApiCredential.objects.get().api)
+    demo.prepare_demo(FILE)
+    (api,) = json.loads((tmp_path / demo.CREDENTIALS_FILE).read_text())["apis"]
+    assert api["credential"] == {"id": ApiCredential.objects.live().get().public_id, "secret": None}
 
 
 # --- It agrees with itself ---
