@@ -298,7 +298,7 @@ def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery, log: LogLi
                 _path(name),
                 (kind for kind in kinds if kind["endpoint"] == name),
                 query.address(endpoint=name),
-                log.url(*query.bounds(), status="errors", **_log_filters(name)),
+                log.url(query.bounds()[0], query.bounds()[1], status="errors", **_log_filters(name)),
             ),
             is_api=_api_of(name) is not None,
         )

@@ -108,11 +108,14 @@ PROJECT_PAGES = (
     "keys/new", "clients", "clients/new",
 )  # fmt: skip
 CLIENT_PAGES = {
-    "web": ("", "secrets", "quick-start", "sign-ins", "analytics", "playground", "tester", "review", "type", "delete"),
+    "web": (
+        "", "permissions", "secrets", "quick-start", "sign-ins", "analytics", "playground", "tester", "review", "type",
+        "delete",
+    ),
     # What differs between the types.
     "spa": ("secrets", "quick-start", "playground"),
     "native": ("", "secrets", "quick-start"),
-}
+}  # fmt: skip
 
 
 def test_screens_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:

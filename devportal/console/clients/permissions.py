@@ -107,8 +107,9 @@ def _families(client: Client) -> list[str]:
     """Return the granted scopes of the newest sign-ins. Takes two statements that read a bounded number of rows."""
     since = clock.now() - timedelta(days=DAYS)
     issued = SignInEvent.objects.filter(client=client, at__gte=since, step=Step.ISSUED).exclude(family=None)
-    newest = list(issued.order_by("-pk").values_list("family", flat=True)[:MOST_SIGN_INS])
-    return list(TokenFamily.objects.filter(pk__in=newest).values_list("scope", flat=True))
+    newest = issued.order_by("-pk").values_list("family", flat=True)[:MOST_SIGN_INS]
+    families = [pk for pk in newest if pk is not None]
+    return list(TokenFamily.objects.filter(pk__in=families).values_list("scope", flat=True))
 
 
 def _calls(client: Client) -> Counter[str]:

@@ -280,7 +280,7 @@ def choose_scopes(client: Client, asked: list[str]) -> list[str]:
 
 
 def offered_scopes(client: Client) -> list[Scope]:
-    """Return the scopes that the page offers: those that the client may request, of APIs that are on."""
+    """Return the scopes that the page offers: the ones that the client may request, of APIs that are on."""
     allowed = scopes.allowed_scopes(client)
     return [
         scope for name, scope in scopes.known_scopes().items() if name in allowed and name != OPENID and scope.enabled
@@ -288,7 +288,7 @@ def offered_scopes(client: Client) -> list[Scope]:
 
 
 def offered_resources() -> list[ApiSnapshot]:
-    """Return the APIs whose identifiers the page offers as `resource`: those that are on."""
+    """Return the APIs whose identifiers the page offers as `resource`: the ones that are on."""
     return [api for api in current_registry().apis.values() if api.enabled]
 
 

@@ -99,7 +99,8 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
     form = RequestForm(request.POST)
     if not form.is_valid():
-        chosen = {"usual_scopes": request.POST.getlist("scope"), "usual_resources": request.POST.getlist("resource")}
+        scopes_chosen, resources_chosen = request.POST.getlist("scope"), request.POST.getlist("resource")
+        chosen: dict[str, Any] = {"usual_scopes": scopes_chosen, "usual_resources": resources_chosen}
         return _page(request, membership, client, None, status=400, form=form, **chosen)
     resources = flow.choose_resources(request.POST.getlist("resource"))
     flow.begin_run(request.session, membership.account, client, scope, resources=resources, **form.cleaned_data)

@@ -6,6 +6,7 @@ import pytest
 
 from accounts.activity.recording import sentence
 from accounts.models import Account, SecurityEvent
+from oidc.apis.registry import reload_registry
 from oidc.models import Api, Client
 from oidc.receivers import export_connections
 from tests import factories
@@ -80,7 +81,7 @@ def test_connected_apps_keep_the_scopes_of_an_api_that_is_turned_off(app: Relyin
     app.answer_consent(app.authorize(scope=ASKED))
     apis[0].enabled = False
     apis[0].save()
-    factories.reload_registry()
+    reload_registry()
     assert "Change your calendar" in app.browser.get("/account/apps/").content.decode()
 
 

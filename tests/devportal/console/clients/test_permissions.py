@@ -15,6 +15,7 @@ from devportal.console.clients.permissions import permissions_of
 from devportal.console.models import SignInEvent
 from devportal.review import developer_actions
 from devportal.review.for_reviewers import ForReviewers
+from oidc.apis.registry import reload_registry
 from oidc.clients.registration import change_optional_scopes
 from oidc.models import Api, Client, Project, TokenFamily
 from oidc.sign_in_steps import Endpoint, Outcome, Step
@@ -52,7 +53,7 @@ def states(client: Client) -> dict[str, str]:
 def turn_off(api: Api) -> None:
     api.enabled = False
     api.save()
-    factories.reload_registry()
+    reload_registry()
 
 
 # --- The APIs and their scopes ---
@@ -97,9 +98,9 @@ def test_the_link_to_the_review_ticks_the_scope(as_developer: Browser, app: Clie
     review = BeautifulSoup(as_developer.get(address).content, "html.parser")
     part = review.find(id=anchor)
     assert part is not None
-    box = part.find("input", type="checkbox")  # type: ignore[union-attr]
+    box = part.find("input", type="checkbox")
     assert box is not None
-    assert box.has_attr("checked")  # type: ignore[union-attr]
+    assert box.has_attr("checked")
     assert not app.reviews.exists()
     for unknown in ("nonsense", "email", "<b>"):
         assert as_developer.get(at("review", app.project, app), {"scope": unknown}).status_code == 200

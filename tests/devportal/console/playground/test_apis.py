@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from accounts.models import Account
+from oidc.apis.registry import reload_registry
 from oidc.models import Api, Client, Project
 from tests import factories
 from tests.devportal.console.playground.playing import Playground, tokens_on
@@ -51,7 +52,7 @@ def test_scopes_that_need_a_review_are_offered_once_approved(spa: Playground) ->
 def test_an_api_that_is_turned_off_is_not_offered(spa: Playground, apis: list[Api]) -> None:
     apis[0].enabled = False
     apis[0].save()
-    factories.reload_registry()
+    reload_registry()
     assert "calendar" not in text(spa.page())
     spa.begin("calendar.read", "tasks.read", resource=[CALENDAR, TASKS])
     assert spa.run["scope"] == "openid tasks.read"
