@@ -19,6 +19,7 @@ from core import clock
 from core.credentials import matches
 from core.database.prepared_queries import PreparedQuery, RowMapper
 from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
+from oidc.apis.registry import ApiSnapshot
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, Project
 from oidc.reasons import Reason
@@ -144,6 +145,14 @@ class BearerAuthentication(BaseAuthentication):
         return f'Bearer realm="{REALM}"'
 
 
+def find_caller(raw: str, api: ApiSnapshot) -> Caller:
+    """Return the caller of a credential at one of the company's own APIs.
+
+    Raises ApiError as `BearerAuthentication` does, also for a token for another API.
+    """
+    return _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw, api)
+
+
 def _by_key(raw: str) -> Caller:
     public_id = keys.parse_public_id(raw)
     if public_id is None:
@@ -190,14 +199,14 @@ def caller_of_key(row: ApiKey) -> Caller:
     return Caller(row.owner, row.subject, row.project, permissions, key=row.public_id)
 
 
-def _by_token(raw: str) -> Caller:
+def _by_token(raw: str, api: ApiSnapshot | None = None) -> Caller:
     try:
-        row = access_tokens.find_access_token(raw)
+        row = access_tokens.find_access_token(raw, api.identifier if api else None)
     except InvalidToken as bad:
         if bad.row is None:
             raise _not_an_access_token(raw) from bad
         raise rejected_token(bad.row, bad.reason) from bad
-    if row.family.connection.client.first_party:
+    if api is None and row.family.connection.client.first_party:
         raise rejected_token(row, Reason.ACCESS_TOKEN_INVALID)
     return caller_of_token(row)
 

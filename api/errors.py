@@ -50,6 +50,11 @@ ERRORS: dict[str, tuple[int, str]] = {
     "internal_error": (500, "The service failed."),
     "upstream_unavailable": (502, "The service behind the endpoint is down; retry shortly."),
 }
+# Errors that only forward authentication returns (docs/sign-in.md#forward-authentication).
+FORWARD_AUTH_ERRORS: dict[str, tuple[int, str]] = {
+    "api_disabled": (403, "The API is turned off."),
+    "path_not_allowed": (403, "No rule of the API covers this method and path, or the path is ambiguous."),
+}
 
 
 class ApiError(exceptions.APIException):
@@ -57,7 +62,7 @@ class ApiError(exceptions.APIException):
 
     def __init__(self, code: str, message: str, scopes: tuple[str, ...] = (), retry_after: int | None = None) -> None:
         super().__init__(message, code)
-        self.status_code = ERRORS[code][0]
+        self.status_code = (ERRORS.get(code) or FORWARD_AUTH_ERRORS[code])[0]
         self.code = code
         self.scopes = scopes
         self.retry_after = retry_after
@@ -69,17 +74,22 @@ class ApiError(exceptions.APIException):
         RFC 6750 §3 requires a parameter in any case, and no error if no credential was sent. RFC 9728 §5.1 requires
         that a 401 says where this API is described.
         """
-        if self.status_code not in (401, 403):
+        metadata = responses.address(settings.BASE_URL, METADATA) if self.status_code == 401 else None
+        return self.challenge_of(REALM, metadata)
+
+    def challenge_of(self, realm: str, metadata: str | None) -> str | None:
+        """Return the challenge of an API. `metadata` is the URL of its RFC 9728 document."""
+        if self.status_code not in (401, 403) or self.code in FORWARD_AUTH_ERRORS:
             return None
-        parameters = {"realm": REALM}
+        parameters = {"realm": realm}
         if self.status_code == 403:
             parameters["error"] = "insufficient_scope"
         elif self.code != "unauthenticated":
             parameters["error"] = "invalid_token"
         if self.scopes:
             parameters["scope"] = " ".join(self.scopes)
-        if self.status_code == 401:
-            parameters["resource_metadata"] = responses.address(settings.BASE_URL, METADATA)
+        if metadata is not None:
+            parameters["resource_metadata"] = metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 

@@ -99,8 +99,13 @@ def count_invalid_credential(request: HttpRequest) -> None:
 
     Calls with a known credential are neither counted nor refused here.
     """
+    count_guess(limit_key(request))
+
+
+def count_guess(address: str) -> None:
+    """Count an unknown credential by the key of an IP address (core/http/client_ip.py). Raises ApiError."""
     try:
-        check_rate("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
+        check_rate("guesses", address, settings.API_GUESSES_PER_MINUTE)
     except Throttled as error:
         text = "Too many invalid credentials came from this IP address."
         raise ApiError("rate_limited", text, retry_after=error.retry_after) from error

@@ -5,7 +5,7 @@ Every other path under `/v1` is a 404 in the API's envelope.
 
 from django.urls import path, re_path
 
-from api import endpoint, introspection_views, me, plan, schema_views
+from api import endpoint, forward_auth_views, introspection_views, me, plan, schema_views
 
 urlpatterns = [
     path("v1/me", me.MeView.as_view(), name="v1_me"),
@@ -13,5 +13,11 @@ urlpatterns = [
     path("v1/openapi.json", schema_views.SchemaView.as_view(), name="openapi"),
     re_path(r"^\.well-known/oauth-protected-resource(?P<rest>/.*)?$", schema_views.metadata, name="protected_resource"),
     path("connect/introspect", introspection_views.introspection, name="introspect"),
+    path("connect/forward-auth/<slug:slug>", forward_auth_views.forward_auth, name="forward_auth"),
+    re_path(
+        r"^connect/forward-auth/(?P<slug>[a-z0-9_-]+)(?P<rest>/[\s\S]*)\Z",
+        forward_auth_views.forward_auth,
+        name="forward_auth_appended",
+    ),
     re_path(r"^v1(?:/[\s\S]*)?\Z", endpoint.UnknownEndpoint.as_view(), name="v1_not_found"),
 ]

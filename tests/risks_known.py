@@ -56,6 +56,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
     ("oidc/views/token.py", "csrf_exempt"): (2, "Token, revocation and userinfo read no cookie."),
     ("api/introspection_views.py", "csrf_exempt"): (1, "The server of an API sends its credential; no cookie is read."),
+    ("api/forward_auth_views.py", "csrf_exempt"): (1, "A proxy asks, with the caller's credential; no cookie is read."),
     ("oidc/views/authorize.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET."),
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #

@@ -8,7 +8,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
 # Of patterns that are regular expressions, an address by hand.
-BY_HAND = {"v1_not_found": "/v1/x", "discovery": "/.well-known/openid-configuration"}
+BY_HAND = {
+    "v1_not_found": "/v1/x",
+    "discovery": "/.well-known/openid-configuration",
+    "forward_auth_appended": "/connect/forward-auth/x/events",
+}
 
 
 @dataclass(frozen=True)

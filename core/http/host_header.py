@@ -85,7 +85,7 @@ class HostMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info in HEALTH_PATHS:
+        if request.path_info in HEALTH_PATHS or request.path_info.startswith(settings.ANY_HOST_PREFIXES):
             return self.get_response(request)
         try:
             host, parts = _own(request)

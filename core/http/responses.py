@@ -58,7 +58,8 @@ def docs_link(code: str) -> str:
 def address(base: str, name: str) -> str:
     """Return the URL of the document `name` about `base`, which has no trailing slash."""
     parts = urlsplit(base)
-    return f"{parts.scheme}://{parts.netloc}/.well-known/{name}{parts.path}"
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{parts.netloc}/.well-known/{name}{parts.path if parts.path != '/' else ''}{query}"
 
 
 def is_about(base: str, rest: str) -> bool:

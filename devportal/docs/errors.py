@@ -7,7 +7,7 @@ entry here.
 import re
 from dataclasses import dataclass
 
-from api.errors import ERRORS
+from api.errors import ERRORS, FORWARD_AUTH_ERRORS
 from devportal.console.reason_help import HELP
 from oidc.reason_texts import ANY_REQUEST, AUTHORIZATION, AUTHORIZATION_ERRORS, SIGN_OUT, TOKEN, ReasonText
 from oidc.reasons import Reason
@@ -189,6 +189,15 @@ API_HELP = {
     ),
 }
 
+# Errors of calls to the company's own APIs behind forward authentication.
+FORWARD_AUTH_HELP = {
+    "api_disabled": ErrorHelp("The operator has turned the API off.", "Your code can’t fix this. Try again later."),
+    "path_not_allowed": ErrorHelp(
+        "No rule of the API allows this method and path, or the path can be read in several ways.",
+        "Compare the method and the path with the documentation of the API. Don’t encode slashes and dots.",
+    ),
+}
+
 # Errors returned before a call reaches an endpoint, by code: status, cause and fix.
 BEFORE_THE_API = {
     "invalid_request": (
@@ -254,6 +263,7 @@ def token_errors() -> list[ErrorRow]:
 
 
 def api_errors() -> list[ErrorRow]:
-    """Return every error of the developer API."""
+    """Return every error of the developer API, and of the company's own APIs behind forward authentication."""
     known = [ErrorRow(code, status, API_HELP[code]) for code, (status, _) in ERRORS.items()]
+    known += [ErrorRow(code, status, FORWARD_AUTH_HELP[code]) for code, (status, _) in FORWARD_AUTH_ERRORS.items()]
     return known + [ErrorRow(code, status, help_) for code, (status, help_) in BEFORE_THE_API.items()]

@@ -58,8 +58,10 @@ INSTALLED_APPS = [
 # Endpoints that programs call. Their requests skip the middleware for pages (core/http/direct_dispatch.py).
 DIRECT_DISPATCH_PATHS = (
     "/connect/token", "/connect/userinfo", "/connect/revoke", "/connect/introspect",
-    "/.well-known/", "//.well-known/", "/v1/",
+    "/connect/forward-auth/", "/.well-known/", "//.well-known/", "/v1/",
 )  # fmt: skip
+# Proxies may ask with the Host of the API that they protect, and over http within a network.
+ANY_HOST_PREFIXES = ("/connect/forward-auth/",)
 # Endpoints that handle malformed input themselves, each in its own error format.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 # The developer API, whose errors have an envelope.
@@ -257,7 +259,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if is_https else 0
-SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_REDIRECT_EXEMPT = [r"^health/", r"^connect/forward-auth/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})

@@ -55,10 +55,25 @@ class Rule:
     scope: str
 
     def matches(self, method: str, path: str) -> bool:
-        """Return whether the rule is about a call: `method` may be "*", and `path` a prefix that ends in "*"."""
-        if self.method not in ("*", method):
+        """Return whether the rule is about a call: `method` may be "*", and `path` a prefix that ends in "*".
+
+        A rule for GET is also about HEAD.
+        """
+        if not self._has_method(method):
             return False
         return path.startswith(self.path[:-1]) if self.path.endswith("*") else path == self.path
+
+    def matches_loosely(self, method: str, path: str) -> bool:
+        """Return whether the rule is about a call for a server that ignores letter case and a slash at the end."""
+        if not self._has_method(method):
+            return False
+        ours, theirs = self.path.lower(), path.lower()
+        if ours.endswith("*"):
+            return f"{theirs}/".startswith(ours[:-1])
+        return theirs.rstrip("/") == ours.rstrip("/")
+
+    def _has_method(self, method: str) -> bool:
+        return self.method in ("*", method) or (self.method == "GET" and method == "HEAD")
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,15 @@ class ApiSnapshot:
     def scope_for(self, method: str, path: str) -> str | None:
         """Return the scope that the first matching rule requires, None if no rule matches."""
         return next((rule.scope for rule in self.rules if rule.matches(method, path)), None)
+
+    def scopes_for(self, method: str, path: str) -> frozenset[str]:
+        """Return the scopes that a call needs, whether its server ignores letter case and a slash at the end or not.
+
+        Without a rule that matches exactly there is none.
+        """
+        exact = self.scope_for(method, path)
+        loose = next((rule.scope for rule in self.rules if rule.matches_loosely(method, path)), None)
+        return frozenset(scope for scope in (exact, loose) if exact and scope)
 
 
 IDENTITY_SCOPES = (

@@ -9,7 +9,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from core.http import responses
 from core.serving.documents import document
 from oidc import signing_keys
-from oidc.apis.registry import current_registry
+from oidc.apis.registry import Registry, current_registry
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.reasons import Reason
@@ -22,11 +22,20 @@ JWKS_MAX_AGE = 600
 ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash")
 
 
+def published_scopes() -> Registry | None:
+    """Return the registry for the discovery document, None if it is not loaded yet and the database is unavailable."""
+    try:
+        return current_registry()
+    except DatabaseError:
+        return None
+
+
 # Django's decorators add a strong ETag (a weak one if compressed), 304 responses and compression.
 @document(
     "/.well-known/openid-configuration",
     "//.well-known/openid-configuration",
     "/.well-known/oauth-authorization-server",
+    made_of=published_scopes,
 )
 @gzip_page
 @conditional_page
@@ -35,6 +44,9 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
     """GET /.well-known/openid-configuration and …/oauth-authorization-server (Discovery 3, RFC 8414)."""
     if not responses.is_about(settings.AUTH_URL, rest or ""):
         raise Http404
+    registry = published_scopes()
+    if registry is None:
+        return retry_later_response(Reason.UNAVAILABLE, RETRY_SECONDS)
     base = settings.AUTH_URL
     document = {
         "issuer": settings.ISSUER,
@@ -45,7 +57,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "introspection_endpoint": f"{base}/connect/introspect",
         "end_session_endpoint": f"{base}/connect/logout",
         "jwks_uri": f"{base}/.well-known/jwks",
-        "scopes_supported": current_registry().enabled_scopes(),
+        "scopes_supported": registry.enabled_scopes(),
         "claims_supported": ["sub", *CLAIM_SCOPES, *ID_TOKEN_CLAIMS],
         "response_types_supported": ["code"],
         "response_modes_supported": list(RESPONSE_MODES),

@@ -126,6 +126,15 @@ def _upstream_unavailable(call: Call) -> Fix:
     return Fix(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
 
 
+def _api_disabled(call: Call) -> Fix:
+    return Fix("The API is turned off. Try again later.", "api_disabled", docs("errors", "api-api_disabled"))
+
+
+def _path_not_allowed(call: Call) -> Fix:
+    text = "Compare the method and the path with the documentation of the API. Don’t encode slashes and dots."
+    return Fix(text, "path_not_allowed", docs("errors", "api-path_not_allowed"))
+
+
 FIXES: dict[str, Callable[[Call], Fix]] = {
     "invalid_api_key": _invalid_api_key,
     "invalid_token": _invalid_token,
@@ -136,6 +145,8 @@ FIXES: dict[str, Callable[[Call], Fix]] = {
     "rate_limited": _rate_limited,
     "internal_error": _internal_error,
     "upstream_unavailable": _upstream_unavailable,
+    "api_disabled": _api_disabled,
+    "path_not_allowed": _path_not_allowed,
 }
 
 

@@ -1,0 +1,103 @@
+"""/connect/forward-auth/<slug>, as nginx, Caddy, Traefik and Envoy call it: each method is a question."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from oauth2_provider.utils import parse_bearer_token
+
+from api.errors import METADATA, ApiError, exception_handler
+from api.forward_auth import ForwardedCall, Permission, authorize_call
+from core.http import client_ip, responses
+from core.http.responses import FixedHeaders
+from oidc.apis.registry import ApiSnapshot, current_registry
+from oidc.parameters import UnreadableParameters, read_query
+
+_NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
+
+
+@csrf_exempt
+def forward_auth(request: HttpRequest, slug: str, rest: str | None = None) -> HttpResponse:
+    """Return 200 with who calls, or the error that the proxy passes to the caller.
+
+    Envoy appends the path of the call (`rest`) to this URL and repeats its method. Other proxies send both in headers.
+    """
+    api: ApiSnapshot | None = None
+    try:
+        api = _find_api(slug)
+        call = _appended(request, rest) if rest is not None else _forwarded(request)
+        permission = authorize_call(api, call)
+    except Exception as error:  # noqa: BLE001  (exception_handler logs the ones that are no refusals)
+        return _refusal(api, error)
+    return _allowed(permission)
+
+
+def _find_api(slug: str) -> ApiSnapshot:
+    api = current_registry().apis.get(slug)
+    if api is None or api.is_own:
+        raise ApiError("not_found", "There is no such API.")
+    return api
+
+
+def _appended(request: HttpRequest, path: str) -> ForwardedCall:
+    """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
+    return ForwardedCall(request.method, path, is_decoded=True, **_caller(request))
+
+
+def _forwarded(request: HttpRequest) -> ForwardedCall:
+    """Return the call that headers describe. If a proxy passes on headers of the caller, they must not differ."""
+    methods = _sent(request, "HTTP_X_FORWARDED_METHOD", "HTTP_X_ORIGINAL_METHOD")
+    targets = _sent(request, "HTTP_X_FORWARDED_URI", "HTTP_X_ORIGINAL_URI")
+    try:
+        query = read_query(request)
+        is_clear = query.is_clear("scope")
+        scopes = tuple((query.get("scope") or "").split())
+    except UnreadableParameters:
+        is_clear, scopes = False, ()
+    return ForwardedCall(
+        next(iter(methods), None),
+        next(iter(targets), None),
+        scopes,
+        is_unclear=not is_clear or len(methods) > 1 or len(targets) > 1,
+        **_caller(request),
+    )
+
+
+def _sent(request: HttpRequest, *names: str) -> set[str]:
+    return {value for name in names if (value := request.META.get(name))}
+
+
+def _caller(request: HttpRequest) -> dict[str, Any]:
+    """Return the credential of the call, and its IP address. The peer is a proxy, so only a trusted one can name it."""
+    return {
+        "credential": parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")),
+        "address": client_ip.client_ip(request) if client_ip.comes_from_proxy(request) else "",
+        "limit_key": client_ip.limit_key(request),
+    }
+
+
+def _allowed(permission: Permission) -> HttpResponse:
+    """Return 200. All four headers are sent, some of them empty, so that a proxy replaces what a caller sent."""
+    caller = permission.caller
+    response = HttpResponse()
+    _NO_STORE.set_on(response)
+    response["X-Auth-Subject"] = caller.subject.sub
+    response["X-Auth-Client"] = caller.client
+    response["X-Auth-Scope"] = " ".join(permission.scopes)
+    response["X-Auth-Key"] = caller.key
+    return response
+
+
+def _refusal(api: ApiSnapshot | None, error: Exception) -> HttpResponse:
+    """Return an error in the format of `/v1`. Its body is repeated in X-Auth-Error, for proxies that drop bodies."""
+    response = exception_handler(error, {})
+    if api is not None and isinstance(error, ApiError):
+        challenge = error.challenge_of(api.slug, _metadata_url(api))
+        if challenge is not None:
+            response["WWW-Authenticate"] = challenge
+    response["X-Auth-Error"] = response.content.decode("ascii")
+    return response
+
+
+def _metadata_url(api: ApiSnapshot) -> str:
+    return responses.address(api.identifier, METADATA).replace('"', "%22")

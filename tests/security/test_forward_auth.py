@@ -1,0 +1,125 @@
+"""A caller can't choose a path, a header or a parameter that avoids a rule of forward authentication."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from oidc.models import Api
+from tests.api.calls import refusal
+from tests.api.forwarding import PREFIX, ask, ask_as_envoy
+from tests.factories import make_access_token, make_api, make_client
+
+ALLOWED = [("*", "/admin", "calendar.write"), ("*", "/admin/*", "calendar.write"), ("*", "/*", "calendar.read")]
+# Ways to write a path that some server takes for /admin/users.
+WAYS = (
+    "/admin/users", "//admin/users", "/./admin/users", "/x/../admin/users", "/public/../admin/users", "/admin//users",
+    "/ADMIN/users", "/Admin/users", "/admin/", "/admin", "/admin/.", "/admin/x/..", "/admin?x=1", "/admin?", "///admin",
+    "/%61dmin/users", "/admi%6e/users", "/admin%2fusers", "/admin%2Fusers", "/%2e/admin", "/x/%2e%2e/admin",
+    "/x/%2E%2E/admin", "/x/.%2e/admin", "/x/..%2fadmin", "/x/..;/admin", "/x/..;a=b/admin", "/admin;x=y/users",
+    "/admin;/users", "/admin%3bx/users", "/x/..%5cadmin", "\\admin", "/x\\..\\admin", "/%5cadmin", "/admin%00",
+    "/admin%00.js", "/admin%20", "/admin%20/x", "/admin.", "/admin.../x", "/%20/admin", "/admin%C2%A0",
+    "/admin\t", "/%09admin", "/admin%0a", "/%2561dmin", "/%252e%252e/admin", "/admin#x", "/admin%23x", "/admin%3Fx",
+    "/%c0%afadmin", "/x/%c0%ae%c0%ae/admin", "/x/%ef%bc%8e%ef%bc%8e/admin", "/%ef%bc%8fadmin", "/%ef%bd%81dmin",
+    "/adm%c4%b0n", "/%u0061dmin", "/admin%", "/admin%2", "/admin%zz", "admin", "http://h/admin", "*",
+    "/a/b/../../admin",
+    "/a/b/..//../admin", "/a//../../admin", "/..//admin", "/../admin", "/.//admin", "/x/..", "", " /admin", "/admin ",
+    "/\u2025/admin", "/x/%e2%80%a5/admin", "/" + "a/../" * 50 + "admin", "/" + "x" * 9000,
+)  # fmt: skip
+# These are other paths for every server.
+OTHER = {"/x/..", "/adm%c4%b0n", "/adm\u0130n"}
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    return make_api(rules=ALLOWED)
+
+
+@pytest.fixture
+def reader(api: Api, person: Account) -> str:
+    """A token that may call everything but /admin."""
+    return make_access_token(make_client(), person, ["calendar.read"], api.identifier)
+
+
+@pytest.mark.parametrize("path", WAYS)
+def test_no_spelling_of_a_path_avoids_its_rule(reader: str, path: str) -> None:
+    assert ask(reader, "/other").status_code == 200
+    for style in ("Forwarded", "Original"):
+        response = ask(reader, path, style=style)
+        if path in OTHER:
+            assert response.status_code in (200, 403)
+        else:
+            assert refusal(response)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in WAYS if path.startswith("/") and path.isascii() and path not in OTHER]
+)
+def test_no_spelling_avoids_a_rule_behind_envoy(reader: str, path: str) -> None:
+    assert ask_as_envoy(reader, "/other").status_code == 200
+    # The URL arrives decoded, so %2F is a slash.
+    assert refusal(ask_as_envoy(reader, path))[0] == 403
+
+
+@pytest.mark.parametrize(
+    "method", ["get", "Get", "GET ", "GET,POST", "", "G\u00cbT", "GET\t", "GET\x00", "X" * 30, "*", "1"]
+)
+def test_only_plain_methods(person: Account, db: None, method: str) -> None:
+    make_api(rules=[("GET", "/*", "calendar.read"), ("*", "/*", "calendar.write")])
+    token = make_access_token(make_client(), person, ["calendar.read"], "https://calendar.example.com")
+    assert ask(token, "/x").status_code == 200
+    assert refusal(ask(token, "/x", method))[0] == 403
+    assert refusal(ask(token, "/x", None))[0] == 403
+    assert refusal(ask(token, "/x", "POST"))[0] == 403
+
+
+def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
+    """A proxy sets one pair of headers, and passes on what the caller sends as the other pair."""
+    for mine, theirs in product(("Forwarded", "Original"), repeat=2):
+        if mine == theirs:
+            continue
+        uri = "Uri" if theirs == "Forwarded" else "URI"
+        forged = {f"X-{theirs}-{uri}": "/other", f"X-{theirs}-Method": "GET"}
+        assert refusal(ask(reader, "/admin", style=mine, **forged)) == (403, "path_not_allowed")
+        forged = {f"X-{theirs}-Method": "OPTIONS"}
+        assert refusal(ask(reader, "/other", style=mine, **forged)) == (403, "path_not_allowed")
+    # Envoy repeats the path itself.
+    forged = {"X-Forwarded-Uri": "/other", "X-Original-URI": "/other", "X-Forwarded-Method": "GET"}
+    assert refusal(ask_as_envoy(reader, "/admin", **forged))[0] == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?scope=calendar.read", "?scope=calendar.read&scope=calendar.read", "?scope=", "?scope=%00", "?scope=%ff",
+        "?scope=openid", "?scope=*", "?scope=calendar.read%20openid", "?x=" + "y" * 5000, "?" + "a=b&" * 200,
+    ],
+)  # fmt: skip
+def test_no_query_avoids_a_rule(reader: str, query: str) -> None:
+    assert refusal(ask(reader, "/admin", query=query))[0] == 403
+    assert refusal(ask_as_envoy(reader, f"/admin{query}"))[0] == 403
+
+
+@pytest.mark.parametrize("value", ["", "Bearer", "Bearer ", "Basic eDp5", "bearer", "Bearer a b", "\x00", "Token x"])
+def test_other_authorization_headers(api: Api, value: str) -> None:
+    response = ask(None, Authorization=value)
+    assert response.status_code == 401
+    assert "X-Auth-Subject" not in response
+
+
+def test_nothing_from_the_request_is_in_a_challenge(reader: str) -> None:
+    for query in ('?scope=a"b', "?scope=%0d%0aX-Evil:1", "?scope=calendar.write%22"):
+        response = ask(reader, query=query)
+        assert response.status_code == 403
+        assert "X-Evil" not in response
+        assert response["WWW-Authenticate"].count('"') % 2 == 0
+        assert 'a"b' not in response["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/x", "/calendar%00", "/../calendar", "/CALENDAR", "/calendar.", "/" + "c" * 300]
+)
+def test_other_urls_are_never_a_500(api: Api, client: Any, path: str) -> None:
+    client.raise_request_exception = False
+    assert client.get(f"{PREFIX}{path}").status_code in (400, 401, 404)
