@@ -1,13 +1,19 @@
 """The docs of declared APIs: their pages, the lists that name them, search and Markdown."""
 
+import ast
+import dataclasses
 import html
 
 import pytest
 from bs4 import BeautifulSoup
+from django.template.context import Context
 from django.test import Client as Browser
 
+from devportal.docs.guides.readers import EXAMPLE_API, Reader
+from devportal.docs.guides.registry import GUIDES, PROTECT, Guide, groups, guides_for
 from devportal.docs.pages import all_pages
 from devportal.docs.search import docs_index
+from devportal.docs.templatetags.docs import guide_code
 from oidc.apis.registry import reload_registry
 from oidc.models import Api
 from tests.factories import make_api
@@ -101,3 +107,39 @@ def test_pages_of_apis_are_between_their_neighbours(calendar: Api, client: Brows
     assert soup.select_one("[rel=prev]")["href"] == "/docs/apis"  # type: ignore[index]
     assert soup.select_one("[rel=next]")["href"] == order[order.index(PAGE) + 1]  # type: ignore[index]
     assert soup.select_one("[aria-current=page]")["href"].endswith(PAGE)  # type: ignore[index, union-attr]
+
+
+# --- Guides to protect an API ---
+
+HOSTILE = "https://calendar.example.com/'\"$(id)`${x}%22</script>{{ x }}?a=#{y}\\"
+
+
+@pytest.mark.parametrize("guide", groups()[PROTECT], ids=lambda guide: guide.name)
+def test_a_guide_to_protect_an_api_shows_an_example_without_apis(guide: Guide, client: Browser) -> None:
+    page = html.unescape(text_of(f"/docs/guides/{guide.name}", client))
+    assert EXAMPLE_API.scopes[0].name in page
+    assert '<select name="api"' not in page
+    assert "client_id=" not in page
+
+
+def test_a_guide_to_protect_an_api_shows_the_values_of_the_chosen_one(calendar: Api, client: Browser) -> None:
+    make_api("tasks")
+    path = "/docs/guides/protect-fastapi"
+    first, chosen, unknown = (text_of(f"{path}{query}", client) for query in ("", "?api=tasks", "?api=none"))
+    assert "https://calendar.example.com" in first
+    assert "https://tasks.example.com" in chosen
+    assert '<option value="tasks" selected>' in chosen
+    assert "https://calendar.example.com" in unknown
+
+
+def test_no_guide_of_this_kind_is_offered_for_a_client(client: Browser) -> None:
+    assert not [guide for guide in guides_for("web") if guide.protects]
+    page = text_of("/docs/guides/protect-your-api", client)
+    assert all(f'href="/docs/guides/{guide.name}"' in page for guide in groups()[PROTECT])
+
+
+def test_an_odd_identifier_stays_in_its_quotes() -> None:
+    reader = Reader(GUIDES["protect-fastapi"], api=dataclasses.replace(EXAMPLE_API, identifier=HOSTILE))
+    shown = guide_code(Context({"reader": reader}), "signature.py", "python", "code")
+    constants = [node.value for node in ast.walk(ast.parse(shown["code"])) if isinstance(node, ast.Constant)]
+    assert HOSTILE in constants
