@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 
-from api.errors import METADATA, ApiError, exception_handler
+from api.errors import ApiError, exception_handler
 from api.forward_auth import ForwardedCall, Permission, authorize_call
-from core.http import client_ip, responses
+from api.resource_metadata import metadata_url
+from core.http import client_ip
 from core.http.responses import FixedHeaders
 from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.parameters import UnreadableParameters, read_query
@@ -92,12 +93,8 @@ def _refusal(api: ApiSnapshot | None, error: Exception) -> HttpResponse:
     """Return an error in the format of `/v1`. Its body is repeated in X-Auth-Error, for proxies that drop bodies."""
     response = exception_handler(error, {})
     if api is not None and isinstance(error, ApiError):
-        challenge = error.challenge_of(api.slug, _metadata_url(api))
+        challenge = error.challenge_of(api.slug, metadata_url(api))
         if challenge is not None:
             response["WWW-Authenticate"] = challenge
     response["X-Auth-Error"] = response.content.decode("ascii")
     return response
-
-
-def _metadata_url(api: ApiSnapshot) -> str:
-    return responses.address(api.identifier, METADATA).replace('"', "%22")

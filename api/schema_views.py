@@ -12,14 +12,13 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 
-from api import errors
+from api import errors, resource_metadata
 from api.endpoint import Endpoint
 from core.http import responses
 from core.http.headers import allow_any_origin, is_preflight, preflight_answer
-from core.http.split_hosts import address_of
+from core.http.split_hosts import name_of
 from core.serving.documents import document
-from oidc.apis.registry import OFFLINE_ACCESS
-from oidc.scopes import scopes_of_account_api
+from oidc.apis.registry import current_registry
 
 SCHEMA_MAX_AGE = 3600
 
@@ -58,28 +57,24 @@ class SchemaView(Endpoint):
         return response
 
 
-MAX_AGE = 3600
-
-
 @document("/.well-known/oauth-protected-resource")
 def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
-    """GET /.well-known/oauth-protected-resource: built from settings, without a database."""
-    if not responses.is_about(settings.BASE_URL, rest or ""):
-        raise Http404
+    """GET /.well-known/oauth-protected-resource: the document about `/v1`, or about an API on this service's hosts.
+
+    The one about `/v1` is built from settings, without a database.
+    """
+    if responses.is_about(settings.BASE_URL, rest or ""):
+        api = None
+    else:
+        api = resource_metadata.find_api(current_registry(), name_of(request), rest or "")
+        if api is None:
+            raise Http404
     if is_preflight(request):
         return preflight_answer(("GET",))
     if request.method not in errors.METHODS:
         return errors.ErrorResponse(errors.wrong_method())
-    document = {
-        "resource": settings.BASE_URL,  # the `aud` of access tokens
-        "authorization_servers": [settings.ISSUER],
-        # The scopes to request for this API; `openid` is required in every authorization request.
-        "scopes_supported": [scope.name for scope in scopes_of_account_api() if scope.name != OFFLINE_ACCESS],
-        "bearer_methods_supported": ["header"],
-        "resource_name": f"{settings.SERVICE_NAME} developer API",
-        "resource_documentation": address_of(settings.API_DOCUMENTATION_PATH),
-    }
-    response = JsonResponse(document)
+    found = resource_metadata.metadata_of(api) if api else resource_metadata.metadata_of_account_api()
+    response = JsonResponse(found)
     allow_any_origin(response, errors.EXPOSED_HEADERS)
-    response["Cache-Control"] = f"public, max-age={MAX_AGE}"
+    response["Cache-Control"] = f"public, max-age={resource_metadata.MAX_AGE}"
     return response

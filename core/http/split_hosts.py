@@ -93,6 +93,7 @@ def is_in(parts: frozenset[str], path: str) -> bool:
     return (
         part_of(path) in parts
         or path in settings.EVERY_HOST_PATHS
+        or (PEOPLE in parts and path.startswith(settings.PEOPLE_AND_API_PREFIXES))
         or path.startswith(settings.STATIC_URL)
         or (ADMIN in parts and path in _sign_in_paths())
     )

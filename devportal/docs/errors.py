@@ -187,10 +187,7 @@ API_HELP = {
         "A service that the endpoint depends on is down or too slow.",
         "Try again soon, and wait longer after each attempt.",
     ),
-}
-
-# Errors of calls to the company's own APIs behind forward authentication.
-FORWARD_AUTH_HELP = {
+    # Of calls to the company's own APIs behind forward authentication.
     "api_disabled": ErrorHelp("The operator has turned the API off.", "Your code can’t fix this. Try again later."),
     "path_not_allowed": ErrorHelp(
         "No rule of the API allows this method and path, or the path can be read in several ways.",
@@ -264,6 +261,5 @@ def token_errors() -> list[ErrorRow]:
 
 def api_errors() -> list[ErrorRow]:
     """Return every error of the developer API, and of the company's own APIs behind forward authentication."""
-    known = [ErrorRow(code, status, API_HELP[code]) for code, (status, _) in ERRORS.items()]
-    known += [ErrorRow(code, status, FORWARD_AUTH_HELP[code]) for code, (status, _) in FORWARD_AUTH_ERRORS.items()]
+    known = [ErrorRow(code, status, API_HELP[code]) for code, (status, _) in (ERRORS | FORWARD_AUTH_ERRORS).items()]
     return known + [ErrorRow(code, status, help_) for code, (status, help_) in BEFORE_THE_API.items()]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from api.resource_metadata import MAX_AGE, metadata_of
 from devportal.console import quick_start
 from devportal.docs import context as doc_context
 from devportal.docs import errors, examples
@@ -45,6 +46,17 @@ def api_docs(request: HttpRequest, slug: str) -> HttpResponse:
     if api.is_own:
         return redirect("docs_me")
     return docs_page(request, api_page(api))
+
+
+@require_safe
+def api_metadata(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET /docs/apis/<slug>/oauth-protected-resource.json: the document of RFC 9728 that the API's operator hosts."""
+    api = current_registry().apis.get(slug)
+    if api is None or not api.enabled or api.is_own:
+        raise Http404
+    response = JsonResponse(metadata_of(api))
+    response["Cache-Control"] = f"public, max-age={MAX_AGE}"
+    return response
 
 
 def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:

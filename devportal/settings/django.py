@@ -98,6 +98,8 @@ ADMIN_SIGN_IN = frozenset(
         "staff_second_factor",
     }
 )
+# The documents about APIs (RFC 9728), which may be on AUTH_URL's host too.
+PEOPLE_AND_API_PREFIXES = ("/.well-known/oauth-protected-resource/",)
 # In addition to static files and health checks.
 EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/security.txt"})
 # The only URL of the service itself that a client may register as a redirect URI.

@@ -173,6 +173,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 }
 # The page that describes the API, in its metadata (RFC 9728).
 API_DOCUMENTATION_PATH = "/docs/api/"
+APIS_DOCUMENTATION_PATH = "/docs/apis/"
 API_DEPRECATION_PATH = "/docs/deprecation"
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------

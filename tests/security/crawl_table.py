@@ -124,6 +124,14 @@ GROUPS = (
         """,
     ),
     Group(
+        "The metadata of an API, for its operator",
+        Policy(cache="public, max-age=3600"),
+        "everybody",
+        """
+        /docs/apis/{api}/oauth-protected-resource.json  200 | 405
+        """,
+    ),
+    Group(
         "The docs for programs that read text",
         Policy(cache="public, max-age=300"),
         "everybody",
