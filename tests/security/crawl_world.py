@@ -31,12 +31,12 @@ from devportal.console.models import SignInEvent
 from devportal.review import cases, developer_actions
 from devportal.review.models import AppReview
 from oidc.clients import branding
-from oidc.models import Client, Connection, ProjectMember
+from oidc.models import Api, Client, Connection, ProjectMember
 from oidc.projects import invitations
 from oidc.scopes import known_scopes
 from tests.devportal.admin.conftest import World, make_world
 from tests.devportal.review.reviewing import decide, fill, fresh
-from tests.factories import PASSWORD, make_access_token, make_account, make_api, make_client, make_project
+from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
 from tests.relying_party import sign_in
 
 # Nobody's session; people who have nothing to do with the project: a person, and the owner of another project; its
@@ -188,7 +188,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "project_invitation": invitations.invite(world.project, "ines@example.com", "viewer", owner).pk,
         "connection": Connection.objects.get(client=client, account=owner).pk,
         "account": owner.pk,
-        "api": make_api().slug,
+        "api": Api.objects.get().slug,
         "family": family.pk,
         "family_member": FamilyMember.objects.get(family=family, account=people["viewer"]).pk,
         "organization": Organization.objects.get(members__account=owner).pk,
