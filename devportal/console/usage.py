@@ -255,7 +255,8 @@ def _limit(query: UsageQuery) -> int:
 
 def _limit_text(query: UsageQuery, chart: BarChart) -> str:
     span, limit, api = query.span, _limit(query), _api_of(query.endpoint)
-    where = f" to {api.name}" if api else ""
+    own = " to /v1" if len(current_registry().apis) > 1 else ""
+    where = f" to {api.name}" if api else own
     rule = f"One key or one app may make {limit:,} requests a minute{where}"
     if span.unit != "minute":
         return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
