@@ -618,7 +618,7 @@ GROUPS = (
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
         models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent operations/taskrun "
-        "oidc/accesstoken oidc/connection oidc/refreshtoken oidc/signingkey",
+        "oidc/accesstoken oidc/apicredential oidc/connection oidc/refreshtoken oidc/signingkey",
     ),
     Group(
         "Lists and rows that reviewers read as well",
@@ -635,6 +635,22 @@ GROUPS = (
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
         models="console/auditevent oidc/client oidc/project oidc/projectdomain",
+    ),
+    Group(
+        "APIs, which operators add and change, and reviewers read",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/*/                           302 200 200 200 | 302 200 200 200
+        /admin/*/add/                       302 403 200 200 | 302 403 200 200
+        /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
+        /admin/*/{row}/change/              302 200 200 200 | 302 403 200 200
+        /admin/*/{row}/delete/              302 403 403 403 | 302 403 403 403
+        /admin/*/{row}/history/             302 302 302 302 | 302 302 302 302
+        /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        """,
+        models="oidc/api",
     ),
     Group(
         "Rows that operators add, change and delete",
@@ -706,6 +722,12 @@ GROUPS = (
         /admin/accounts/organization/{row}/do/invite/          302 403 200 200 | 302 403 200 200
         /admin/accounts/outbox/{row}/do/retry/                 302 403 302 302 | 302 403 302 302
         /admin/api/apikey/{row}/do/revoke/                     302 403 200 200 | 302 403 302 302
+        /admin/oidc/api/{row}/do/credential/                   302 403 200 200 | 302 403 200 200
+        /admin/oidc/api/{row}/do/delete/                       302 403 200 200 | 302 403 302 302
+        /admin/oidc/api/{row}/do/off/                          302 403 200 200 | 302 403 200 200
+        /admin/oidc/api/{row}/do/on/                           302 403 302 302 | 302 403 302 302
+        /admin/oidc/apicredential/{row}/do/revoke/             302 403 200 200 | 302 403 302 302
+        /admin/oidc/apicredential/{row}/do/rotate/             302 403 200 200 | 302 403 200 200
         /admin/oidc/client/{row}/do/off/                       302 403 200 200 | 302 403 200 200
         /admin/oidc/client/{row}/do/on/                        302 403 302 302 | 302 403 302 302
         /admin/oidc/project/{row}/do/lift/                     302 403 302 302 | 302 403 302 302

@@ -106,7 +106,7 @@ def make_world(browser: Browser, person: Account) -> World:
     answer = app.exchange(app.code(scope="openid offline_access")).json()
     raw = [secret, raw_key, answer["access_token"], answer["refresh_token"], make_access_token(web, person)]
     raw += [browser.cookies[settings.SESSION_COOKIE_NAME].value]
-    raw.append(create_credential(make_api(rules=[("*", "/*", "calendar.read")]))[1])
+    raw.append(create_credential(make_api("tasks", rules=[("*", "/*", "tasks.read")]))[1])
     plan = Plan.objects.create(plan_id="lumen", display_name="Lumen", rank=10)
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")

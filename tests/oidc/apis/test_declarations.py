@@ -258,7 +258,7 @@ def change_scope(api: Api, scope: str = "calendar.read", **values: Any) -> None:
 
 @pytest.mark.parametrize("values", [{"needs_approval": True}, {"sensitive": True}])
 def test_apps_that_people_use_keep_the_scope(
-    values: dict[str, bool], events: list[Event], to_review: list[tuple[str, list[Client]]]
+    values: dict[str, Any], events: list[Event], to_review: list[tuple[str, list[Client]]]
 ) -> None:
     api, client, unused = make_api(), make_client(approved_scopes="account.read"), make_client()
     make_access_token(client, make_account(), ["openid", "calendar.read"], api.identifier)
