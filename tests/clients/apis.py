@@ -1,4 +1,4 @@
-"""Two APIs of the company, for the tests of libraries and guides: a calendar and tasks."""
+"""APIs of the company, for the tests of libraries and guides."""
 
 import time
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import httpx
 from tests.services.service import Service
 
 READ, WRITE = "calendar.read", "calendar.write"
+SCARCE, SCARCE_CALLS = "scarce.read", 3  # calls of one person a minute
 CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
 KNOWN_SECONDS = 60
 
@@ -21,7 +22,7 @@ class Credential:
 
 
 def declare_apis(service: Service) -> Credential:
-    """Declare two APIs, wait until every process of the service knows them, and return the credential of the first."""
+    """Declare the APIs, wait until every process of the service knows them, and return the credential of the first."""
     declared = service.provision(
         apis=[
             {
@@ -44,6 +45,14 @@ def declare_apis(service: Service) -> Credential:
                 "name": "Tasks",
                 "identifier": TASKS,
                 "scopes": [{"name": "tasks.read", "title": "See your tasks"}],
+            },
+            {
+                "slug": "scarce",
+                "name": "Scarce",
+                "identifier": "https://scarce.example.com",
+                "calls_per_person_per_minute": SCARCE_CALLS,
+                "scopes": [{"name": SCARCE, "title": "Call the scarce API"}],
+                "rules": [{"method": "GET", "path": "/events*", "scope": SCARCE}],
             },
         ]
     )

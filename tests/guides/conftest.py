@@ -30,7 +30,7 @@ def guide(live_service: Service, tmp_path: Path) -> Iterator[Callable[..., OpenG
 
 @pytest.fixture(scope="session")
 def calendar(live_service: Service) -> Credential:
-    """Two declared APIs; the credential of the calendar."""
+    """The declared APIs; the credential of the calendar."""
     return declare_apis(live_service)
 
 

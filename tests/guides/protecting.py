@@ -19,6 +19,8 @@ from tests.guides.reading import ADA, OpenGuide
 from tests.services import keeper
 from tests.services.service import Service
 
+# The port of the API itself in the guides for proxies.
+PORT_BEHIND_PROXY = "3101"
 _readings = itertools.count(1)
 
 
@@ -69,16 +71,13 @@ def open_api_guide(service: Service, name: str, folder: Path, credential: Creden
     app.take_credentials(declared)
     page = httpx.get(f"{service.address}/docs/guides/{guide.name}", params={"api": "calendar"})
     assert page.status_code == 200
-    blocks = Code(page.text.replace(_port_of(guide.redirect_uri), str(port))).blocks
+    shown = page.text.replace(str(urlsplit(guide.redirect_uri).port), str(port))
+    blocks = Code(shown.replace(PORT_BEHIND_PROXY, str(keeper.free_port()))).blocks
     client: dict[str, Any] = {"redirect_uris": [f"http://localhost:{port}"]}
     env = f"CREDENTIAL_ID={credential.id}\nCREDENTIAL_SECRET={credential.secret}\n"
     opened = OpenGuide(guide, service, folder, client, Person(service, ada), blocks, env)
     secret = next(key["key"] for key in declared["projects"][0]["api_keys"] if key["key"])
     return ProtectedApi(opened, app, secret)
-
-
-def _port_of(uri: str) -> str:
-    return str(urlsplit(uri).port)
 
 
 def check_calls(api: ProtectedApi, call: str, *, names_scope: bool = True) -> None:

@@ -77,6 +77,8 @@ GROUPS = (
         /docs/guides/rails                  200 | 405
         /docs/guides/terminal               200 | 405
         /docs/guides/apache                 200 | 405
+        /docs/guides/protect-nginx          200 | 405
+        /docs/guides/protect-caddy          200 | 405
         /docs/guides/protect-fastapi        200 | 405
         /docs/guides/protect-django         200 | 405
         /docs/guides/protect-express        200 | 405

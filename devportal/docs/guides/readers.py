@@ -82,7 +82,11 @@ LITERALS: dict[str, Callable[[str], str]] = {
     "powershell": powershell_string,
     "ruby": partial(quoted, braced, "#"),
     "xml": html.escape,  # as the text of an element or an attribute
+    "toml": partial(quoted, eight_digits, ""),
     "yaml": partial(quoted, eight_digits, ""),
+    # Configurations of proxies contain only the URL of this service and the slug of an API, which need no quotes.
+    "caddyfile": no_literals,
+    "nginx": no_literals,
 }
 
 

@@ -157,6 +157,16 @@ _ALL = (
         signed_out_path="/signed-out.html",
     ),
     _protecting(
+        "nginx",
+        "An API behind nginx",
+        {"nginx’ auth_request": "https://nginx.org/en/docs/http/ngx_http_auth_request_module.html"},
+    ),
+    _protecting(
+        "caddy",
+        "An API behind Caddy",
+        {"Caddy’s forward_auth": "https://caddyserver.com/docs/caddyfile/directives/forward_auth"},
+    ),
+    _protecting(
         "fastapi",
         "An API with FastAPI",
         {"FastAPI": "https://fastapi.tiangolo.com/", "PyJWT": "https://pyjwt.readthedocs.io/en/stable/"},
