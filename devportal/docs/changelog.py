@@ -32,8 +32,12 @@ class Change:
 CHANGES: tuple[Change, ...] = (
     Change(
         date(2026, 11, 25),
-        "Guides with PowerShell, and a deprecation policy",
+        "Several APIs, and guides with PowerShell",
         (
+            "Apps can ask for scopes of further APIs, which are listed under APIs. An access token is for one API, and "
+            "the parameter resource chooses it. Tokens of apps that use no other API are as before.",
+            "invalid_target is a new error, for requests with the parameter resource. It was ignored before.",
+            "Guides show how to protect an API with access tokens and API keys of this service.",
             "The guides read the client secret from the .env file that the console offers. Their commands also work in "
             "PowerShell.",
             "The documentation has pages about testing and about deprecations, and says how to deal with clocks that "
