@@ -165,7 +165,8 @@ def _marked(class_: str, text: str) -> str:
 
 
 # Parts of a page that are not its text: navigation, and elements that need a person or a script.
-_FRAME = ".contents, .anchor, .onward, .docs__markdown, .languages, form, button"
+# The endpoints of an API are left out too: its OpenAPI document, which the page links, is for programs.
+_FRAME = ".docs__endpoints, .contents, .anchor, .onward, .docs__markdown, .languages, form, button"
 _MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.DOTALL)
 _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 

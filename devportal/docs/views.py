@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from api.resource_metadata import MAX_AGE, metadata_of
 from devportal.console import quick_start
 from devportal.docs import context as doc_context
-from devportal.docs import errors, examples
+from devportal.docs import errors, examples, openapi
 from devportal.docs.guides import registry
 from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
@@ -78,7 +78,8 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
     if page.name == "guides":
         return {"groups": groups(), "runs": registry.read_runs()}
     if page.api:
-        return {"api": current_registry().apis[page.api]}
+        api = current_registry().apis[page.api]
+        return {"api": api, "operations": openapi.operations_at(api.openapi_url) if api.openapi_url else ()}
     if page.name == "api_key":
         return {"blocks": quick_start.api_key_blocks()}
     if page.name == "errors":

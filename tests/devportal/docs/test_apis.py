@@ -28,7 +28,7 @@ def calendar() -> Api:
         name='Orbit <Calendar> & "more"',
         description="Reads and changes events.",
         documentation_url="https://calendar.example.com/docs",
-        openapi_url="https://calendar.example.com/openapi.json",
+        openapi_url="https://127.0.0.1/openapi.json",
         calls_per_minute=417,
         calls_per_person_per_minute=93,
     )
