@@ -246,7 +246,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/docs/authorization.html", "link {{ group.address }}"): (1, "A route: docs/pages.py."),
     ("templates/docs/apis.html", "link {{ address }}"): (1, "A route: docs/pages.py."),
     ("templates/docs/api.html", "link {{ api.documentation_url }}"): (1, "Operators declare it; a URL with https."),
-    ("templates/docs/api.html", "link {{ api.openapi_url }}"): (1, "The same."),
+    ("templates/docs/api.html", "link {{ api.openapi_url }}"): (2, "The same."),
     ("templates/docs/article.html", "link {{ page.markdown_address }}"): (1, "A route: docs/pages.py."),
     ("templates/docs/article.html", "link {{ before.address }}"): (1, "A route: docs/pages.py."),
     ("templates/docs/article.html", "link {{ after.address }}"): (1, "A route: docs/pages.py."),
