@@ -112,7 +112,7 @@ def parse(text: str) -> tuple[Operation, ...]:
     Raises ValueError, RecursionError for text that is no JSON.
     """
     document = _table(json.loads(text))
-    found = []
+    found: list[Operation] = []
     for path, item in _table(document.get("paths")).items():
         for method in METHODS:
             if isinstance(said := _table(item).get(method), dict) and len(found) < MOST_OPERATIONS:

@@ -41,11 +41,11 @@ class ProtectedApi:
     def token(self, scope: str) -> str:
         return self.tokens(scope)["access_token"]
 
-    def call(self, token: str | None, method: str = "GET", **headers: str) -> httpx.Response:
+    def call(self, token: str | None, method: str = "GET", query: str = "", **headers: str) -> httpx.Response:
         """List the events, or add one with POST."""
         sent = headers | ({"Authorization": f"Bearer {token}"} if token else {})
         body = {"title": "Lunch"} if method == "POST" else None
-        return httpx.request(method, f"{self.guide.origin}/events", headers=sent, json=body, timeout=20)
+        return httpx.request(method, f"{self.guide.origin}/events{query}", headers=sent, json=body, timeout=20)
 
     def remove_app(self) -> None:
         """Remove the app as the person does, under Connected apps."""

@@ -19,6 +19,7 @@ FORGED = {
     "X-Auth-Key": "forged",
     "X-Auth-Scope": "calendar.write",
     "X-Forwarded-Uri": "/events",
+    "X_Forwarded_Method": "GET",
     "X-Forwarded-Method": "GET",
     "X-Original-URI": "/events",
     "X-Original-Method": "GET",
@@ -65,6 +66,7 @@ def check_forged_headers(api: ProtectedApi) -> None:
     token = api.token(READ)
     own = api.call(token).json()["owner"]
     assert api.call(token, **FORGED).json()["owner"] == own
+    assert api.call(token, query="?scope=calendar.write").status_code == 200, "the query belongs to the call"
     assert api.call(token, "POST", **FORGED).status_code == 403
     assert api.call(None, **FORGED).status_code == 401
     answer = api.call(token, "DELETE", **FORGED)
