@@ -33,16 +33,21 @@ def test_there_are_pages_to_look_at() -> None:
     )
 
 
-@pytest.mark.parametrize("path", addresses())
 @pytest.mark.parametrize("anonymous", [True, False])
-def test_head_is_answered_like_get(path: str, anonymous: bool, signed_in: Browser) -> None:
+def test_head_is_answered_like_get(anonymous: bool, signed_in: Browser) -> None:
     browser = Browser() if anonymous else signed_in
-    got = browser.get(path)
-    if path == "/account/logout/" or got.status_code in (404, 405):
-        return
-    head = browser.head(path)
-    assert (head.status_code, head.content) == (got.status_code, b"")
-    assert head.get("Location") == got.get("Location")
+    compared, differ = 0, []
+    for path in addresses():
+        got = browser.get(path)
+        if path == "/account/logout/" or got.status_code in (404, 405):
+            continue
+        head = browser.head(path)
+        compared += 1
+        if (head.status_code, head.content, head.get("Location")) != (got.status_code, b"", got.get("Location")):
+            differ.append((path, got.status_code, head.status_code, got.get("Location"), head.get("Location")))
+    assert not differ
+    assert compared > 100
+    assert browser.get("/account/").status_code == (302 if anonymous else 200)
 
 
 def test_the_endpoint_itself(app: RelyingParty) -> None:
