@@ -59,10 +59,14 @@ def follow_all(browser: Browser, url: str, least: int) -> set[str]:
     """Check that each count leads to as many entries, and return the accessible names of the links."""
     found = [link for link in links(browser, url) if "%" not in str(link["aria-label"])]
     assert len(found) >= least, url
+    counted: dict[str, int] = {}
     for link in found:
-        page = browser.get(str(link["href"]))
-        assert not page.context["filters"].errors, link
-        assert len(entries(browser, link)) == number_in(link), link
+        href = str(link["href"])
+        # A bar of the chart and a line of its table often lead to the same entries.
+        if href not in counted:
+            assert not browser.get(href).context["filters"].errors, link
+            counted[href] = len(entries(browser, link))
+        assert counted[href] == number_in(link), link
     return {str(link["aria-label"]) for link in found}
 
 
