@@ -45,7 +45,9 @@ def test_another_signature_on_the_same_claims_is_another_token(app: RelyingParty
     assert app.call("/v1/me", token + "A").status_code == 401
 
 
-def test_a_cached_token_expires_in_time(app: RelyingParty, later: Callable[[float], None], settings: Any) -> None:
+def test_a_cached_token_expires_in_time(
+    app: RelyingParty, stopped_clock: None, later: Callable[[float], None], settings: Any
+) -> None:
     token = app.tokens()["access_token"]
     jwt.verify_access_token(token)
     later(settings.ACCESS_TOKEN_SECONDS - 1)
