@@ -55,6 +55,26 @@ def room_in_the_minute(seconds: float = 20) -> None:
         time.sleep(left + 0.1)
 
 
+@pytest.fixture
+def patient(settings: Any) -> None:
+    """Wait a second for Redis, which a busy machine may delay; ask for it in tests of what is counted, not how fast."""
+    settings.REDIS_TIMEOUT_SECONDS = 1.0
+
+
+def counts_on_redis(shared: Counters, raw: str) -> bool:
+    """Return whether Redis counted one of ten calls; a busy machine may delay some, and then it is asked a pause later.
+
+    Ask only when no pause is under way: calls are counted in the process then.
+    """
+    for _ in range(10):
+        failures = shared.failures
+        assert call(ME, raw).status_code == 200
+        if shared.failures == failures:
+            return True
+        time.sleep(PAUSE_SECONDS)
+    return False
+
+
 # --- Exactness ---
 
 
@@ -83,7 +103,7 @@ def test_a_counter_goes_away_by_itself(clean: str) -> None:
     assert 0 < client.ttl(name) <= 120
 
 
-def test_a_thousand_at_once_at_a_windows_edge(clean: str) -> None:
+def test_a_thousand_at_once_at_a_windows_edge(clean: str, patient: None) -> None:
     # Begun shortly before Redis's minute ends; whatever falls on either side, neither gets more than 600.
     shared = Counters(RedisCounters(clean))
     left = 60 - time.time() % 60
@@ -147,16 +167,13 @@ def test_a_redis_that_stands_still(
     warnings = [r for r in caplog.records if r.name == "core.limits.redis" and r.levelno == logging.WARNING]
     assert len(warnings) == shared.failures
     time.sleep(PAUSE_SECONDS)
-    failures = shared.failures
-    assert call(ME, key.raw).status_code == 200
-    assert shared.failures == failures
+    assert counts_on_redis(shared, key.raw)
 
 
 def test_a_redis_that_is_killed_and_comes_back(key: Key, use: Callable[[str], Counters]) -> None:
     with redis_service.start() as url:
         shared = use(url)
-        call(ME, key.raw)
-        assert shared.failures == 0
+        assert counts_on_redis(shared, key.raw)
         redis.Redis.from_url(url).shutdown(nosave=True)
         slower = go_on(key.raw, shared)
     assert slower <= SLOWER_SECONDS, f"{slower * 1000:.0f} ms slower"
@@ -170,20 +187,19 @@ def test_a_redis_that_never_was(key: Key, use: Callable[[str], Counters]) -> Non
 def test_a_redis_that_is_two_seconds_away(key: Key, clean: str, use: Callable[[str], Counters]) -> None:
     with slow_road(clean) as road:
         shared = use(road.url)
-        call(ME, key.raw)
-        assert shared.failures == 0
+        assert counts_on_redis(shared, key.raw)
         road.delay = 2.0
         slower = go_on(key.raw, shared)
         assert slower <= SLOWER_SECONDS, f"{slower * 1000:.0f} ms slower"
         road.delay = 0.0
         time.sleep(PAUSE_SECONDS)
-        failures = shared.failures
-        assert call(ME, key.raw).status_code == 200
-        assert shared.failures == failures
+        assert counts_on_redis(shared, key.raw)
 
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "SCRIPT FLUSH", "CLIENT KILL TYPE normal"])
-def test_a_redis_that_forgets_during_a_run(command: str, key: Key, clean: str, use: Callable[[str], Counters]) -> None:
+def test_a_redis_that_forgets_during_a_run(
+    command: str, key: Key, clean: str, use: Callable[[str], Counters], patient: None
+) -> None:
     shared = use(clean)
     client: Any = redis.Redis.from_url(clean)
     for number in range(30):
