@@ -1,7 +1,7 @@
 """Runs pytest, and then runs the tests that failed again, alone. A test that passes the second time is flaky.
 
-A flaky test fails the run as well, unless KNOWN has its node id or its folder. The arguments are those of pytest.
-`make test-all` runs all tests this way, and `make test` does so with `CI=true`.
+A flaky test fails the run as well, unless KNOWN has its node id, its file or its folder. The arguments are those of
+pytest. `make test-all` runs all tests this way, and `make test` does so with `CI=true`.
 """
 
 import json
@@ -11,18 +11,14 @@ from pathlib import Path
 
 import pytest
 
-# Flaky tests that do not fail the run, as node ids or folders, each with the reason why they can't be made reliable.
+# Flaky tests that do not fail the run, as node ids, files or folders, each with the reason why they can't be made
+# reliable. These tests run alone (`quiet`), and the bound itself is what they test.
+ANSWERS_IN_TIME = "most requests have to be answered within some 100 ms, and the host may be busy with other work"
 KNOWN = {
-    "tests/api/": "Redis and worker processes have to answer within a time",
-    "tests/browser/": "pages wait for a browser that shares two cores with two other tests",
-    "tests/clients/": "servers and programs of other languages have to answer within a time",
-    "tests/core/": "threads, Redis and collectors have to answer within a time",
-    "tests/faults/": "the service has to recover from a fault within a time",
-    "tests/guides/": "a guide's app has to start within a time",
-    "tests/image/": "a container has to start within a time",
-    "tests/machine/": "the service has to answer within a time while the machine is slow",
-    "tests/monitoring/": "metrics have to be there within a time",
-    "tests/upgrades/": "two versions have to answer within a time",
+    "tests/faults/test_postgres.py": ANSWERS_IN_TIME,
+    "tests/faults/test_redis.py": ANSWERS_IN_TIME,
+    "tests/faults/test_sign_ins_at_once.py": ANSWERS_IN_TIME,
+    "tests/faults/test_slow_callers.py": "others have to be answered within a second, and the host may be busy",
 }
 LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
