@@ -11,8 +11,8 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 # What the fast suite leaves to `make test-all`.
 APART := redis or node or browser or image or proxy or slow
-# They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
-WAITING := $(or $(WORKERS),3)
+# They wait for servers more than they work, so four run on two cores at once (tests/services/scheduling.py).
+WAITING := $(or $(WORKERS),4)
 BY_SERVERS := --apart --dist loadscope --no-loadscope-reorder
 # With ARGS somebody looks for some tests, among all of these.
 FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
