@@ -17,6 +17,7 @@ from tests.services.podman import run
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 HOSTS = {name: f"{name}.localhost" for name in ("auth", "api", "admin")}
+API_HOST = "calendar.localhost"  # of the company's own API in the configurations of forward authentication
 
 
 def why_missing() -> str | None:
@@ -33,6 +34,7 @@ class Proxy:
     https: int
     authority: Path
     home: Path
+    hosts: tuple[str, ...] = tuple(HOSTS.values())
 
     def address(self, name: str) -> str:
         """Return the public address of one of HOSTS."""
@@ -67,21 +69,31 @@ def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
     with keeper.folder() as home:
         authority = home / "caddy" / "pki" / "authorities" / "local" / "root.crt"
         proxy = Proxy(keeper.free_port(), https or keeper.free_port(), authority, home)
-        environment = os.environ | {
-            "AUTH_HOST": HOSTS["auth"],
-            "API_HOST": HOSTS["api"],
-            "ADMIN_HOST": HOSTS["admin"],
-            "HTTP_PORT": str(proxy.http),
-            "HTTPS_PORT": str(proxy.https),
-            "UPSTREAM": f"127.0.0.1:{upstream}",
-            **_older_option(),
-            "XDG_DATA_HOME": str(home),
-            "XDG_CONFIG_HOME": str(home),
-        }
-        settings = [f"{name}={value}" for name, value in environment.items() if "\n" not in value]
-        command = ["env", "-i", *settings, "caddy", "run", "--config", str(DEPLOY / "Caddyfile")]
-        with keeper.running([*command, "--adapter", "caddyfile"], home, lambda: _is_ready(proxy)):
+        hosts = {f"{name.upper()}_HOST": host for name, host in HOSTS.items()}
+        with _run_caddy(proxy, "Caddyfile", hosts | {"UPSTREAM": f"127.0.0.1:{upstream}", **_older_option()}):
             yield proxy
+
+
+@contextlib.contextmanager
+def caddy_before_api(service: int, api: int) -> Iterator[Proxy]:
+    """Yields Caddy with deploy/Caddyfile-forward-auth, in front of an API and the service on loopback ports."""
+    with keeper.folder() as home:
+        authority = home / "caddy" / "pki" / "authorities" / "local" / "root.crt"
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), authority, home, (API_HOST,))
+        upstreams = {"API_UPSTREAM": f"127.0.0.1:{api}", "AUTH_UPSTREAM": f"127.0.0.1:{service}"}
+        with _run_caddy(proxy, "Caddyfile-forward-auth", {"API_HOST": API_HOST, "API_SLUG": "calendar"} | upstreams):
+            yield proxy
+
+
+@contextlib.contextmanager
+def _run_caddy(proxy: Proxy, config: str, variables: dict[str, str]) -> Iterator[None]:
+    ports = {"HTTP_PORT": str(proxy.http), "HTTPS_PORT": str(proxy.https)}
+    folders = dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(proxy.home))
+    environment = os.environ | ports | folders | variables
+    settings = [f"{name}={value}" for name, value in environment.items() if "\n" not in value]
+    command = ["env", "-i", *settings, "caddy", "run", "--config", str(DEPLOY / config)]
+    with keeper.running([*command, "--adapter", "caddyfile"], proxy.home, lambda: _is_ready(proxy)):
+        yield
 
 
 def _older_option() -> dict[str, str]:
@@ -100,26 +112,50 @@ def nginx(upstream: int) -> Iterator[Proxy]:
             yield proxy
 
 
+@contextlib.contextmanager
+def nginx_before_api(service: int, api: int) -> Iterator[Proxy]:
+    """Yields nginx with deploy/nginx-forward-auth.conf, in front of an API and the service on loopback ports."""
+    with keeper.folder() as home:
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
+        changes = {
+            "127.0.0.1:3100": f"127.0.0.1:{api}",
+            "127.0.0.1:8000": f"127.0.0.1:{service}",
+            "listen 443 ": f"listen 127.0.0.1:{proxy.https} ",
+            ".example.com": ".localhost",
+            "/etc/nginx/calendar/": f"{home}/",
+        }
+        files = _nginx_files(
+            proxy, "nginx-forward-auth.conf", changes, f"access_log off;\nerror_log {home}/error-log;\n"
+        )
+        with keeper.running(["nginx", "-c", str(files)], home, lambda: _is_ready(proxy)):
+            yield proxy
+
+
 def nginx_files(proxy: Proxy, upstream: int) -> Path:
     """Writes deploy/nginx.conf with other names, ports and paths, and what surrounds it; returns the latter."""
-    home = proxy.home
-    names = ",".join(f"DNS:{host}" for host in HOSTS.values())
-    subject = ["-subj", f"/CN={HOSTS['auth']}", "-addext", f"subjectAltName={names}", "-days", "1"]
-    files = ["-keyout", str(home / "privkey.pem"), "-out", str(home / "fullchain.pem")]
-    run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject])
-    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    for old, new in {
+    changes = {
         "127.0.0.1:8000": f"127.0.0.1:{upstream}",
         "listen 80;": f"listen 127.0.0.1:{proxy.http};",
         "listen 443 ": f"listen 127.0.0.1:{proxy.https} ",
         ".example.com": ".localhost",
-        "/etc/nginx/portal/": f"{home}/",
-        "/var/log/nginx/": f"{home}/",
+        "/etc/nginx/portal/": f"{proxy.home}/",
+        "/var/log/nginx/": f"{proxy.home}/",
         ".log ": "-log ",
-    }.items():
+    }
+    return _nginx_files(proxy, "nginx.conf", changes)
+
+
+def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+    home = proxy.home
+    names = ",".join(f"DNS:{host}" for host in proxy.hosts)
+    subject = ["-subj", f"/CN={proxy.hosts[0]}", "-addext", f"subjectAltName={names}", "-days", "1"]
+    files = ["-keyout", str(home / "privkey.pem"), "-out", str(home / "fullchain.pem")]
+    run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject])
+    text = (DEPLOY / config).read_text(encoding="utf-8")
+    for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)
-    (home / "portal.conf").write_text(text, encoding="utf-8")
+    (home / "portal.conf").write_text(above + text, encoding="utf-8")
     folders = "\n".join(
         f"    {kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -134,7 +170,7 @@ def _is_ready(proxy: Proxy) -> bool:
     if not proxy.authority.exists():
         return False
     context = ssl.create_default_context(cafile=str(proxy.authority))
-    for host in HOSTS.values():
+    for host in proxy.hosts:
         try:
             with socket.create_connection(("127.0.0.1", proxy.https), timeout=2) as plain:
                 context.wrap_socket(plain, server_hostname=host).close()

@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from django.test import override_settings
 from django.urls import reverse
 
-from api.errors import ERRORS
+from api.errors import ERRORS, FORWARD_AUTH_ERRORS
 from devportal.docs import context, errors
 from devportal.docs.pages import PAGES
 from oidc.apis.registry import Registry, use_registry
@@ -178,7 +178,7 @@ def test_durations_are_shown_in_words(seconds: int, words: str) -> None:
 
 def test_every_error_code_has_its_cause_and_fix() -> None:
     assert set(errors.AUTHORIZATION_HELP) == set(AUTHORIZATION_ERRORS)
-    assert set(errors.API_HELP) == set(ERRORS)
+    assert set(errors.API_HELP) == {*ERRORS, *FORWARD_AUTH_ERRORS}
     for row in [*errors.api_errors(), *errors.authorization_errors(), *errors.token_errors()]:
         assert len(row.help.cause) > 10, row
         assert len(row.help.fix) > 10, row
