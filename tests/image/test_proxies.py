@@ -83,6 +83,14 @@ def test_forwarding_headers_of_strangers_are_dropped(caller: httpx.Client) -> No
     assert headers["X-Request-Id" if "X-Request-Id" in headers else "X-Request-ID"] not in claimed.values()
 
 
+def test_headers_with_underscores_are_dropped(caller: httpx.Client) -> None:
+    """Servers turn hyphens into underscores, so that X_Forwarded_For would count as X-Forwarded-For."""
+    forged = {"X_Forwarded_For": "203.0.113.9", "X-Forwarded_For": "203.0.113.9", "X_Request_ID": "chosen"}
+    headers = caller.get("/", headers=forged).json()["headers"]
+    assert not [name for name in headers if "_" in name]
+    assert headers["X-Forwarded-For"] == "127.0.0.1"
+
+
 @pytest.mark.parametrize("target", ["//.well-known/openid-configuration", "/a%2Fb//c?d=%2F&d=//", "/v1/../v1/me"])
 def test_paths_arrive_as_they_were_sent(proxy: Proxy, target: str) -> None:
     with connected(proxy) as connection:
