@@ -32,13 +32,15 @@ OF_ALL = frozenset({"refresh", "exchange", "userinfo", "discovery", "jwks"})
 
 @dataclass
 class Paths:
-    """Where a contender has its endpoints. `me` is the profile of the developer API, which only the service has."""
+    """Where a contender has its endpoints. Only the service has `me` and the ones after it."""
 
     token: str
     userinfo: str
     discovery: str
     jwks: str
     me: str | None = None
+    introspection: str = ""
+    forward_auth: str = ""
 
 
 @dataclass
@@ -79,6 +81,8 @@ class Contender:
     codes: list[str]
     form: dict[str, str]
     operations: frozenset[str] = OF_ALL
+    api_basic: str = ""  # the credential of an API
+    api_tokens: list[str] = field(default_factory=list)
     refresh_tokens: list[str] = field(default_factory=list)
     access_tokens: list[str] = field(default_factory=list)
 

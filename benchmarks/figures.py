@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks import aims
 from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK
+from benchmarks.rounds import API_OPERATIONS
 
 # A refresh of ours makes so many.
 SIGNATURES_A_REFRESH = 2
@@ -147,6 +148,16 @@ def _compared(one: Comparison | None) -> list[str]:
     # The grown copy is held against the one with few rows, the other way round.
     turned = " of ours" if one.other == GROWN else ""
     return [f"{one.by_rate:.2f}{turned}", f"{one.by_processor:.2f}", f"{one.lowest:.2f} to {one.highest:.2f}"]
+
+
+def beside_me(rows: Rows) -> str:
+    """Return the rates of ours for what the company's own APIs ask, as ratios to that of `/v1/me`; "" without them."""
+    me, parts = rows.get(("me", OURS)), []
+    for (operation, name), row in rows.items():
+        if operation in API_OPERATIONS and name == OURS and me is not None:
+            by_processor = ratio(me.processor, row.processor)
+            parts.append(f"{operation} {ratio(row.rates, me.rates):.2f} ({by_processor:.2f} by processor time)")
+    return f"Requests a second of ours, as ratios to its me: {', '.join(parts)}." if parts else ""
 
 
 def signatures(rows: Rows, measured: list[tuple[float, float]]) -> str:

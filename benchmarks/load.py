@@ -29,6 +29,7 @@ class Connection:
     """One connection: what it sends, and what it still has to send."""
 
     get: str = ""
+    token: str = ""
     refresh_token: str = ""
     codes: list[str] = field(default_factory=list)
 
@@ -69,6 +70,8 @@ def _message(job: Job, own: Connection) -> bytes:
     form = dict(job.form)
     if job.operation == "refresh":
         form |= {"grant_type": "refresh_token", "refresh_token": own.refresh_token}
+    elif job.operation == "introspection":
+        form |= {"token": own.token}
     elif own.codes:
         form |= {"grant_type": "authorization_code", "code": own.codes.pop()}
     else:

@@ -21,13 +21,16 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from accounts.authentication import Authentication
+from accounts.models import Account
 from core import clock
 from core.credentials import digest, random_text
+from oidc.apis.credentials import create_credential
 from oidc.authorization import consent
-from oidc.models import AccessToken, RefreshToken, TokenFamily
+from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
 from oidc.tokens import codes as token_codes
 from tests import factories
 
+READ = "calendar.read"
 SCOPES = ["openid", "email", "profile", "offline_access"]
 
 
@@ -49,7 +52,18 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
             request_key=random_text(16),
         )
         raw.append(code)
-    return {"client_id": client.client_id, "client_secret": secret, "codes": raw}
+    made = {"client_id": client.client_id, "client_secret": secret, "codes": raw}
+    return made | make_calendar(client, [row.account for row in connections if row.account is not None])
+
+
+def make_calendar(client: Client, people: list[Account]) -> dict[str, object]:
+    """Return the credential of an API, and an access token of each person for it."""
+    most = 10**7  # calls a minute
+    rules = [("GET", "/events*", READ), ("POST", "/events*", READ)]
+    api = factories.make_api(rules=rules, calls_per_minute=most, calls_per_person_per_minute=most)
+    credential, secret = create_credential(api)
+    tokens = [factories.make_access_token(client, person, [*SCOPES, READ], api.identifier) for person in people]
+    return {"api_id": credential.public_id, "api_secret": secret, "api_tokens": tokens}
 
 
 def fill(table: type[Model], template: dict[str, object], rows: int) -> None:

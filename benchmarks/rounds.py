@@ -14,6 +14,8 @@ from benchmarks import processes
 from benchmarks.contenders import CONNECTIONS, Contender
 
 OPERATIONS = ("refresh", "exchange", "userinfo", "me", "discovery", "jwks")
+# Of the service alone: what the company's own APIs and their proxies ask, beside `me`.
+API_OPERATIONS = ("introspection", "forward_auth")
 LEAD_IN_SECONDS = 0.5
 SIGNING_SECONDS = 0.5
 AS_LONG_AS_IT_TAKES = 3600.0
@@ -24,7 +26,7 @@ CODES_PER_SECOND = 900
 def slots(measured: list[Contender], only: list[str]) -> list[tuple[str, Contender]]:
     """Return what a round consists of: operation by operation, the contenders in turn."""
     found: list[tuple[str, Contender]] = []
-    for operation in OPERATIONS:
+    for operation in (*OPERATIONS, *API_OPERATIONS):
         # The others' userinfo is what /v1/me is compared with.
         asked = operation in only or (operation == "userinfo" and "me" in only)
         mine_too = operation in only
@@ -40,7 +42,8 @@ def codes_a_slot(seconds: float) -> int:
 
 def _job(operation: str, one: Contender, seconds: float, requests: int | None) -> dict[str, Any]:
     """Return what the load generator is told."""
-    posts = operation in ("refresh", "exchange")
+    posts = operation in ("refresh", "exchange", "introspection")
+    to_token = operation in ("refresh", "exchange")
     if operation == "refresh":
         connections: list[dict[str, Any]] = [{"refresh_token": token} for token in one.refresh_tokens]
     elif operation == "exchange":
@@ -49,6 +52,11 @@ def _job(operation: str, one: Contender, seconds: float, requests: int | None) -
         for _ in range(CONNECTIONS):
             connections.append({"codes": one.codes[:share]})
             del one.codes[:share]
+    elif operation == "introspection":
+        connections = [{"token": token} for token in one.api_tokens]
+    elif operation == "forward_auth":
+        call = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /events/1\r\n"
+        connections = [{"get": f"{call}Authorization: Bearer {token}\r\n"} for token in one.api_tokens]
     elif operation in ("discovery", "jwks"):
         connections = [{} for _ in range(CONNECTIONS)]
     else:
@@ -56,13 +64,13 @@ def _job(operation: str, one: Contender, seconds: float, requests: int | None) -
     return {
         "operation": operation if posts else "get",
         "port": one.server.port,
-        "path": one.paths.token if posts else getattr(one.paths, operation),
+        "path": one.paths.token if to_token else getattr(one.paths, operation),
         "seconds": seconds,
         "lead_in": LEAD_IN_SECONDS if requests is None else 0.0,
         "requests": requests,
         "pids": processes.family(one.server.pid),
         "connections": connections,
-        "basic": one.basic,
+        "basic": one.api_basic if operation == "introspection" else one.basic,
         "form": one.form if operation == "exchange" else {},
     }
 

@@ -44,7 +44,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--starts", type=int, default=1, help="how many times all servers are started (default: 1)")
     parser.add_argument("--rounds", type=int, default=5, help="of each start (default: 5)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default: 2)")
-    parser.add_argument("--only", default=",".join(rounds.OPERATIONS), help=f"of {','.join(rounds.OPERATIONS)}")
+    every = (*rounds.OPERATIONS, *rounds.API_OPERATIONS)
+    parser.add_argument("--only", default=",".join(every), help=f"of {','.join(every)}")
     parser.add_argument(
         "--grown",
         type=int,
@@ -55,7 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="write the figures and a chart into docs/performance.md")
     given = parser.parse_args()
     given.only = given.only.split(",")
-    if unknown := set(given.only) - set(rounds.OPERATIONS):
+    if unknown := set(given.only) - set(every):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return given
 
@@ -93,6 +94,7 @@ def report(rows: figures.Rows, signing: Signing, about: list[str], grown: int) -
         "\n".join(f"- {line}" for line in about),
         figures.aims_table(rows, grown),
         figures.table(rows),
+        figures.beside_me(rows),
         figures.signatures(rows, signing),
         "\n".join(f"- Doubtful: {doubt}." for doubt in figures.doubts(rows)),
     ]

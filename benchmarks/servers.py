@@ -16,18 +16,27 @@ from benchmarks import machine
 from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK
 from benchmarks.contenders import OF_ALL, UNLIMITED, Contender, Paths, Place, Server, basic, environment, output
 from benchmarks.interpreters import ROOT
+from benchmarks.rounds import API_OPERATIONS
 from tests.services import keeper
 
 NODE_FOLDER = Path(__file__).resolve().parent / "node"
 DISCOVERY = "/.well-known/openid-configuration"
-OUR_PATHS = Paths("/connect/token", "/connect/userinfo", DISCOVERY, "/.well-known/jwks", "/v1/me")
+OUR_PATHS = Paths(
+    "/connect/token",
+    "/connect/userinfo",
+    DISCOVERY,
+    "/.well-known/jwks",
+    "/v1/me",
+    "/connect/introspect",
+    "/connect/forward-auth/calendar",
+)
 # Which of Redis' databases each one has, so that none writes down what another counted.
 REDIS_NUMBERS = {OURS: 0, NODE: 1, BEFORE: 2, GROWN: 3}
 
 
 def ours(place: Place) -> list[Contender]:
     """Return the service, as `manage.py serve` runs it: PostgreSQL for its rows, Redis for its counters."""
-    return [service(place, OURS, OF_ALL | {"me"})]
+    return [service(place, OURS, OF_ALL | {"me", *API_OPERATIONS})]
 
 
 def before(place: Place, checkout: Path) -> list[Contender]:
@@ -61,7 +70,8 @@ def service(place: Place, name: str, operations: frozenset[str], *, checkout: Pa
     command, log = [*python, "manage.py", "serve"], place.folder / f"{short}.log"
     server = Server(command, checkout, env, port, DISCOVERY, log, place.python.build.short)
     header = basic(made["client_id"], made["client_secret"])
-    return Contender(name, server, OUR_PATHS, header, made["codes"], place.form, operations)
+    of_api = (basic(made["api_id"], made["api_secret"]), made["api_tokens"]) if "api_id" in made else ()
+    return Contender(name, server, OUR_PATHS, header, made["codes"], place.form, operations, *of_api)
 
 
 def stock(place: Place) -> list[Contender]:
