@@ -9,8 +9,10 @@ import redis
 from core.limits.counters import Counters, RedisCounters
 from oidc import signing_keys
 from tests.accounts.plans.factories import family_of, make_plan, organization_of, subscribe
+from tests.api import forwarding
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
+from tests.api.introspecting import make_server
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
 Queries = Callable[[int], Any]
@@ -133,6 +135,20 @@ def test_a_call_is_exactly_one_trip(path: str, credential: str, watch: Watch) ->
         assert command.startswith("EVALSHA")
     # What was finished before travelled along.
     assert "|200||" in command
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("ask", ["introspection", "forward_auth"])
+def test_a_call_to_another_api_is_exactly_one_trip(ask: str, person: Any, watch: Watch) -> None:
+    server = make_server(rules=[("GET", "/events", "calendar.read")])
+    raw = make_access_token(make_client(), person, ["calendar.read"], server.api.identifier)
+    call_api = server.ask if ask == "introspection" else forwarding.ask
+    call_api(raw)
+    watch.commands()
+    for _ in range(3):
+        assert call_api(raw).status_code == 200
+        (command,) = watch.commands()
+        assert command.startswith("EVALSHA")
 
 
 @pytest.mark.redis

@@ -36,7 +36,9 @@ BELONGS = {
         "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "signed_out",
         "staff_second_factor", "account_choose", "account_choose_photo", "account_mailbox_proof",
     },
-    EVERYWHERE: {"forward_auth", "forward_auth_appended", "health_live", "health_ready", "robots_txt", "security_txt", "None"},
+    EVERYWHERE: {
+        "forward_auth", "forward_auth_appended", "health_live", "health_ready", "robots_txt", "security_txt", "None",
+    },
 }  # fmt: skip
 # The parts of the table that regular expressions leave open, and what is no address at all.
 BY_HAND = {
