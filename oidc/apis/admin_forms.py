@@ -68,6 +68,7 @@ class ApiForm(forms.ModelForm[Api]):
             "calls_per_minute",
             "calls_per_person_per_minute",
         )
+        widgets = {"description": UnfoldAdminTextareaWidget({"rows": 3})}
         help_texts = {
             "slug": "It never changes. Usage is counted under it.",
             "identifier": "The audience of the API's tokens, such as https://calendar.example.com.",
@@ -129,6 +130,8 @@ class ScopeForm(forms.ModelForm[ApiScope]):
     class Meta:
         model = ApiScope
         fields = ("name", *SCOPE_COLUMNS)
+        labels = {"api_keys": "API keys"}
+        widgets = {"description": UnfoldAdminTextareaWidget({"rows": 2})}
         help_texts = {"title": "The sentence on the consent page."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
