@@ -199,7 +199,8 @@ class Registry:
 def _load(previous: Registry | None) -> Registry:
     declared = {row.pk: row for row in Api.objects.order_by("slug")}
     scopes: dict[int, list[Scope]] = {}
-    for row in ApiScope.objects.order_by("pk"):
+    # An API that was declared since the statement above counts at the next load.
+    for row in ApiScope.objects.filter(api__in=declared).order_by("pk"):
         scope = Scope(
             name=row.name,
             title=row.title,

@@ -94,6 +94,12 @@ def test_an_api_in_production_is_read_by_this_process_after_the_commit(django_ca
     assert "calendar" in current_registry().apis
 
 
+def test_an_api_that_is_declared_while_the_registry_loads_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    create(rules=[("GET", "/*", "calendar.read")])
+    monkeypatch.setattr(Api.objects, "order_by", lambda *columns: Api.objects.none())
+    assert list(reload_registry().apis) == ["account"]
+
+
 def test_wrong_values_are_refused() -> None:
     refused("identifier", "#", columns=COLUMNS | {"identifier": "https://calendar.example.com/#x"})
     refused("name", columns=COLUMNS | {"name": " "})
