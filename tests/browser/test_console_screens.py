@@ -1,6 +1,7 @@
 """Every page of the console and of the docs, wide and narrow, light and dark (tests/browser/camera.py)."""
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 OWNER, VIEWER, NEWCOMER, VISITOR = (
     f"{name}@example.com" for name in ("desk-owner", "desk-viewer", "desk-new", "desk-ada")
 )
+KNOWN_SECONDS = 60
 LONG_NAME = "A rather long name for a project, as people who describe everything in it like to give theirs"
 
 
@@ -211,11 +213,38 @@ def test_screens_for_a_viewer_and_for_a_new_account(desk: Desk, browser: Chromiu
     browser.visit(begins)
 
 
+def declare_weather(service: Service) -> None:
+    """Declare an API, and wait until the service knows it."""
+    scopes = [
+        {"name": "weather.read", "title": "See the weather where you are", "description": "Reads the forecast."},
+        {"name": "weather.places", "title": "Change your places", "sensitive": True, "api_keys": False},
+    ]
+    service.provision(
+        apis=[
+            {
+                "slug": "weather",
+                "name": "Orbit Weather",
+                "identifier": "https://weather.example.com/a/rather/long/path/of/an/identifier",
+                "description": "The weather of the next days, for every place.",
+                "documentation_url": "https://weather.example.com/docs",
+                "scopes": scopes,
+            }
+        ]
+    )
+    deadline = time.monotonic() + KNOWN_SECONDS
+    while httpx.get(f"{service.address}/docs/apis/weather").status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
 def test_screens_of_the_docs(live_service: Service, browser: Chromium, axe: str) -> None:
+    declare_weather(live_service)
+
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         for name, each in PAGES.items():
             camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}")
+        camera.visit(f"{live_service.address}/docs/apis/weather", "docs-api")
         camera.visit(f"{live_service.address}/docs/search?q=redirect", "docs-search")
         camera.visit(f"{live_service.address}/docs/api/?endpoint=read_my_plan", "docs-try-it")
 
