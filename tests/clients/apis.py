@@ -20,9 +20,14 @@ class Credential:
     id: str
     secret: str
 
+    @property
+    def env(self) -> str:
+        """The lines of the .env file."""
+        return f"CREDENTIAL_ID={self.id}\nCREDENTIAL_SECRET={self.secret}\n"
 
-def declare_apis(service: Service) -> Credential:
-    """Declare the APIs, wait until every process of the service knows them, and return the credential of the first."""
+
+def declare_apis(service: Service) -> dict[str, Credential]:
+    """Declare the APIs, wait until every process of the service knows them, and return their credentials by slug."""
     declared = service.provision(
         apis=[
             {
@@ -57,8 +62,7 @@ def declare_apis(service: Service) -> Credential:
         ]
     )
     wait_until_known(service, "tasks")
-    credential = next(api["credential"] for api in declared["apis"] if api["slug"] == "calendar")
-    return Credential(credential["id"], credential["secret"])
+    return {api["slug"]: Credential(api["credential"]["id"], api["credential"]["secret"]) for api in declared["apis"]}
 
 
 def wait_until_known(service: Service, slug: str) -> None:

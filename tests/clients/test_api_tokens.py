@@ -22,7 +22,7 @@ INACTIVE = {"active": False}
 
 @pytest.fixture(scope="module")
 def credential(live_service: Service) -> Credential:
-    return declare_apis(live_service)
+    return declare_apis(live_service)["calendar"]
 
 
 @pytest.fixture(scope="module")

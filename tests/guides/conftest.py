@@ -29,18 +29,20 @@ def guide(live_service: Service, tmp_path: Path) -> Iterator[Callable[..., OpenG
 
 
 @pytest.fixture(scope="session")
-def calendar(live_service: Service) -> Credential:
-    """The declared APIs; the credential of the calendar."""
+def credentials(live_service: Service) -> dict[str, Credential]:
+    """The credentials of the declared APIs by slug."""
     return declare_apis(live_service)
 
 
 @pytest.fixture
-def protected(live_service: Service, calendar: Credential, tmp_path: Path) -> Iterator[Callable[[str], ProtectedApi]]:
+def protected(
+    live_service: Service, credentials: dict[str, Credential], tmp_path: Path
+) -> Iterator[Callable[[str], ProtectedApi]]:
     """Opens a guide to protect an API by its name (tests/guides/protecting.py)."""
     opened: list[ProtectedApi] = []
 
     def open_by_name(name: str) -> ProtectedApi:
-        opened.append(open_api_guide(live_service, name, tmp_path, calendar))
+        opened.append(open_api_guide(live_service, name, tmp_path, credentials))
         return opened[-1]
 
     yield open_by_name

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from devportal.docs.guides.registry import GUIDES
-from tests.clients.apis import READ, WRITE, Credential
+from tests.clients.apis import READ, SCARCE, SCARCE_CALLS, WRITE, Credential
 from tests.clients.app import App
 from tests.clients.person import PASSWORD, Person
 from tests.clients.terminal import Code
@@ -31,6 +31,7 @@ class ProtectedApi:
     guide: OpenGuide
     app: App
     key: str
+    scarce: Credential
 
     def tokens(self, scope: str) -> dict[str, str]:
         """Sign the person in with these scopes, and return the tokens."""
@@ -57,7 +58,7 @@ class ProtectedApi:
         assert done.status_code == 302
 
 
-def open_api_guide(service: Service, name: str, folder: Path, credential: Credential) -> ProtectedApi:
+def open_api_guide(service: Service, name: str, folder: Path, credentials: dict[str, Credential]) -> ProtectedApi:
     """Read a guide as the author of an API does, and register an app that calls this API."""
     guide, port = GUIDES[f"protect-{name}"], keeper.free_port()
     number = next(_readings)
@@ -74,10 +75,9 @@ def open_api_guide(service: Service, name: str, folder: Path, credential: Creden
     shown = page.text.replace(str(urlsplit(guide.redirect_uri).port), str(port))
     blocks = Code(shown.replace(PORT_BEHIND_PROXY, str(keeper.free_port()))).blocks
     client: dict[str, Any] = {"redirect_uris": [f"http://localhost:{port}"]}
-    env = f"CREDENTIAL_ID={credential.id}\nCREDENTIAL_SECRET={credential.secret}\n"
-    opened = OpenGuide(guide, service, folder, client, Person(service, ada), blocks, env)
+    opened = OpenGuide(guide, service, folder, client, Person(service, ada), blocks, credentials["calendar"].env)
     secret = next(key["key"] for key in declared["projects"][0]["api_keys"] if key["key"])
-    return ProtectedApi(opened, app, secret)
+    return ProtectedApi(opened, app, secret, credentials["scarce"])
 
 
 def check_calls(api: ProtectedApi, call: str, *, names_scope: bool = True) -> None:
@@ -131,3 +131,15 @@ def check_later(api: ProtectedApi) -> None:
     token = api.token(READ)
     api.remove_app()
     assert api.call(token).status_code == 200
+
+
+def check_limit(api: ProtectedApi, run: str) -> None:
+    """Start the guide's code with the credential of an API with a low limit, and reach it: the API says so too."""
+    api.guide.close()
+    (api.guide.folder / ".env").write_text(api.scarce.env)
+    api.guide.run(run)
+    token = api.token(SCARCE)
+    answers = [api.call(token) for _ in range(SCARCE_CALLS * 2 + 1)]  # a minute may end in between
+    refused = next(answer for answer in answers if answer.status_code != 403)  # the token has none of the scopes
+    assert refused.status_code == 429, refused.text
+    assert 0 < int(refused.headers["Retry-After"]) <= 60

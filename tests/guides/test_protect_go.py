@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later
+from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later, check_limit
 from tests.guides.reading import needs
 from tests.guides.runs import record_run
 
@@ -26,6 +26,7 @@ def test_go(protected: Callable[[str], ProtectedApi]) -> None:
     guide.run(f"{load}\n{run}")
     check_calls(api, call)
     check_at_once(api)
+    check_limit(api, f"{load}\n{run}")
 
     guide.close()
     (guide.folder / "introspection.go").unlink()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.quick_start import check_installable
 from tests.guides.packages import CLIENTS, link_modules, pinned
-from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later
+from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later, check_limit
 from tests.guides.runs import record_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.node]
@@ -22,6 +22,7 @@ def test_express(protected: Callable[[str], ProtectedApi]) -> None:
     guide.run(run)
     check_calls(api, call)
     check_at_once(api)
+    check_limit(api, run)
 
     guide.close()
     app = guide.folder / "app.mjs"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.quick_start import check_installable
-from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later
+from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later, check_limit
 from tests.guides.runs import installed, record_run
 
 pytestmark = pytest.mark.slow
@@ -20,6 +20,7 @@ def test_fastapi(protected: Callable[[str], ProtectedApi]) -> None:
     guide.run(run)
     check_calls(api, call)
     check_at_once(api)
+    check_limit(api, run)
 
     guide.close()
     app = guide.folder / "app.py"
