@@ -1,13 +1,12 @@
 """Finished calls: each one is counted, and has an entry in the request log."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from api import request_log, usage_counts
 from core.http import request_id
 
 
-@dataclass(frozen=True)
-class FinishedCall:
+class FinishedCall(NamedTuple):
     """A finished call. `api` is the slug of a company's own API, "" for the API at `/v1`.
 
     `endpoint` is the name that the call is counted under. `address` is the caller's IP address, "" if it is unknown or
