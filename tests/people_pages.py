@@ -123,7 +123,8 @@ NOTHING_SHOWN = frozenset(
 # No pages of people: the console, the admin, the docs, and what programs ask for.
 OTHERS = (
     *("/admin/", "/console/", "/docs/", "/v1", "/.well-known/", "//.well-known/", "/health/", "/hooks/"),
-    *("/connect/token", "/connect/userinfo", "/connect/revoke", "/logos/", "/pictures/"),
+    *("/connect/token", "/connect/userinfo", "/connect/revoke", "/connect/introspect", "/connect/forward-auth/"),
+    *("/logos/", "/pictures/"),
 )
 
 

@@ -168,8 +168,8 @@ GROUPS = (
         /connect/token                      405 405 | 400 400
         /connect/revoke                     405 405 | 400 400
         /connect/userinfo                   401 200 | 401 200
-        /connect/forward-auth/calendar      401 401 | 401 401
-        /connect/forward-auth/calendar/x    401 401 | 401 401
+        /connect/forward-auth/{api}         401 401 | 401 401
+        /connect/forward-auth/{api}/x       401 401 | 401 401
         /v1/me                              401 200 | 405 405
         /v1/nothing                         404 404 | 404 404
         /v1                                 404 404 | 404 404

@@ -97,7 +97,7 @@ def answer(name: str) -> dict[str, Any]:
 
 def test_declared_plans_are_created(tmp_path: Path) -> None:
     result = provision(tmp_path, FILE)
-    assert list(result) == ["issuer", "base_url", "people", "projects"]
+    assert list(result) == ["issuer", "base_url", "people", "projects", "apis"]
     assert result["people"][0] == {"email": "ada@example.com", "password": None}
     ada = answer("ada")
     assert (ada["plan_id"], ada["source"], ada["state"], ada["cache_max_age"]) == ("pro", "own", "Trial", 60)
