@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.guides.java import managed
-from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later
+from tests.guides.protecting import ProtectedApi, check_at_once, check_calls, check_later, check_limit
 from tests.guides.reading import needs
 from tests.guides.runs import record_run
 
@@ -20,6 +20,7 @@ def test_spring(protected: Callable[[str], ProtectedApi]) -> None:
     guide.run(run)
     check_calls(api, call, names_scope=False)
     check_at_once(api)
+    check_limit(api, run, status=500)
     artifacts = ("org.springframework.boot:spring-boot", "org.springframework.security:spring-security-core")
     record_run("protect-spring", managed(guide, *artifacts))
 
