@@ -932,7 +932,7 @@ class Migration(migrations.Migration):
                 ("description", models.TextField(blank=True, default="")),
                 ("sensitive", models.BooleanField(default=False)),
                 ("needs_approval", models.BooleanField(default=False)),
-                ("api_keys", models.BooleanField(default=True)),
+                ("api_keys", models.BooleanField(default=True, verbose_name="API keys")),
                 (
                     "api",
                     models.ForeignKey(

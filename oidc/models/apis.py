@@ -41,7 +41,7 @@ class ApiScope(models.Model):
     description = models.TextField(blank=True, default="")
     sensitive = models.BooleanField(default=False)
     needs_approval = models.BooleanField(default=False)
-    api_keys = models.BooleanField(default=True)
+    api_keys = models.BooleanField("API keys", default=True)
 
     class Meta:
         verbose_name = "scope"
