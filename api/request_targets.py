@@ -50,7 +50,9 @@ def readings(path: str) -> frozenset[str]:
             raise AmbiguousPath
         found.add(composed)
     found |= {_SLASHES.sub("/", one) for one in found}
-    return frozenset(found | {_without_dots(one) for one in found})
+    found |= {_without_dots(one) for one in found}
+    # Some servers resolve dots before they merge slashes, which gives another path.
+    return frozenset(found | {_SLASHES.sub("/", one) for one in found})
 
 
 def _is_trimmed_by_some(segment: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.db import transaction
@@ -48,7 +49,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of forward authentication: a call with this method and path needs this scope."""
+    """A rule of forward authentication: a call with this method and path needs this scope. `path` is decoded."""
 
     method: str
     path: str
@@ -216,7 +217,7 @@ def _load(previous: Registry | None) -> Registry:
     for api_id, method, path, scope_name in ApiRule.objects.order_by("api_id", "position").values_list(
         "api_id", "method", "path", "scope__name"
     ):
-        rules.setdefault(api_id, []).append(Rule(method, path, scope_name))
+        rules.setdefault(api_id, []).append(Rule(method, unquote(path), scope_name))
     return Registry(
         ApiSnapshot(
             slug=row.slug,

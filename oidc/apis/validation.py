@@ -5,7 +5,7 @@ Each function raises ValidationError with a message for the operator.
 
 import re
 import unicodedata
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -46,6 +46,8 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]{1,10}")  # a token of RFC 9110 §5.6.2 in capitals
 _PATH = re.compile(r"/[\x21\x24-\x29\x2b-\x3e\x40-\x5b\x5d-\x7e]*\*?")  # ASCII without space, ", #, *, ? and \
+# In a rule: a space, a quote and UTF-8. Other characters are written as they are.
+_ENCODED = re.compile(r"%(?:20|22|[89A-Fa-f][0-9A-Fa-f])")
 
 
 def _is_plain_http(uri: str) -> bool:
@@ -161,3 +163,19 @@ def validate_path(path: str) -> None:
         raise ValidationError("A path has no query, no fragment, and only ASCII characters without spaces.")
     if any(segment in (".", "..") for segment in path.split("/")):
         raise ValidationError("A path has no segments . or .., because servers resolve them before a rule is compared.")
+    if not _is_well_encoded(path):
+        raise ValidationError(
+            "Percent-encode only spaces, quotes and characters that are not ASCII, such as %20 and %C3%A9, and these "
+            "as UTF-8 in NFKC. Write all other characters as they are."
+        )
+
+
+def _is_well_encoded(path: str) -> bool:
+    """Return whether rules can be compared with the decoded path of a call after `path` is decoded."""
+    if "%" in _ENCODED.sub("", path):
+        return False
+    try:
+        decoded = unquote_to_bytes(path).decode()
+    except UnicodeDecodeError:
+        return False
+    return unicodedata.is_normalized("NFKC", decoded)

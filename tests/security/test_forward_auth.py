@@ -23,7 +23,7 @@ WAYS = (
     "/admin\t", "/%09admin", "/admin%0a", "/%2561dmin", "/%252e%252e/admin", "/admin#x", "/admin%23x", "/admin%3Fx",
     "/%c0%afadmin", "/x/%c0%ae%c0%ae/admin", "/x/%ef%bc%8e%ef%bc%8e/admin", "/%ef%bc%8fadmin", "/%ef%bd%81dmin",
     "/adm%c4%b0n", "/%u0061dmin", "/admin%", "/admin%2", "/admin%zz", "admin", "http://h/admin", "*",
-    "/a/b/../../admin",
+    "/a/b/../../admin", "/admin//x/./..//", "/x//./../..//admin", "/..//./..//admin/",
     "/a/b/..//../admin", "/a//../../admin", "/..//admin", "/../admin", "/.//admin", "/x/..", "", " /admin", "/admin ",
     "/\u2025/admin", "/x/%e2%80%a5/admin", "/" + "a/../" * 50 + "admin", "/" + "x" * 9000,
 )  # fmt: skip
@@ -51,6 +51,27 @@ def test_no_spelling_of_a_path_avoids_its_rule(reader: str, path: str) -> None:
             assert response.status_code in (200, 403)
         else:
             assert refusal(response)[0] == 403
+
+
+def test_a_rule_with_encoded_characters_counts(person: Account, db: None) -> None:
+    rules = [
+        ("*", "/staff%20only/*", "calendar.write"),
+        ("*", "/%C3%A9*", "calendar.write"),
+        ("*", "/*", "calendar.read"),
+    ]
+    token = make_access_token(make_client(), person, ["calendar.read"], make_api(rules=rules).identifier)
+    assert ask(token, "/other").status_code == 200
+    for path in ("/staff%20only/x", "/%53taff%20only/x", "/staff%20only", "/%c3%a9x", "/e%cc%81x", "/%C3%89x"):
+        assert refusal(ask(token, path)) == (403, "insufficient_scope"), path
+        assert ask_as_envoy(token, path).status_code == 403, path
+
+
+def test_dots_are_resolved_before_slashes_are_merged_and_after(person: Account, db: None) -> None:
+    api = make_api(rules=[("*", "/x/admin", "calendar.write"), ("*", "/*", "calendar.read")])
+    token = make_access_token(make_client(), person, ["calendar.read"], api.identifier)
+    assert ask(token, "/x/other").status_code == 200
+    for path in ("/x/admin", "/x//admin", "/x//./..//admin", "/x/.//../x//admin", "/x//y/..//admin"):
+        assert ask(token, path).status_code == ask_as_envoy(token, path).status_code == 403, path
 
 
 @pytest.mark.parametrize(

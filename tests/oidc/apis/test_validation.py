@@ -164,7 +164,9 @@ def test_limits_that_are_refused(calls: int) -> None:
     refused(validation.validate_limit, calls)
 
 
-@pytest.mark.parametrize(("method", "path"), [("*", "/*"), ("GET", "/"), ("M-SEARCH", "/events/*"), ("GET", "/a%20b")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("*", "/*"), ("GET", "/"), ("M-SEARCH", "/events/*"), ("GET", "/a%20b"), ("GET", "/%C3%A9*")]
+)
 def test_rules_that_are_accepted(method: str, path: str) -> None:
     validation.validate_method(method)
     validation.validate_path(path)
@@ -180,6 +182,9 @@ def test_methods_that_are_refused(method: str) -> None:
     [
         "", "events", "*", "/a*b", "/*/b", "/a**", "/a b", "/a?b=1", "/a#b", "/a\\b", "/ü", "/a\n", "/a\x00", "/../a",
         "/a/./b", "/a/..", "https://example.com/", "/" + "a" * 300,
+        # After decoding, no call could match these, so that a later rule would count; or too many would.
+        "/a%", "/a%2", "/a%zz", "/%61", "/a%2F", "/a%25", "/a%2A", "/%2e%2e/a", "/%FF", "/%00", "/e%CC%81",
+        "/%EF%BC%AF",
     ],
 )  # fmt: skip
 def test_paths_that_are_refused(path: str) -> None:
