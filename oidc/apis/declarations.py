@@ -16,7 +16,7 @@ from accounts.models import Account
 from core.audit import Event, changes, report
 from oidc.apis import validation
 from oidc.apis.scope_review import ScopesToReview
-from oidc.apis.uses import use_messages
+from oidc.apis.uses import use_messages, uses_of
 from oidc.models import Api, ApiRule, ApiScope
 
 # The columns of an API and of a scope that may change, with the validation of each text and number.
@@ -206,6 +206,9 @@ def _check(api: Api, declaration: Declaration, existing: Mapping[str, ApiScope])
         _check_columns(values, SCOPE_COLUMNS, () if values["name"] in existing else ("title",))
         if other := other_api_with(values["name"], api.slug):
             raise ValidationError(f"{values['name']} is a scope of the API {other.slug}.")
+        if values["name"] not in existing and uses_of(values["name"]):
+            # Another process may still have offered a scope in the seconds after it was deleted.
+            raise ValidationError(f"{values['name']} was a scope before, and is still granted. Choose another name.")
     if len(set(names)) != len(names) or set(names) & set(declaration.removed_scopes):
         raise ValidationError("A scope is named twice.")
     left = {*existing, *names} - set(declaration.removed_scopes)

@@ -311,3 +311,9 @@ def test_other_changes_open_no_review(values: dict[str, Any], to_review: list[tu
 def test_a_new_sensitive_scope_opens_no_review(to_review: list[tuple[str, list[Client]]]) -> None:
     create(scopes=[*SCOPES, {"name": "calendar.write", "title": "Change it", "sensitive": True}])
     assert to_review == []
+
+
+def test_what_was_granted_of_a_deleted_scope_counts_for_no_new_one(person: Account) -> None:
+    """For 10 seconds after the deletion of a scope, other processes may still grant it."""
+    make_access_token(make_client(), person, ["openid", "calendar.read"], "https://calendar.example.com")
+    refused("calendar.read", "Choose another name")
