@@ -21,6 +21,9 @@ MAX_AGE = 600  # seconds, until a document is read again
 MOST_KEPT = 100
 MOST_OPERATIONS = 200
 LONGEST_TEXT = 2000  # characters
+# Characters of all operations. References can repeat a text of a small document thousands of times.
+MOST_TEXT = 500_000
+_MARKUP = 100  # characters of a row of a table, besides its texts
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
 
 
@@ -113,11 +116,25 @@ def parse(text: str) -> tuple[Operation, ...]:
     """
     document = _table(json.loads(text))
     found: list[Operation] = []
+    left = MOST_TEXT
     for path, item in _table(document.get("paths")).items():
         for method in METHODS:
-            if isinstance(said := _table(item).get(method), dict) and len(found) < MOST_OPERATIONS:
-                found.append(_operation(document, path, method, _table(item), said))
+            if not isinstance(said := _table(item).get(method), dict):
+                continue
+            operation = _operation(document, path, method, _table(item), said)
+            left -= _length(operation)
+            if left < 0 or len(found) == MOST_OPERATIONS:
+                return tuple(found)
+            found.append(operation)
     return tuple(found)
+
+
+def _length(operation: Operation) -> int:
+    """Return the characters of an operation. Each row of its tables counts for more, because of its markup."""
+    rows = [(one.name, one.place, one.description) for one in operation.parameters]
+    rows += [*operation.responses, *((scope,) for scope in operation.scopes)]
+    own = len(operation.path) + len(operation.summary) + len(operation.description)
+    return own + sum(_MARKUP + sum(map(len, row)) for row in rows)
 
 
 def _operation(

@@ -132,3 +132,13 @@ def test_a_document_that_can_not_be_fetched_is_linked(code: Code, host: Host, cl
 def test_another_status_than_200_shows_nothing(host: Host, client: Browser) -> None:
     host.status = 404
     assert "List events" not in open_page(client)
+
+
+def test_references_dont_multiply_a_text_without_end() -> None:
+    references = [{"$ref": "#/a"}] * 4000
+    paths = {
+        "/one": {"get": {"summary": "First"}},
+        "/many": {"parameters": references, **{method: {} for method in openapi.METHODS}},
+    }
+    text = json.dumps({"a": {"name": "x" * 2000, "description": "y" * 2000}, "paths": paths})
+    assert [operation.summary for operation in openapi.parse(text)] == ["First"]
