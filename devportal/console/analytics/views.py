@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from devportal.console.access import get_client, get_membership
-from devportal.console.analytics import store
+from devportal.console.analytics import apis, store
 from devportal.console.analytics.report import (
     MAX_ROWS,
     AnalyticsQuery,
@@ -44,10 +44,10 @@ def csv_lines(query: AnalyticsQuery, clients: Sequence[Client]) -> Iterator[str]
     return write_csv([f"{unit}_utc", *_HEADER], rows())
 
 
-def file_name(name: str, query: AnalyticsQuery) -> str:
+def file_name(name: str, query: AnalyticsQuery, what: str = "sign-ins") -> str:
     """Return the file name, with the id of the client or project, time range and end."""
     _, until = query.bounds
-    return f"sign-ins-{name}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
+    return f"{what}-{name}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
 
 
 @console_page()
@@ -58,7 +58,12 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
     log = sign_in_log(membership.project, client)
     report = sign_in_report(query, [client.pk], log)
     return render_page(
-        request, "console/client_analytics.html", membership, client, **_context(query, log, report=report)
+        request,
+        "console/client_analytics.html",
+        membership,
+        client,
+        **_context(query, log, report=report),
+        apis=apis.api_report(membership.project, query, [client.pk], client),
     )
 
 
@@ -69,12 +74,14 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
     query = AnalyticsQuery.of(request)
     clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
     log = sign_in_log(membership.project)
-    report = sign_in_report(query, list(clients.values_list("pk", flat=True)), log)
+    keys = list(clients.values_list("pk", flat=True))
+    report = sign_in_report(query, keys, log)
     return render_page(
         request,
         "console/project_analytics.html",
         membership,
         **_context(query, log, report=report),
+        apis=apis.api_report(membership.project, query, keys),
         first_client=clients.first() if report.is_empty else None,
         clients=[(row, _links_of(membership.project, row, query)) for row in report.clients],
         most_rows=MAX_ROWS,
@@ -83,16 +90,24 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
 
 @console_page()
 def client_analytics_csv(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
-    """GET …/analytics.csv with the same range."""
-    _, client = get_client(request, project_id, client_id)
-    return _file(AnalyticsQuery.of(request), [client], client.client_id)
+    """GET …/analytics.csv with the same range. `table=apis` is the table by API."""
+    membership, client = get_client(request, project_id, client_id)
+    query = AnalyticsQuery.of(request)
+    if _is_by_api(request):
+        report = apis.api_report(membership.project, query, [client.pk], client)
+        return _file_by_api(query, report, client.client_id)
+    return _file(query, [client], client.client_id)
 
 
 @console_page()
 def project_analytics_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/sign-ins.csv with the same range."""
+    """GET …/sign-ins.csv with the same range. `table=apis` is the table by API."""
     project = get_membership(request, project_id).project
-    return _file(AnalyticsQuery.of(request), _clients(project), project.public_id)
+    query, clients = AnalyticsQuery.of(request), _clients(project)
+    if _is_by_api(request):
+        report = apis.api_report(project, query, [client.pk for client in clients])
+        return _file_by_api(query, report, project.public_id)
+    return _file(query, clients, project.public_id)
 
 
 def _context(query: AnalyticsQuery, log: LogLink, *, report: SignInReport) -> dict[str, Any]:
@@ -110,6 +125,7 @@ def _context(query: AnalyticsQuery, log: LogLink, *, report: SignInReport) -> di
         "refreshed_url": log.url(*bounds, step=Step.REFRESHED) if report.refreshed else "",
         "revoked_url": log.url(*bounds, step=Step.REVOKED) if report.revoked else "",
         "ranges": query.choices(),
+        "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
         "hour_days": settings.SIGN_IN_HOUR_DAYS,
         "count_days": settings.SIGN_IN_COUNT_DAYS,
         "reuse_seconds": settings.REFRESH_REUSE_SECONDS,
@@ -137,3 +153,11 @@ def _linked(log: LogLink, query: AnalyticsQuery, losses: Sequence[Loss]) -> list
 
 def _file(query: AnalyticsQuery, clients: Sequence[Client], name: str) -> HttpResponseBase:
     return download(file_name(name, query), FORMATS["csv"], csv_lines(query, clients))
+
+
+def _is_by_api(request: HttpRequest) -> bool:
+    return request.GET.get("table") == "apis"
+
+
+def _file_by_api(query: AnalyticsQuery, report: apis.ApiReport | None, name: str) -> HttpResponseBase:
+    return download(file_name(name, query, "apis"), FORMATS["csv"], apis.csv_lines(report))

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from api import usage_counts
 from core import clock
-from devportal.console.models import SignInEvent
+from devportal.console.analytics.apis import calls_by_api, granted_scopes
 from devportal.docs.pages import api_address
-from oidc.apis.registry import OPENID, ApiSnapshot, Scope, current_registry
-from oidc.models import Client, TokenFamily
+from oidc.apis.registry import OPENID, ApiSnapshot, Scope
+from oidc.models import Client
 from oidc.scopes import allowed_scopes, group_by_api, known_scopes, optional_scopes
-from oidc.sign_in_steps import Step
 
 DAYS = 30
-MOST_SIGN_INS = 1000  # the newest sign-ins that are read
 # Statuses of an app's open review (`Client.reviews`), which belongs to the package above this one.
 _WITH_DEVELOPERS, _WITH_REVIEWERS = ("draft", "changes_requested"), ("submitted", "in_review")
 
@@ -63,21 +60,21 @@ class ApiSection:
 
 @dataclass(frozen=True)
 class Permissions:
-    """What a client's page *Permissions* shows. The newest `sign_ins` of the last DAYS days were read."""
+    """What a client's page *Permissions* shows. The newest `sign_ins` of the last DAYS days were read.
+
+    `is_bounded`: there may be more sign-ins than were read.
+    """
 
     sections: list[ApiSection]
     sign_ins: int
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether there were more sign-ins than were read."""
-        return self.sign_ins >= MOST_SIGN_INS
+    is_bounded: bool
 
 
 def permissions_of(client: Client) -> Permissions:
     """Return the permissions of a client, with scopes of APIs that are turned on. Takes four statements."""
-    families = _families(client)
-    asked = Counter(name for scope in families for name in scope.split())
+    now = clock.now()
+    granted = granted_scopes([client.pk], now - timedelta(days=DAYS), now + timedelta(days=1))
+    asked = Counter(name for scopes in granted.of_sign_ins for name in scopes.split())
     states, optional, calls = _states(client), optional_scopes(client), _calls(client)
     sections = [
         ApiSection(
@@ -87,7 +84,7 @@ def permissions_of(client: Client) -> Permissions:
         )
         for api, members in group_by_api(scope for scope in known_scopes().values() if scope.enabled)
     ]
-    return Permissions(sections, len(families))
+    return Permissions(sections, len(granted), granted.is_bounded)
 
 
 def _states(client: Client) -> dict[str, State]:
@@ -103,23 +100,8 @@ def _states(client: Client) -> dict[str, State]:
     }
 
 
-def _families(client: Client) -> list[str]:
-    """Return the granted scopes of the newest sign-ins. Takes two statements that read a bounded number of rows."""
-    since = clock.now() - timedelta(days=DAYS)
-    issued = SignInEvent.objects.filter(client=client, at__gte=since, step=Step.ISSUED).exclude(family=None)
-    newest = issued.order_by("-pk").values_list("family", flat=True)[:MOST_SIGN_INS]
-    families = [pk for pk in newest if pk is not None]
-    return list(TokenFamily.objects.filter(pk__in=families).values_list("scope", flat=True))
-
-
 def _calls(client: Client) -> Counter[str]:
     """Return the number of successful calls with the client's tokens, by the slug of the API."""
     tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    since, registry = tomorrow - timedelta(days=DAYS), current_registry()
-    counts = usage_counts.series(client.project, since, tomorrow, "endpoint", client=client.client_id, status__lt=400)
-    calls = Counter[str]()
-    for row in counts:
-        # Calls to `/v1` are counted by endpoint, calls to another API by its slug.
-        slug = row["endpoint"] if row["endpoint"] in registry.apis else registry.account.slug
-        calls[slug] += row["total_count"]
-    return calls
+    since = tomorrow - timedelta(days=DAYS)
+    return calls_by_api(client.project, since, tomorrow, client=client.client_id, status__lt=400)
