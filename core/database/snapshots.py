@@ -26,7 +26,7 @@ class Snapshot(Generic[Value]):
     """A value that `load` reads from the database, given the previous one or None.
 
     A value older than `max_age()` seconds is stale: it is still returned while a background thread loads a new one. A
-    value must never change after it was loaded, because all threads share it. `name` is for threads and the log.
+    value must never change after it was loaded, because all threads share it. `name` is for threads and messages.
     """
 
     def __init__(self, name: str, load: Callable[[Value | None], Value], max_age: Callable[[], float]) -> None:
@@ -64,12 +64,12 @@ class Snapshot(Generic[Value]):
         try:
             self.reload()
         except DatabaseError:
-            log.warning("The %s can't be read yet: the database does not respond.", self._name)
+            log.warning("Can't load yet, because the database does not respond: %s.", self._name)
             threading.Thread(target=self._load_until_there, daemon=True, name=self._name).start()
 
     def _first(self) -> Value:
         if not self._lock.acquire(timeout=FIRST_LOAD_SECONDS):
-            raise NotLoaded(f"The {self._name} are being loaded.")
+            raise NotLoaded(f"Another thread is loading: {self._name}.")
         try:
             return self._value if self._value is not None else self._replace()
         finally:
@@ -85,7 +85,7 @@ class Snapshot(Generic[Value]):
             self._replace()
         except Exception:  # the current value stays in use; a request after RETRY_SECONDS tries again
             self._failed_at = time.monotonic()
-            log.exception("The %s could not be reloaded. The current ones stay in use.", self._name)
+            log.exception("Can't reload: %s. The current value stays in use.", self._name)
         finally:
             connection.close()
             self._lock.release()

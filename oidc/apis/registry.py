@@ -1,4 +1,4 @@
-"""The registry of all APIs and scopes, as the process knows them. Requests read it without a query.
+"""The registry of all APIs and scopes, which each process keeps. Requests read it without a query.
 
 A change counts immediately in the process that made it, and after REGISTRY_SECONDS in the others.
 """
@@ -56,9 +56,9 @@ class Rule:
     scope: str
 
     def matches(self, method: str, path: str) -> bool:
-        """Return whether the rule is about a call: `method` may be "*", and `path` a prefix that ends in "*".
+        """Return whether the rule is about a call.
 
-        A rule for GET is also about HEAD.
+        The method of the rule may be "*", and its path a prefix that ends in "*". A rule for GET is also about HEAD.
         """
         if not self._has_method(method):
             return False
@@ -107,9 +107,9 @@ class ApiSnapshot:
         return next((rule.scope for rule in self.rules if rule.matches(method, path)), None)
 
     def scopes_for(self, method: str, path: str) -> frozenset[str]:
-        """Return the scopes that a call needs, whether its server ignores letter case and a slash at the end or not.
+        """Return the scopes that a call needs at servers that ignore letter case and a slash at the end, and at others.
 
-        Without a rule that matches exactly there is none.
+        There are none if no rule matches exactly.
         """
         exact = self.scope_for(method, path)
         loose = next((rule.scope for rule in self.rules if rule.matches_loosely(method, path)), None)
@@ -269,6 +269,6 @@ def preload_registry() -> None:
 @receiver([post_save, post_delete], sender=Api)
 @receiver([post_save, post_delete], sender=ApiScope)
 @receiver([post_save, post_delete], sender=ApiRule)
-def reload_after_change(**kwargs: Any) -> None:
-    """Drop the registry of this process once the change is committed."""
-    transaction.on_commit(_registry.clear)
+def forget_after_change(**kwargs: Any) -> None:
+    """Drop the registry of this process once the change is committed, so that the next use loads it."""
+    transaction.on_commit(forget_registry)

@@ -1,4 +1,4 @@
-"""Scopes that start to need an approval: apps that have one keep it, and reviewers check them."""
+"""Scopes that start to need an approval: apps that have such a scope keep it, and reviewers check these apps."""
 
 from collections.abc import Iterable
 

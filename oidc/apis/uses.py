@@ -1,4 +1,4 @@
-"""Whether a scope was granted, approved or requested. Then it can't be deleted (docs/apis.md#deleting)."""
+"""Uses of a scope: one that was granted, approved or requested can't be deleted (docs/apis.md#deleting)."""
 
 from enum import StrEnum
 from typing import Any
