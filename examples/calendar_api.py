@@ -8,8 +8,8 @@ It is the *Orbit Calendar* that deploy/demo.toml declares. It authenticates with
 DATA_DIR/demo.json. With OIDC_ISSUER, API_IDENTIFIER, API_CREDENTIAL_ID and API_CREDENTIAL_SECRET in the environment it
 uses those instead. API_PORT=3101 listens on another port; the identifier in its tokens stays the same.
 
-What a real API would do otherwise: keep its events in a database, serve HTTPS, and keep connections to the service
-open. It needs nothing but Python's standard library.
+A real API would also keep its events in a database, serve HTTPS, and keep connections to the service open. This one
+needs only Python's standard library.
 """
 
 import base64
@@ -38,7 +38,7 @@ BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 
 
 class Refused(Exception):
-    """The call can't be answered: a status, an error code, a message, and headers."""
+    """A refused call: a status, an error code, a message, and headers."""
 
     def __init__(self, status: int, code: str, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the API is declared with."""
+    """The issuer, and the identifier and credential of the API."""
 
     issuer: str
     identifier: str
@@ -76,7 +76,7 @@ class Settings:
 
 
 def fetch_json(url: str, form: bytes | None = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the JSON that a URL of the service answers. Raises OSError and ValueError."""
+    """Return the JSON at a URL of the service. Raises OSError and ValueError."""
     asked = Request(url, form, headers or {})  # noqa: S310  (a URL of the service, from the settings)
     with urlopen(asked, timeout=TIMEOUT) as answer:  # noqa: S310  (the same)
         found: dict[str, Any] = json.load(answer)
@@ -96,9 +96,9 @@ class Service:
         return str(document["introspection_endpoint"])
 
     def introspect(self, token: str) -> dict[str, Any]:
-        """Return what the service says of a token or an API key. Raises Refused if it can't tell.
+        """Return what the service says about a token or an API key. Raises Refused if it can't be checked.
 
-        Ask for each call: a removed app or a revoked key is refused at the next one.
+        Ask for each call, so that a removed app or a revoked key is refused at the next one.
         """
         pair = f"{quote(self.settings.credential_id)}:{quote(self.settings.credential_secret)}"
         headers = {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
@@ -179,7 +179,7 @@ class Api(BaseHTTPRequestHandler):
         self.guarded(WRITE, lambda sub, body: (201, vars(self.calendar.add(sub, parse_json(body)))))
 
     def guarded(self, scope: str, call: Any) -> None:
-        """Answer the call of a person whose token has the scope, or say what is missing."""
+        """Respond to a call whose token has the scope, or say what is missing."""
         try:
             body = self.body()
             if urlsplit(self.path).path != "/events":
