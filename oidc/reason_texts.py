@@ -160,7 +160,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     # Resource indicators
     Reason.RESOURCE_UNKNOWN: ReasonText("invalid_target", "No API of this service has the identifier {name}."),
     Reason.RESOURCE_OFF: ReasonText("invalid_target", "The API {name} is turned off."),
-    Reason.RESOURCE_WITHOUT_SCOPE: ReasonText("invalid_target", "scope has no scope of the resource {name}."),
+    Reason.RESOURCE_WITHOUT_SCOPE: ReasonText("invalid_target", "scope contains no scope of the resource {name}."),
     Reason.RESOURCE_NOT_GRANTED: ReasonText("invalid_target", "No scope of the resource {name} is granted."),
     Reason.SEVERAL_RESOURCES: ReasonText("invalid_target", "A token is for one resource. Send resource only once."),
     Reason.SCOPE_OF_OTHER_API: ReasonText(

@@ -48,12 +48,14 @@ AUTHORIZATION_HELP = {
         "slash at the end, the port, http instead of https, and 127.0.0.1 instead of localhost.",
     ),
     "invalid_scope": ErrorHelp(
-        "openid is missing, a scope is misspelt, or your app is not approved for a scope or not for this redirect URL.",
-        "Request only the scopes that are listed under Authorization. account.read needs app review first, and a "
-        "redirect URL that the review covers.",
+        "openid is missing, a scope is misspelt, your app is not approved for a scope or not for this redirect URL, or "
+        "the API of a scope is turned off or not among the resources of the request.",
+        "Request only the scopes that are listed under Authorization. Some of them, such as account.read, need app "
+        "review first, and a redirect URL that the review covers.",
     ),
     "invalid_target": ErrorHelp(
-        "resource is not the identifier of an API of this service, the API is turned off, or scope has no scope of it.",
+        "resource is not the identifier of an API of this service, the API is turned off, or scope contains none of its "
+        "scopes.",
         "Send the identifier exactly as the page of the API shows it, and request a scope of that API.",
     ),
     "login_required": ErrorHelp(
@@ -117,7 +119,10 @@ TOKEN_HELP = {
     ),
     "invalid_scope": (
         400,
-        ErrorHelp("The refresh requests a scope that was not granted.", "Leave scope out, or request fewer scopes."),
+        ErrorHelp(
+            "The refresh requests a scope that was not granted, or only scopes of another API than resource.",
+            "Leave scope out, or request fewer scopes.",
+        ),
     ),
     "invalid_target": (
         400,

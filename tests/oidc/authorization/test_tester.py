@@ -199,7 +199,7 @@ def test_the_tester_says_which_api_the_token_is_for(app: RelyingParty) -> None:
     [
         ("openid calendar.read", ("https://nobody.example.com",), "No API of this service has the identifier"),
         ("openid calendar.read", (CALENDAR + "#part",), "No API of this service has the identifier"),
-        ("openid calendar.read", (TASKS,), "scope has no scope of the resource https://tasks.example.com."),
+        ("openid calendar.read", (TASKS,), "scope contains no scope of the resource https://tasks.example.com."),
         ("openid calendar.read tasks.read", (CALENDAR,), "The scope tasks.read does not belong"),
     ],
 )
