@@ -1,4 +1,7 @@
-"""Authentication of `/v1`: a bearer credential becomes a Caller, in one SQL statement, or a documented error."""
+"""Authentication of calls to `/v1` and to the company's own APIs.
+
+A bearer credential becomes a Caller, in one SQL statement, or a documented error.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

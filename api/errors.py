@@ -1,4 +1,4 @@
-"""The errors of the developer API: one table, one envelope, and the EXCEPTION_HANDLER that uses both."""
+"""The errors of the developer API and of forward authentication: their tables, one envelope, the EXCEPTION_HANDLER."""
 
 import logging
 from typing import Any
@@ -157,7 +157,7 @@ def refused_by_server(status: int, message: str) -> JsonResponse:
 def unforeseen(error: Exception) -> ApiError:
     """Return the error that a caller gets for a failure: an unavailable backend, or an internal error."""
     if isinstance(error, SourceFailed | DatabaseError):
-        log.warning("A backend of /v1 does not respond.", exc_info=error)
+        log.warning("A backend of an API call does not respond.", exc_info=error)
         return ApiError("upstream_unavailable", "The service behind this endpoint is down. Retry shortly.")
-    log.error("A /v1 call failed.", exc_info=error)
+    log.error("An API call failed.", exc_info=error)
     return ApiError("internal_error", "The service failed. Try again.")

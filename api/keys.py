@@ -20,7 +20,7 @@ from accounts.subjects import subject_for
 from api.models import ApiKey
 from core import clock
 from core.credentials import digest, random_text
-from oidc.apis.registry import Scope
+from oidc.apis.registry import ACCOUNT_READ, Scope
 from oidc.apis.uses import ScopeUse, is_named_in
 from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Project, ProjectMember
@@ -29,7 +29,7 @@ from oidc.projects.roles import Gone, lock_project, report_project_event
 from oidc.scopes import known_scopes
 from oidc.signals import asking_scope_use, project_ended
 
-READS_PROFILE = "account.read"
+READS_PROFILE = ACCOUNT_READ
 PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6

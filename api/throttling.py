@@ -1,4 +1,4 @@
-"""Permissions and limits of `/v1`: scopes, calls per caller, and guesses of credentials (docs/limits.md)."""
+"""Scopes and limits of calls to `/v1` and to the company's own APIs, and guesses of credentials (docs/limits.md)."""
 
 from typing import Any
 
@@ -45,9 +45,7 @@ class CallThrottle(BaseThrottle):
         caller = request.auth
         if not isinstance(caller, Caller):
             return True
-        self.result = counters().take(_limits_of(caller))
-        if not self.result.allowed:
-            metrics.limit_met("calls")
+        self.result = _count("", caller, settings.API_CALLS_PER_MINUTE, settings.API_CALLS_PER_PERSON_PER_MINUTE)
         return self.result.allowed
 
     def wait(self) -> float | None:
@@ -62,13 +60,18 @@ class CallThrottle(BaseThrottle):
             response["RateLimit-Reset"] = str(self.result.reset)
 
 
-def _limits_of(caller: Caller) -> list[Limit]:
+def _count(api: str, caller: Caller, per_minute: int, per_person_per_minute: int) -> RateLimitResult:
+    """Count a call. `api` is the beginning of the names of the counts, "" for those of `/v1`."""
     if caller.key:
-        return [Limit(f"key:{caller.key}", settings.API_CALLS_PER_MINUTE)]
-    return [
-        Limit(f"app:{caller.client}", settings.API_CALLS_PER_MINUTE),
-        Limit(f"person:{caller.client}:{caller.subject.sub}", settings.API_CALLS_PER_PERSON_PER_MINUTE),
-    ]
+        limits = [Limit(f"key:{api}{caller.key}", per_minute)]
+    else:
+        app = f"{api}{caller.client}"
+        person = f"{app}:{caller.subject.sub}"
+        limits = [Limit(f"app:{app}", per_minute), Limit(f"person:{person}", per_person_per_minute)]
+    result = counters().take(limits)
+    if not result.allowed:
+        metrics.limit_met("calls")
+    return result
 
 
 def scopes_in(api: ApiSnapshot, caller: Caller) -> tuple[str, ...]:
@@ -80,18 +83,7 @@ def scopes_in(api: ApiSnapshot, caller: Caller) -> tuple[str, ...]:
 
 def count_call(caller: Caller, api: ApiSnapshot) -> RateLimitResult:
     """Count a call to one of the company's own APIs, in one round trip: each API has its own limits."""
-    if caller.key:
-        limits = [Limit(f"key:{api.slug}:{caller.key}", api.calls_per_minute)]
-    else:
-        who = f"{api.slug}:{caller.client}"
-        limits = [
-            Limit(f"app:{who}", api.calls_per_minute),
-            Limit(f"person:{who}:{caller.subject.sub}", api.calls_per_person_per_minute),
-        ]
-    result = counters().take(limits)
-    if not result.allowed:
-        metrics.limit_met("calls")
-    return result
+    return _count(f"{api.slug}:", caller, api.calls_per_minute, api.calls_per_person_per_minute)
 
 
 def count_invalid_credential(request: HttpRequest) -> None:
