@@ -54,8 +54,8 @@ AUTHORIZATION_HELP = {
         "review first, and a redirect URL that the review covers.",
     ),
     "invalid_target": ErrorHelp(
-        "resource is not the identifier of an API of this service, the API is turned off, or scope contains none of its "
-        "scopes.",
+        "resource is not the identifier of an API of this service, the API is turned off, or scope contains none of "
+        "its scopes.",
         "Send the identifier exactly as the page of the API shows it, and request a scope of that API.",
     ),
     "login_required": ErrorHelp(

@@ -62,7 +62,7 @@ _lock = threading.Lock()
 
 
 def operations_at(url: str) -> tuple[Operation, ...]:
-    """Return the operations of the document at `url`, none while it was not read yet or can't be shown.
+    """Return the operations of the document at `url`, none if it was not read yet or can't be shown.
 
     It never waits: a document that is missing or too old is read in a thread.
     """
@@ -77,7 +77,7 @@ def operations_at(url: str) -> tuple[Operation, ...]:
 
 
 def read(url: str) -> None:
-    """Read the document at `url` and keep it. If that fails, the one from before stays."""
+    """Read the document at `url` and keep it. If that fails, keep the operations from before."""
     try:
         operations = _fetch_operations(url)
         if operations is None and url in _kept:
@@ -104,15 +104,15 @@ def _fetch_operations(url: str) -> tuple[Operation, ...] | None:
         log.warning("An OpenAPI document can't be read: status %s.", answer.status)
     except OutboundRefused as refused:
         log.warning("An OpenAPI document can't be read: %s.", refused.code)
-    except (ValueError, RecursionError):  # ValueError: no JSON
-        log.warning("An OpenAPI document is no JSON, or longer than what the service reads.")
+    except (ValueError, RecursionError):  # ValueError: not JSON
+        log.warning("An OpenAPI document can't be read: it is not JSON, or too deeply nested.")
     return None
 
 
 def parse(text: str) -> tuple[Operation, ...]:
     """Return the operations of an OpenAPI 3 document in JSON. Parts that it can't understand are left out.
 
-    Raises ValueError, RecursionError for text that is no JSON.
+    Raises ValueError for text that is not JSON, RecursionError if it is too deeply nested.
     """
     document = _table(json.loads(text))
     found: list[Operation] = []
