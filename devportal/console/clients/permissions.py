@@ -29,11 +29,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class ScopeRow:
-    """One scope. `asked` is the number of sign-ins that it was granted in."""
+    """One scope. `sign_ins` is the number of sign-ins that it was granted in."""
 
     scope: Scope
     state: State
-    asked: int
+    sign_ins: int
     is_optional: bool
 
     @property
@@ -74,12 +74,12 @@ def permissions_of(client: Client) -> Permissions:
     """Return the permissions of a client, with scopes of APIs that are turned on. Takes four statements."""
     now = clock.now()
     granted = granted_scopes([client.pk], now - timedelta(days=DAYS), now + timedelta(days=1))
-    asked = Counter(name for scopes in granted.of_sign_ins for name in scopes.split())
+    sign_ins = Counter(name for scopes in granted.of_sign_ins for name in scopes.split())
     states, optional, calls = _states(client), optional_scopes(client), _calls(client)
     sections = [
         ApiSection(
             api,
-            [ScopeRow(scope, states[scope.name], asked[scope.name], scope.name in optional) for scope in members],
+            [ScopeRow(scope, states[scope.name], sign_ins[scope.name], scope.name in optional) for scope in members],
             calls[api.slug] if api else 0,
         )
         for api, members in group_by_api(scope for scope in known_scopes().values() if scope.enabled)

@@ -152,8 +152,9 @@ def test_sign_ins_and_calls_of_thirty_days_are_counted(
         [UsageCount(app.project_id, "", app.client_id, name, status, "", minute, 0, n) for name, status, n in kinds]
     )
     permissions = permissions_of(app)
-    asked = {row.scope.name: row.asked for section in permissions.sections for row in section.rows if row.asked}
-    assert asked == {"openid": 2, "email": 1, "calendar.read": 1}
+    rows = [row for section in permissions.sections for row in section.rows]
+    sign_ins = {row.scope.name: row.sign_ins for row in rows if row.sign_ins}
+    assert sign_ins == {"openid": 2, "email": 1, "calendar.read": 1}
     assert [(section.api.slug, section.calls) for section in permissions.sections if section.api] == [
         ("account", 3),
         ("calendar", 5),
