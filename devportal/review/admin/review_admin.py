@@ -238,6 +238,7 @@ def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
     return [
         {
             "label": snapshots.label_of(scope),
+            "is_sensitive": bool(snapshots.sensitive_among([scope])),
             "former_title": snapshots.former_title(sent, scope),
             "justification": reveal(justification),
             "place": reveal(str(places.get(scope, ""))),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 from django.utils.html import escape
@@ -134,6 +135,20 @@ def test_different_scopes_have_different_fields() -> None:
 
 
 # --- Deciding ---
+
+
+def test_the_developer_and_the_reviewer_read_what_is_requested(
+    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
+) -> None:
+    review = sent(app, developer, [READ, WRITE])
+    text = as_developer.get(page_of(app)).content.decode()
+    for scope in (READ, WRITE):
+        assert f"<dt>What <code>{scope}</code> is needed for</dt>" in text
+        assert f"<dt>Where in the app <code>{scope}</code> is used</dt>" in text
+    page = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    titles = [heading.get_text(" ", strip=True) for heading in BeautifulSoup(page, "html.parser").select("h3")]
+    assert f"{READ} (Calendar): “See your calendar”" in titles
+    assert f"{WRITE} (Calendar): “Change your calendar” sensitive" in titles
 
 
 def test_each_scope_is_decided(api: Api, app: Client, developer: Account, reviewer: Account) -> None:
