@@ -113,9 +113,9 @@ class BrandingForm(forms.Form):
         """
         self._points = points
         self._requestable = requestable_scopes(client)
+        self._wanted = [wanted] if wanted in self._names else []
         initial = _initial(snapshot, self._requestable)
-        if wanted in self._names:
-            initial[field_of("ask", wanted)] = True
+        initial |= {field_of("ask", scope): True for scope in self._wanted}
         super().__init__(*args, **({"initial": initial} | kwargs))
         for field, check in FIELD_VALIDATORS.items():
             self.fields[field].validators.append(check)
@@ -204,6 +204,8 @@ class BrandingForm(forms.Form):
 
     def over(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot updated with the valid values of the form, for a preview. Nothing is saved."""
+        if not self.is_bound:
+            return snapshot | {"scopes": dict.fromkeys(self._wanted, "") | snapshot["scopes"]}
         self.is_valid()
         given = self.cleaned_data
         typed = {field: given[field] for field in (*FIELD_VALIDATORS, "demo_url") if field in given}

@@ -91,7 +91,7 @@ def _page(
     asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
     wanted = request.GET.get("scope", "")
     form = form or BrandingForm(client=client, snapshot=asked, points=points, wanted=wanted)
-    seen = form.over(asked) if form.is_bound else asked
+    seen = form.over(asked)
     items = requirements.submission_requirements(client, seen, points)
     lacking = requirements.missing_among(items) if refused else []
     form.mark_missing(lacking)
