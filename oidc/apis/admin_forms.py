@@ -131,7 +131,8 @@ class ScopeForm(forms.ModelForm[ApiScope]):
         model = ApiScope
         fields = ("name", *SCOPE_COLUMNS)
         labels = {"api_keys": "API keys"}
-        widgets = {"description": UnfoldAdminTextareaWidget({"rows": 2})}
+        # The title is one line, which a row has no room for.
+        widgets = {name: UnfoldAdminTextareaWidget({"rows": 2}) for name in ("title", "description")}
         help_texts = {"title": "The sentence on the consent page."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -115,7 +115,7 @@ def declare_an_api(page: Page, camera: Camera) -> None:
     page.fill("input[name=name]", "Kestrel Weather")
     page.fill("input[name=identifier]", "https://weather.kestrel.example/#now")
     page.fill("input[name=scopes-0-name]", "weather.read")
-    page.fill("input[name=scopes-0-title]", "See the weather where you are")
+    page.fill("textarea[name=scopes-0-title]", "See the weather where you are")
     page.fill("textarea[name=rule_lines]", "GET /* weather.read")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Remove the part after #.")).to_be_visible()
