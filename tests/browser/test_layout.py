@@ -92,6 +92,17 @@ def test_fields_are_next_to_their_labels_on_wide_screens(at: Callable[[Page, str
     browser.visit(steps, viewport=DESK)
 
 
+def test_a_long_legend_parts_no_choices(live_service: Service, client: str, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        page.goto(f"{live_service.address}/account/apps/")
+        sign_in(page, DEVELOPER)
+        first, second = page.locator("#which_ask"), page.locator("#which_last")
+        assert 0 < top(second) - top(first) < 60
+        assert abs(middle(first) - middle(page.get_by_text("Always ask me which account"))) < 10
+
+    browser.visit(steps, viewport=DESK)
+
+
 def test_hidden_copy_buttons_take_no_space(at: Callable[[Page, str], None], browser: Chromium) -> None:
     def steps(page: Page) -> None:
         at(page, "")
