@@ -3,12 +3,13 @@
 This takes several seconds, because it is the only test of the whole chain. The other tests cover its parts.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.camera import Camera
 from tests.browser.reviewer import Reviewer
@@ -26,6 +27,7 @@ OPERATOR, DEVELOPER, REVIEWER, PERSON = (
 )
 API, SCOPE, IDENTIFIER = "Dunlin Sightings", "dunlin.write", "https://sightings.dunlin.example"
 SENTENCE = "Add and change your sightings of birds"
+WRITTEN_SECONDS = 40
 RULE = f"POST /sightings* {SCOPE}"
 
 
@@ -53,7 +55,7 @@ def declare(camera: Camera, service: Service) -> tuple[str, str]:
     page.fill("input[name=identifier]", IDENTIFIER)
     page.fill("textarea[name=description]", "Where and when people saw which bird.")
     page.fill("input[name=scopes-0-name]", SCOPE)
-    page.fill("input[name=scopes-0-title]", SENTENCE)
+    page.fill("textarea[name=scopes-0-title]", SENTENCE)
     page.check("input[name=scopes-0-sensitive]")
     page.fill("textarea[name=rule_lines]", RULE)
     camera.take("api-journey-01-declaration")
@@ -92,6 +94,8 @@ def request_scope(camera: Camera, app: App) -> str:
         "demo_url": "https://video.example.net/dunlin",
     }.items():
         page.fill(f"[name={field}]", value)
+    expect(page.locator("#preview")).to_contain_text("help@dunlin.example")  # it shows what was typed
+    expect(page.locator("#preview h6")).to_have_css("margin-top", "0px")
     camera.take("api-journey-04-submission")
     page.get_by_role("button", name="Save and send").click()
     expect(page.get_by_role("status")).to_contain_text("Submitted for review")
@@ -106,7 +110,7 @@ def approve(camera: Camera, app: App) -> None:
     reviewer = Reviewer(camera.page, app.service, REVIEWER, app.name)
     reviewer.open_from_the_queue()
     reviewer.start()
-    expect(camera.page.get_by_text(SENTENCE).first).to_be_visible()
+    expect(camera.page.get_by_role("heading", name=f"{SCOPE} ({API})").first).to_contain_text(SENTENCE)
     camera.take("api-journey-06-review")
     assert SCOPE in reviewer.take_step("Approve")
     camera.take("api-journey-07-approved")
@@ -156,6 +160,15 @@ def ask_as_proxy(service: Service, token: str) -> httpx.Response:
     return httpx.get(f"{service.address}/connect/forward-auth/dunlin", headers=call, timeout=20)
 
 
+def wait_for(page: Page, *texts: str) -> None:
+    """Reload a page until it shows all of `texts`: the logs and counts are written every few seconds."""
+    deadline = time.monotonic() + WRITTEN_SECONDS
+    while missing := [text for text in texts if text not in page.inner_text("main")]:
+        assert time.monotonic() < deadline, f"{page.url} does not show {missing}:\n{page.inner_text('main')}"
+        time.sleep(1)
+        page.reload()
+
+
 def test_an_api_is_declared_reviewed_used_and_refused(dunlin: App, browser: Chromium, axe: str) -> None:
     service = dunlin.service
 
@@ -174,13 +187,15 @@ def test_an_api_is_declared_reviewed_used_and_refused(dunlin: App, browser: Chro
         assert (learnt["active"], learnt["scope"], learnt["aud"]) == (True, SCOPE, IDENTIFIER)
         allowed = ask_as_proxy(service, token)
         assert (allowed.status_code, allowed.headers["X-Auth-Subject"]) == (200, learnt["sub"])
-        developer.page.goto(permissions)
-        expect(developer.page.get_by_role("region", name=API)).to_contain_text("Approved")
-        developer.take("api-journey-12-permissions-approved")
-
         remove(person, dunlin)
         assert introspect(service, credential, token) == {"active": False}
         assert ask_as_proxy(service, token).status_code == 401
+        developer.page.goto(permissions)
+        wait_for(developer.page, "Approved", "Granted in 1 of 1 sign-in")
+        developer.take("api-journey-12-permissions-approved")
+        developer.page.get_by_role("link", name="Request log").click()
+        wait_for(developer.page, API, "POST /sightings", "401")
+        developer.take("api-journey-13-request-log")
         for each in (operator, developer, reviewer, person):
             each.page.context.close()
 
