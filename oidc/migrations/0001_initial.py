@@ -920,7 +920,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "credential",
+                "verbose_name": "API credential",
             },
         ),
         migrations.CreateModel(

@@ -91,7 +91,7 @@ class ApiCredential(models.Model):
     objects = ApiCredentialQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "credential"
+        verbose_name = "API credential"
 
     def __str__(self) -> str:
         return f"{self.public_id} (…{self.last_four})"

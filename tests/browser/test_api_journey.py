@@ -65,6 +65,7 @@ def declare(camera: Camera, service: Service) -> tuple[str, str]:
     page.get_by_role("link", name="Create a credential").click()
     page.get_by_role("button", name="Create a credential").click()
     credential = page.inner_text("#credential-id").strip(), page.inner_text("#credential-secret").strip()
+    expect(page.get_by_text("the id is the user name, and the secret the password")).to_be_visible()
     camera.take("api-journey-02-credential")
     page.get_by_role("link", name="I have stored it").click()
     assert credential[1] not in page.content(), "the secret is shown once"

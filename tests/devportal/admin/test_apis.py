@@ -248,6 +248,7 @@ def test_a_new_credential_is_shown_once(as_operator: Browser, operator: Account)
     raw = text.partition('id="credential-secret">')[2].partition("<")[0]
     assert digest(raw) == row.digest
     assert row.public_id in text
+    assert text.count("API credentials") == 2, "in the menu and above the page"
     assert "no-store" in response["Cache-Control"]
     assert row.created_by == operator
     for url in (
