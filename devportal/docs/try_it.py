@@ -4,16 +4,14 @@ import functools
 import json
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.urls import resolve, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -27,7 +25,10 @@ from api.schema_views import openapi_document
 from core import clock
 from core.limits.middleware import limited_by_address
 from devportal.console.playground.internal_client import Exchange, call_endpoint
-from devportal.docs.guides.readers import LITERALS
+from devportal.docs.call_code import call_as_code
+from devportal.docs.pages import listed_apis
+from devportal.docs.try_api import try_api
+from oidc.apis.registry import current_registry
 
 
 @dataclass(frozen=True)
@@ -99,40 +100,9 @@ def _answer(status: str, said: dict[str, Any]) -> Answer:
     )
 
 
-def _double_quoted(text: str) -> str:
-    """Return printable ASCII as a string literal of Go and Java, which both read these escapes as JSON does."""
-    return json.dumps(text)
-
-
-# For each language: name, title, file name, literals, and the command that runs the file.
-_LANGUAGES: tuple[tuple[str, str, str, Callable[[str], str], str], ...] = (
-    ("curl", "curl", "", LITERALS["bash"], ""),
-    ("python", "Python", "call.py", LITERALS["python"], "python3 call.py"),
-    ("javascript", "JavaScript", "call.mjs", LITERALS["javascript"], "node call.mjs"),
-    ("go", "Go", "call.go", _double_quoted, "go run call.go"),
-    ("java", "Java", "Call.java", _double_quoted, "java Call.java"),
-)
-
-
 def code_blocks(operation: Operation, headers: dict[str, str]) -> list[dict[str, str]]:
-    """Return the blocks of one request: name, title, file, command and code; `headers` are printable ASCII."""
-    url = f"{settings.BASE_URL}{operation.path}"
-    return [
-        {
-            "name": name,
-            "title": title,
-            "file": file,
-            "command": command,
-            "code": render_to_string(f"snippets/try_it/{name}.txt", _values(name, literal, url, headers)).strip(),
-        }
-        for name, title, file, literal, command in _LANGUAGES
-    ]
-
-
-def _values(name: str, literal: Callable[[str], str], url: str, headers: dict[str, str]) -> dict[str, object]:
-    if name == "curl":
-        return {"url": literal(url), "headers": [literal(f"{key}: {value}") for key, value in headers.items()]}
-    return {"url": literal(url), "headers": [(literal(key), literal(value)) for key, value in headers.items()]}
+    """Return the blocks of one request (call_code.py); `headers` are printable ASCII."""
+    return call_as_code(f"{settings.BASE_URL}{operation.path}", headers)
 
 
 @dataclass(frozen=True)
@@ -259,7 +229,16 @@ _PAGE = {"title": "Try the API", "summary": "Call the developer API from a form,
 @sensitive_post_parameters("credential")
 @require_http_methods(["GET", "HEAD", "POST"])
 def try_it(request: HttpRequest) -> HttpResponse:
-    """GET or POST /docs/api/?endpoint=…: show the page. A POST calls the endpoint and shows its response."""
+    """GET or POST /docs/api/?endpoint=…: show the page. A POST calls the endpoint and shows its response.
+
+    With ?api=… it is about another API, which is never called.
+    """
+    apis = {api.slug: api for api in listed_apis()}
+    if slug := request.GET.get("api"):
+        if slug not in apis:
+            raise Http404
+        if not apis[slug].is_own:
+            return try_api(request, apis[slug], _PAGE)
     known = operations()
     operation = known.get(request.GET.get("endpoint", "")) or next(iter(known.values()))
     account = request.user if isinstance(request.user, Account) else None
@@ -271,6 +250,8 @@ def try_it(request: HttpRequest) -> HttpResponse:
         outcome = call(operation.path, headers, form.own, key=key, pasted=form.cleaned_data["credential"])
     context: dict[str, Any] = {
         "page": _PAGE,
+        "apis": apis.values(),
+        "api": current_registry().account,
         "operations": known.values(),
         "operation": operation,
         "form": form,

@@ -247,5 +247,6 @@ def test_screens_of_the_docs(live_service: Service, browser: Chromium, axe: str)
         camera.visit(f"{live_service.address}/docs/apis/weather", "docs-api")
         camera.visit(f"{live_service.address}/docs/search?q=redirect", "docs-search")
         camera.visit(f"{live_service.address}/docs/api/?endpoint=read_my_plan", "docs-try-it")
+        camera.visit(f"{live_service.address}/docs/api/?api=weather&method=POST&path=/days", "docs-try-api")
 
     browser.visit(steps)
