@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from django import forms
 from django.conf import settings
@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from api import request_targets
 from devportal.docs import openapi
 from devportal.docs.call_code import call_as_code
 from devportal.docs.context import format_duration
@@ -21,6 +22,7 @@ METHODS = tuple(method.upper() for method in openapi.METHODS)
 LONGEST_PATH = 500
 MOST_OFFERED = 40
 # The characters of a path and a query (RFC 3986 §3.3, §3.4), and the braces of placeholders in OpenAPI documents.
+_UNENCODED = "/~!$&'()+,;=:@{}"
 _PATH = re.compile(r"/[A-Za-z0-9\-._~!$&'()*+,;=:@/?%{}]*")
 
 
@@ -61,18 +63,32 @@ class ApiCall:
         return self.method in ("POST", "PUT", "PATCH")
 
     def required_scopes(self) -> list[Scope]:
-        """Return the scopes that the rules require, [] if no rule matches."""
-        paths = (self._without_query, urlsplit(self.url).path)
-        names = next((found for path in paths if (found := self.api.scopes_for(self.method, path))), frozenset())
+        """Return the scopes that the rules require, [] if no rule matches.
+
+        Paths of rules may begin with the identifier's path or leave it out.
+        """
+        paths = (urlsplit(self.url).path, self._without_query)
+        names = next((found for path in paths if (found := self._scopes_for(path))), frozenset())
         return [scope for scope in self.api.scopes if scope.name in names]
+
+    def _scopes_for(self, path: str) -> frozenset[str]:
+        """Return the scopes that forward authentication requires for a path as it is sent, none if it refuses it."""
+        try:
+            readings = request_targets.readings(request_targets.decode_path(path))
+        except request_targets.AmbiguousPath:
+            return frozenset()
+        found = [self.api.scopes_for(self.method, reading) for reading in readings]
+        return frozenset().union(*found) if all(found) else frozenset()
 
 
 def offered_calls(api: ApiSnapshot) -> list[ApiCall]:
     """Return the calls that the page offers: those of the API's OpenAPI document, and one for each of its rules."""
     operations = openapi.operations_at(api.openapi_url) if api.openapi_url else ()
     calls = [ApiCall(api, each.method, each.path, each.summary, each.scopes) for each in operations]
-    # A rule for a prefix is offered with the prefix as path.
-    calls += [ApiCall(api, "GET" if rule.method == "*" else rule.method, rule.path.rstrip("*")) for rule in api.rules]
+    # A rule for a prefix is offered with the prefix as path. The paths of rules are decoded.
+    for rule in api.rules:
+        method = "GET" if rule.method == "*" else rule.method
+        calls.append(ApiCall(api, method, quote(rule.path.rstrip("*"), safe=_UNENCODED)))
     found: dict[tuple[str, str], ApiCall] = {}
     for call in calls:
         if _PATH.fullmatch(call.path) and len(call.path) <= LONGEST_PATH:

@@ -91,6 +91,9 @@ def test_the_first_rule_is_shown_first(client: Browser, calendar: Api) -> None:
         ("GET", "/events?limit=2", "calendar.read"),
         ("POST", "/events", "calendar.write"),
         ("PURGE", "/all", "calendar.write"),
+        ("GET", "/%65vents", "calendar.read"),
+        ("GET", "//events", ""),
+        ("GET", "/events%2f7", ""),
         ("GET", "/other", ""),
     ],
 )
@@ -103,6 +106,13 @@ def test_the_rules_say_which_scope_the_call_needs(
     assert ("do not mention this call" in text) == (not scope)
     assert calendar.identifier in text
     assert ("after app review" in text) == (scope == "calendar.write")
+
+
+def test_paths_of_rules_are_offered_as_they_are_sent(client: Browser) -> None:
+    make_api(rules=[("GET", "/caf%C3%A9", "calendar.read")])
+    page = page_of(client)
+    assert "GET /caf%C3%A9" in page.get_text()
+    assert "this call needs" in page.get_text()
 
 
 def test_without_rules_the_api_decides(client: Browser) -> None:

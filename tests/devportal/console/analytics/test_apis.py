@@ -59,8 +59,8 @@ def sign_in(client: Client, account: Account, scope: str, ago: timedelta = timed
 
 def call(client: Client, endpoint: str, calls: int, *, status: int = 200, key: str = "") -> None:
     minute = int(NOW.timestamp()) // 60
-    who = ("", client.client_id) if not key else (key, "")
-    usage_counts.add_counts([UsageCount(client.project_id, *who, endpoint, status, "", minute, 0, calls)])
+    client_id = "" if key else client.client_id
+    usage_counts.add_counts([UsageCount(client.project_id, key, client_id, endpoint, status, "", minute, 0, calls)])
 
 
 def address(client: Client, query: str = "", name: str = "client_analytics") -> str:
