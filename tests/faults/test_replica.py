@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
 MAX_LAG_SECONDS = 4
 INSERT = """
 INSERT INTO api_requestlog
-    (project_id, at, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted)
-SELECT id, clock_timestamp(), 'GET', %s, 200, '', 1, '', '', '', 'r', true FROM oidc_project WHERE name = 'Orbit'
+    (project_id, at, api, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted)
+SELECT id, clock_timestamp(), '', 'GET', %s, 200, '', 1, '', '', '', 'r', true FROM oidc_project WHERE name = 'Orbit'
 """
 
 
