@@ -33,6 +33,7 @@ class Snapshot(Generic[Value]):
         self._name, self._load, self._max_age = name, load, max_age
         self._lock = threading.Lock()
         self._value: Value | None = None
+        self._cleared = object()  # another one after each `clear`
         self._loaded_at = self._failed_at = float("-inf")  # of time.monotonic()
 
     def current(self) -> Value:
@@ -56,7 +57,8 @@ class Snapshot(Generic[Value]):
         self._value, self._loaded_at = value, time.monotonic()
 
     def clear(self) -> None:
-        """Drop the value, so that the next use loads it again."""
+        """Drop the value, so that the next use loads it again, also if a thread is loading one now."""
+        self._cleared = object()
         self._value = None
 
     def preload(self) -> None:
@@ -76,8 +78,10 @@ class Snapshot(Generic[Value]):
             self._lock.release()
 
     def _replace(self) -> Value:
+        before = self._cleared
         value = self._load(self._value)
-        self.replace(value)
+        if self._cleared is before:
+            self.replace(value)
         return value
 
     def _reload_and_release(self) -> None:

@@ -67,3 +67,18 @@ def test_a_cleared_value_is_loaded_again() -> None:
     kept.current()
     kept.clear()
     assert kept.current() == 1
+
+
+def test_a_value_that_is_cleared_while_it_is_loaded_is_not_kept() -> None:
+    """A change that is committed after a thread has read the table counts at the next use."""
+    numbers = [1]
+
+    def load(previous: int | None) -> int:
+        read = numbers[0]
+        if read == 1:
+            numbers[0] = 2  # the change, with the `clear` that follows its commit
+            kept.clear()
+        return read
+
+    kept = Snapshot("numbers", load, lambda: 60.0)
+    assert [kept.current(), kept.current()] == [1, 2]
