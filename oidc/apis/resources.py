@@ -46,7 +46,7 @@ def choose_target(
     registry = current_registry()
     api = _find_api(resource) if resource is not None else registry.api_implied_by(implying)
     if not api.enabled:
-        raise InvalidTarget(Reason.RESOURCE_OFF, {"name": api.name})
+        raise InvalidTarget(Reason.RESOURCE_OFF, {"name": printable_name(api.name)})
     if chosen := registry.scopes_of(api, scopes):
         return api, chosen
     if resource is None:
@@ -63,5 +63,5 @@ def _find_api(resource: str) -> ApiSnapshot:
     if api is None:
         raise InvalidTarget(Reason.RESOURCE_UNKNOWN, {"name": printable_name(resource)})
     if not api.enabled:
-        raise InvalidTarget(Reason.RESOURCE_OFF, {"name": api.name})
+        raise InvalidTarget(Reason.RESOURCE_OFF, {"name": printable_name(api.name)})
     return api

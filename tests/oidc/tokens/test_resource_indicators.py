@@ -190,3 +190,11 @@ def test_discovery_lists_the_scopes_that_are_on(party: RelyingParty) -> None:
     Api.objects.filter(slug="calendar").update(enabled=False)
     reload_registry()
     assert not {"calendar.read", "calendar.write"} & set(supported())
+
+
+def test_a_description_has_only_the_characters_that_it_may_have(party: RelyingParty, apis: dict[str, Api]) -> None:
+    """RFC 6749 §4.1.2.1: neither quotes and backslashes nor characters that are not ASCII."""
+    refresh = party.tokens(scope=SEVERAL)["refresh_token"]
+    Api.objects.filter(slug="calendar").update(enabled=False, name='Caf\u00e9 "\\"')
+    reload_registry()
+    assert refused(party.refresh(refresh, resource=CALENDAR)) == "invalid_target: The API Caf? ??? is turned off."
