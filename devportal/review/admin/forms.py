@@ -88,7 +88,7 @@ def _with_reply(data: Any, row: Any) -> Any:
     return changed
 
 
-EVERYTHING = "everything"
+EVERYTHING = "the whole approval"  # with spaces, so that no scope has this name
 APPROVE, REFUSE = "approve", "refuse"
 
 

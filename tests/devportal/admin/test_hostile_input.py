@@ -68,7 +68,7 @@ FORMS: list[dict[str, Any]] = [
     {"reason": "a" * 100_000},
     {"reason": "🐙" * 2001},
     {"text": "\x00", "reasons": ["\x00"], "revision": "9" * 40, "confirm": "1"},
-    {"what": ["everything"] * 50, "reasons": ["harmful"], "text": "‮", "confirm": "1"},
+    {"what": ["the whole approval"] * 50, "reasons": ["harmful"], "text": "‮", "confirm": "1"},
     {"name": "\u202eOpenport", "email": "@" * 300, "roles": ["operator"] * 90, "assignee": "9" * 40, "confirm": "1"},
     {"scope_account.read": "maybe", "revision": "-1", "confirm": "1", "edit": "1"},
 ]

@@ -16,7 +16,8 @@ from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
-from oidc.models import Client, Project
+from oidc.apis.registry import reload_registry
+from oidc.models import ApiScope, Client, Project
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
 from tests.devportal.review.reviewing import (
@@ -31,7 +32,7 @@ from tests.devportal.review.reviewing import (
     ticked,
     ticks,
 )
-from tests.factories import make_account, make_client, make_project
+from tests.factories import make_account, make_api, make_client, make_project
 
 QUEUE = "/admin/review/appreview/"
 
@@ -254,7 +255,7 @@ MAILED: dict[str, dict[str, Any]] = {
     "request-changes": {"reasons": ["other", "name_misleading"], "text": "Please."},
     "reject": {"reasons": ["justification_vague"], "text": ""},
     "approve": {f"scope_{SCOPE}": "refuse", "text": "Well done"},
-    "withdraw-approval": {"what": ["everything"], "reasons": ["harmful"], "text": "x"},
+    "withdraw-approval": {"what": ["the whole approval"], "reasons": ["harmful"], "text": "x"},
     "suspend": {"reasons": ["unsafe", "imitation"], "text": "Change\r\nyour secrets.\x07"},
     "lift": {"text": "Thanks."},
 }
@@ -408,9 +409,21 @@ def test_an_approval_is_withdrawn_partly_or_completely(
     assert SCOPE in text_of(as_reviewer, f"{QUEUE}{row.pk}/do/withdraw-approval/")
     press(as_reviewer, row, "withdraw-approval", what=[SCOPE], reasons=["misuse_of_data"])
     assert (fresh(app).approved_scopes, fresh(app).is_verified) == ("", True)
-    press(as_reviewer, row, "withdraw-approval", what=["everything"], reasons=["misuse_of_data"])
+    press(as_reviewer, row, "withdraw-approval", what=["the whole approval"], reasons=["misuse_of_data"])
     assert not fresh(app).is_verified
-    assert "not possible now" in press(as_reviewer, row, "withdraw-approval", what=["everything"], reasons=["harmful"])
+    refused = press(as_reviewer, row, "withdraw-approval", what=["the whole approval"], reasons=["harmful"])
+    assert "not possible now" in refused
+
+
+def test_a_scope_named_everything_is_withdrawn_alone(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    row = approved(app, developer, reviewer).reviews.get()
+    ApiScope.objects.create(api=make_api(), name="everything", title="See it all", needs_approval=True)
+    reload_registry()
+    Client.objects.filter(pk=app.pk).update(approved_scopes=f"{SCOPE} everything")
+    press(as_reviewer, row, "withdraw-approval", what=["everything"], reasons=["misuse_of_data"])
+    assert (fresh(app).approved_scopes, fresh(app).is_verified) == (SCOPE, True)
 
 
 def test_a_name_that_became_reserved_is_not_approved(

@@ -336,7 +336,7 @@ class TestPages:
         open_re_reviews()
         as_reviewer.force_login(reviewer)
         case = ReviewCase.objects.latest("pk")
-        form = {"what": "everything", "reasons": "harmful", "text": "", "confirm": "1"}
+        form = {"what": "the whole approval", "reasons": "harmful", "text": "", "confirm": "1"}
         assert "withdrawn with immediate effect" in press(as_reviewer, case, "withdraw-approval", **form)
         assert not fresh(app).is_verified
         case.refresh_from_db()
