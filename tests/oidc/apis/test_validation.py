@@ -172,7 +172,9 @@ def test_rules_that_are_accepted(method: str, path: str) -> None:
     validation.validate_path(path)
 
 
-@pytest.mark.parametrize("method", ["", "get", "GET ", "GET,POST", "**", "A" * 11, "GET\n", "G(T"])
+@pytest.mark.parametrize(
+    "method", ["", "get", "GET ", "GET,POST", "**", "A" * 11, "GET\n", "G(T", "A`B", "A$B", "A'B", "A|B", "A&B", "-X"]
+)
 def test_methods_that_are_refused(method: str) -> None:
     refused(validation.validate_method, method)
 
