@@ -111,6 +111,17 @@ class ErrorResponse(JsonResponse):
         allow_any_origin(self, EXPOSED_HEADERS)
 
 
+def no_credential() -> ApiError:
+    """Return the `unauthenticated` error."""
+    return ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+
+
+def limit_reached(retry_after: int | None) -> ApiError:
+    """Return the `rate_limited` error of a limit of calls."""
+    text = "Too many requests. Wait for the seconds in Retry-After."
+    return ApiError("rate_limited", text, retry_after=retry_after)
+
+
 def wrong_method() -> ApiError:
     """Return the `method_not_allowed` error."""
     return ApiError("method_not_allowed", "Use GET.")
@@ -125,7 +136,7 @@ def _known(error: Exception) -> ApiError | None:
     """Return a refusal of Django REST framework or Django as an error of ERRORS; None for any other exception."""
     match error:
         case exceptions.NotAuthenticated():
-            return ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+            return no_credential()
         case exceptions.AuthenticationFailed():
             return ApiError("invalid_token", str(error))
         case exceptions.PermissionDenied():
@@ -137,8 +148,7 @@ def _known(error: Exception) -> ApiError | None:
         case exceptions.MethodNotAllowed():
             return wrong_method()
         case exceptions.Throttled():
-            text = "Too many requests. Wait for the seconds in Retry-After."
-            return ApiError("rate_limited", text, retry_after=error.wait)  # type: ignore[attr-defined]  # stubs lack it
+            return limit_reached(error.wait)  # type: ignore[attr-defined]  # stubs lack it
     return None
 
 

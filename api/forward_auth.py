@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from api import finished_calls, request_targets, throttling
 from api.authentication import Caller, RejectedCredential, UnprovenCredential, find_caller
-from api.errors import ApiError, unforeseen
+from api.errors import ApiError, limit_reached, no_credential, unforeseen
 from api.finished_calls import FinishedCall
 from api.request_targets import AmbiguousPath
 from api.usage_counts import CallOwner
@@ -71,7 +71,7 @@ def authorize_call(api: ApiSnapshot, call: ForwardedCall) -> Permission:
 
 def _authenticate(api: ApiSnapshot, call: ForwardedCall) -> Caller:
     if call.credential is None:
-        raise ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+        raise no_credential()
     try:
         return find_caller(call.credential, api)
     except RejectedCredential:
@@ -87,8 +87,7 @@ def _check(api: ApiSnapshot, call: ForwardedCall, caller: Caller) -> Permission:
     """Check the limits, the rules and the scopes, in this order. Raises ApiError."""
     result = throttling.count_call(caller, api)
     if not result.allowed:
-        text = "Too many requests. Wait for the seconds in Retry-After."
-        raise ApiError("rate_limited", text, retry_after=result.reset)
+        raise limit_reached(result.reset)
     needed = _needed_scopes(api, call)
     scopes = throttling.scopes_in(api, caller)
     if not needed.issubset(scopes):
