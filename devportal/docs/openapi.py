@@ -131,7 +131,7 @@ def parse(text: str) -> tuple[Operation, ...]:
 
 def _length(operation: Operation) -> int:
     """Return the characters of an operation. Each row of its tables counts for more, because of its markup."""
-    rows = [(one.name, one.place, one.description) for one in operation.parameters]
+    rows: list[tuple[str, ...]] = [(one.name, one.place, one.description) for one in operation.parameters]
     rows += [*operation.responses, *((scope,) for scope in operation.scopes)]
     own = len(operation.path) + len(operation.summary) + len(operation.description)
     return own + sum(_MARKUP + sum(map(len, row)) for row in rows)
