@@ -6,6 +6,7 @@ A change counts immediately in the process that made it, and after REGISTRY_SECO
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
@@ -55,26 +56,18 @@ class Rule:
     path: str
     scope: str
 
-    def matches(self, method: str, path: str) -> bool:
+    def matches(self, method: str, path: str, *, any_case: bool = False, any_slash: bool = False) -> bool:
         """Return whether the rule is about a call.
 
         The method of the rule may be "*", and its path a prefix that ends in "*". A rule for GET is also about HEAD.
+        With `any_case` the letter case of the path does not count, with `any_slash` a slash at its end.
         """
-        if not self._has_method(method):
+        if self.method not in ("*", method) and (self.method, method) != ("GET", "HEAD"):
             return False
-        return path.startswith(self.path[:-1]) if self.path.endswith("*") else path == self.path
-
-    def matches_loosely(self, method: str, path: str) -> bool:
-        """Return whether the rule is about a call for a server that ignores letter case and a slash at the end."""
-        if not self._has_method(method):
-            return False
-        ours, theirs = self.path.lower(), path.lower()
+        ours, theirs = (self.path.lower(), path.lower()) if any_case else (self.path, path)
         if ours.endswith("*"):
-            return f"{theirs}/".startswith(ours[:-1])
-        return theirs.rstrip("/") == ours.rstrip("/")
-
-    def _has_method(self, method: str) -> bool:
-        return self.method in ("*", method) or (self.method == "GET" and method == "HEAD")
+            return (f"{theirs}/" if any_slash else theirs).startswith(ours[:-1])
+        return ours.rstrip("/") == theirs.rstrip("/") if any_slash else ours == theirs
 
 
 @dataclass(frozen=True)
@@ -102,18 +95,19 @@ class ApiSnapshot:
         """Whether this is the API at `/v1`, which also accepts the identity scopes."""
         return self.slug == ACCOUNT_API
 
-    def scope_for(self, method: str, path: str) -> str | None:
-        """Return the scope that the first matching rule requires, None if no rule matches."""
-        return next((rule.scope for rule in self.rules if rule.matches(method, path)), None)
-
     def scopes_for(self, method: str, path: str) -> frozenset[str]:
-        """Return the scopes that a call needs at servers that ignore letter case and a slash at the end, and at others.
+        """Return the scopes that a call needs: those of the first matching rules, for every kind of server.
 
-        There are none if no rule matches exactly.
+        A server may ignore letter case, a slash at the end, both or neither. There are none if no rule matches exactly.
         """
-        exact = self.scope_for(method, path)
-        loose = next((rule.scope for rule in self.rules if rule.matches_loosely(method, path)), None)
-        return frozenset(scope for scope in (exact, loose) if exact and scope)
+        needed = set()
+        for any_case, any_slash in product((False, True), repeat=2):
+            rules = (rule for rule in self.rules if rule.matches(method, path, any_case=any_case, any_slash=any_slash))
+            first = next(rules, None)
+            if first is None:
+                return frozenset()
+            needed.add(first.scope)
+        return frozenset(needed)
 
 
 IDENTITY_SCOPES = (

@@ -79,7 +79,7 @@ def test_an_api_is_declared_with_its_scopes_and_rules(events: list[Event], actor
     assert known.pk == api.pk
     assert known.identifier == "https://calendar.example.com"
     assert [scope.name for scope in known.scopes] == ["calendar.read"]
-    assert known.scope_for("GET", "/events/1") == "calendar.read"
+    assert known.scopes_for("GET", "/events/1") == {"calendar.read"}
     (event,) = events
     assert (event.action, event.actor, event.target) == ("api.declared", actor.pk, "api:calendar")
     assert event.after["identifier"] == "https://calendar.example.com"

@@ -1,0 +1,35 @@
+"""The rules of forward authentication (docs/apis.md#declaring-an-api)."""
+
+import pytest
+
+from oidc.apis.registry import ApiSnapshot, Rule
+
+API = ApiSnapshot(
+    "calendar",
+    "Calendar",
+    "https://calendar.example.com",
+    (),
+    rules=(
+        Rule("GET", "/events", "read"),
+        Rule("*", "/EVENTS/", "upper"),
+        Rule("*", "/admin/*", "admin"),
+        Rule("*", "/*", "any"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "scopes"),
+    [
+        ("GET", "/events", {"read"}),
+        ("HEAD", "/events", {"read"}),
+        ("POST", "/events", {"any", "upper"}),  # a server that ignores letter case and slashes takes the second rule
+        ("GET", "/events/", {"any", "read", "upper"}),
+        ("GET", "/Admin/x", {"any", "admin"}),
+        ("GET", "/admin", {"any", "admin"}),
+        ("GET", "/administration", {"any"}),
+        ("GET", "events", set()),
+    ],
+)
+def test_a_call_needs_the_scope_of_every_rule_that_a_server_may_take(method: str, path: str, scopes: set[str]) -> None:
+    assert API.scopes_for(method, path) == scopes
