@@ -44,7 +44,7 @@ RESERVED_SCOPES = frozenset({*(scope.name for scope in IDENTITY_SCOPES), ACCOUNT
 _OWN_API = "v1"  # the first part of the paths of the developer API
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
-_METHOD = re.compile(r"[A-Z][A-Z0-9-]{0,9}")  # of the tokens of RFC 9110 §5.6.2, those that code can repeat unquoted
+_METHOD = re.compile(r"[A-Z][A-Z0-9-]{0,9}")  # tokens of RFC 9110 §5.6.2 that code can repeat unquoted
 _PATH = re.compile(r"/[\x21\x24-\x29\x2b-\x3e\x40-\x5b\x5d-\x7e]*\*?")  # ASCII without space, ", #, *, ? and \
 # In a rule: a space, a quote and UTF-8. Other characters are written as they are.
 _ENCODED = re.compile(r"%(?:20|22|[89A-Fa-f][0-9A-Fa-f])")

@@ -39,6 +39,7 @@ OTHERS = (
     "/connect/token",
     "/connect/userinfo",
     "/connect/revoke",
+    "/connect/introspect",
     "/robots",
     "/docs/changelog.atom",
     "/llms",
