@@ -47,6 +47,7 @@ def test_each_process_knows_what_to_start_after_setup() -> None:
         "api.usage_counts.flush_at_exit",
         "api.usage_counts.send_when_idle",
         "devportal.docs.search.preload",
+        "oidc.apis.registry.preload_registry",
         "oidc.signing_keys.preload_keyring",
     }
 
