@@ -1,11 +1,14 @@
-"""Fetching a URL from an IP address that was resolved before, with a deadline.
+"""Requests to URLs that developers enter: to an IP address that was resolved before, with a deadline.
+
+`fetch` reads a page, `post` delivers something.
 
 httpcore gets a custom network backend: the name is used in the request, in SNI and in the check of the certificate, but
 the connection goes to the pinned IP address, whatever the name resolves to now. Proxy variables are ignored.
 """
 
+import contextlib
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -13,9 +16,18 @@ from urllib.parse import urljoin
 import httpcore
 from django.conf import settings
 
-from core.outbound.limits import MAX_BYTES, MAX_DIALLED, MAX_HEADER_BYTES, MAX_REDIRECTS, MAX_WIRE_BYTES, Deadline
+from core.http.hosts import is_loopback
+from core.outbound.limits import (
+    MAX_BYTES,
+    MAX_DIALLED,
+    MAX_HEADER_BYTES,
+    MAX_REDIRECTS,
+    MAX_REPLY_BYTES,
+    MAX_WIRE_BYTES,
+    Deadline,
+)
 from core.outbound.name_lookup import LOOPBACK, find_addresses
-from core.outbound.targets import Code, IPAddress, OutboundRefused, Target, read_target
+from core.outbound.targets import DEFAULT_PORTS, HTTPS_PORT, Code, IPAddress, OutboundRefused, Target, read_target
 
 _READ_BYTES = 16_384
 
@@ -111,7 +123,6 @@ class _Stream(httpcore.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-HTTPS_PORT = 443
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_CONTENT_TYPE = 200
 
@@ -153,24 +164,49 @@ def _ask(
     target: Target, addresses: tuple[IPAddress, ...], trust: ssl.SSLContext, deadline: Deadline
 ) -> Answer | Target:
     """Return the response, or the target that it redirects to."""
-    # name_lookup.py only returns loopback addresses if OUTBOUND_LOOPBACK_PORT is set.
-    to_loopback = addresses[0].is_loopback
-    endpoints = (
-        [(str(LOOPBACK), settings.OUTBOUND_LOOPBACK_PORT)]
-        if to_loopback
-        else [(str(address), HTTPS_PORT) for address in addresses]
-    )
-    network = PinnedNetwork(endpoints, deadline)
-    url = httpcore.URL(
-        scheme=b"http" if to_loopback else b"https", host=target.host.encode(), port=None, target=target.path.encode()
-    )
+    request = _Request(b"GET", [*_identity(), (b"Accept", b"text/html, text/plain, */*;q=0.5")])
+    with _response(request, _route(target, addresses), trust, deadline) as response:
+        return _read(response, target)
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes | None = None
+
+
+@dataclass(frozen=True)
+class _Route:
+    """Where a request goes: `url` names the host, `endpoints` are pairs of IP address and port."""
+
+    url: httpcore.URL
+    endpoints: list[tuple[str, int]]
+
+
+def _route(target: Target, addresses: Iterable[IPAddress]) -> _Route:
+    endpoints, scheme = [(str(address), target.port) for address in addresses], target.scheme
+    port = None if target.port == DEFAULT_PORTS[scheme] else target.port
+    # name_lookup.py returns loopback addresses for such a target only if OUTBOUND_LOOPBACK_PORT is set.
+    if port is None and is_loopback(endpoints[0][0]) and settings.OUTBOUND_LOOPBACK_PORT:
+        endpoints, scheme = [(str(LOOPBACK), settings.OUTBOUND_LOOPBACK_PORT)], "http"
+    url = httpcore.URL(scheme=scheme.encode(), host=target.host.encode(), port=port, target=target.path.encode())
+    return _Route(url, endpoints)
+
+
+@contextlib.contextmanager
+def _response(
+    request: _Request, route: _Route, trust: ssl.SSLContext, deadline: Deadline
+) -> Iterator[httpcore.Response]:
+    """Send a request and yield its response, whose body is not read yet. Raises OutboundRefused, also while reading."""
+    network = PinnedNetwork(route.endpoints, deadline)
     try:
         with (
             httpcore.ConnectionPool(trust, network_backend=network, max_connections=1) as pool,
-            pool.stream("GET", url, headers=_headers()) as response,
+            pool.stream(request.method, route.url, headers=request.headers, content=request.body) as response,
         ):
             network.headers_are_read = True
-            return _read(response, target)
+            yield response
     except httpcore.TimeoutException as error:
         raise OutboundRefused(Code.TIMEOUT) from error
     except httpcore.NetworkError as error:
@@ -179,13 +215,58 @@ def _ask(
         raise OutboundRefused(Code.INCOMPLETE if network.headers_are_read else Code.BAD_ANSWER) from error
 
 
-def _headers() -> list[tuple[bytes, bytes]]:
-    """Return the request's headers, which identify the service and contain no personal data."""
+@dataclass(frozen=True)
+class Reply:
+    """The response to a POST: its status, and the beginning of its body as text."""
+
+    status: int
+    beginning: str
+
+
+def post(url: str, body: bytes, content_type: str, *, loopback: bool = False) -> Reply:
+    """POST to an https URL of a public host, within SECONDS, and return the status and the first kilobyte.
+
+    Redirects are not followed. Once the status is received, the response counts, even if its body is slow, too large
+    or incomplete. With `loopback`, the URL may also be one of this machine: then http and any port are accepted, and
+    no certificate is checked, because the request does not leave the machine. Raises OutboundRefused.
+    """
+    deadline = Deadline()
+    target = read_target(url, loopback=loopback)
+    addresses = find_addresses(target.host, deadline, loopback=loopback)
+    trust = httpcore.default_ssl_context()
+    if addresses[0].is_loopback:
+        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    elif target.scheme != "https":
+        raise OutboundRefused(Code.SCHEME)
+    elif target.port != HTTPS_PORT:
+        raise OutboundRefused(Code.PORT)
+    headers = [
+        *_identity(),
+        (b"Accept", b"application/json"),
+        (b"Content-Type", content_type.encode()),
+        (b"Content-Length", str(len(body)).encode()),
+    ]
+    with _response(_Request(b"POST", headers, body), _route(target, addresses), trust, deadline) as response:
+        return Reply(response.status, _beginning(response))
+
+
+def _beginning(response: httpcore.Response) -> str:
+    """Return the first kilobyte of a body; what was received until an error or the deadline."""
+    found = b""
+    with contextlib.suppress(OutboundRefused, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
+        for chunk in response.iter_stream():
+            found += chunk
+            if len(found) >= MAX_REPLY_BYTES:
+                break
+    return found[:MAX_REPLY_BYTES].decode("utf-8", "replace").replace("\x00", "\ufffd")
+
+
+def _identity() -> list[tuple[bytes, bytes]]:
+    """Return the headers that each request has. They identify the service and contain no personal data."""
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in settings.SERVICE_NAME)
     agent = f"{name.strip('-') or 'Portal'} (+{settings.AUTH_URL})"
     return [
         (b"User-Agent", agent.encode("ascii", "replace")),
-        (b"Accept", b"text/html, text/plain, */*;q=0.5"),
         (b"Accept-Encoding", b"identity"),
         (b"Connection", b"close"),
     ]

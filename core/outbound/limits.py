@@ -4,6 +4,7 @@ import time
 
 SECONDS = 5.0  # of a whole request: resolving, connecting, redirects and reading
 MAX_BYTES = 65_536  # of the body
+MAX_REPLY_BYTES = 1024  # of the body of a response to a POST
 MAX_REDIRECTS = 3  # on the same host
 MAX_HEADER_BYTES = 32_768  # of a response, including interim ones (1xx)
 MAX_WIRE_BYTES = 262_144  # of a response as it is sent: headers, body, and chunk framing

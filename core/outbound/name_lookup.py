@@ -40,20 +40,21 @@ def read_server(text: str) -> tuple[str, int]:
     return str(address), port
 
 
-def find_addresses(host: str, deadline: Deadline) -> tuple[IPAddress, ...]:
+def find_addresses(host: str, deadline: Deadline, *, loopback: bool = False) -> tuple[IPAddress, ...]:
     """Return the IP addresses of a host, all of them public; queries A and AAAA records once each.
 
-    With OUTBOUND_LOOPBACK_PORT, the result may instead consist of loopback addresses only, and `localhost` and names
-    below it are 127.0.0.1 without a query. Raises OutboundRefused: `no_address`, `private_address`, `dns_failed`,
-    `dns_timeout`.
+    With `loopback` or OUTBOUND_LOOPBACK_PORT, the result may instead consist of loopback addresses only, and
+    `localhost` and names below it are 127.0.0.1 without a query. Raises OutboundRefused: `no_address`,
+    `private_address`, `dns_failed`, `dns_timeout`.
     """
-    if settings.OUTBOUND_LOOPBACK_PORT and is_loopback(host):
+    loopback = loopback or bool(settings.OUTBOUND_LOOPBACK_PORT)
+    if loopback and is_loopback(host):
         return (LOOPBACK,)
     records = [*_look_up(host, "A", deadline), *_look_up(host, "AAAA", deadline)]
     addresses = tuple(ipaddress.ip_address(record.to_text()) for record in records)
     if not addresses:
         raise OutboundRefused(Code.NO_ADDRESS)
-    if settings.OUTBOUND_LOOPBACK_PORT and all(address.is_loopback for address in addresses):
+    if loopback and all(address.is_loopback for address in addresses):
         return addresses
     # All must be public: if there is also a private one, the sender's side would choose which one is used.
     if not all(map(is_public, addresses)):

@@ -14,10 +14,12 @@ from urllib.parse import quote, urlsplit
 from django.conf import settings
 from django.http.request import validate_host
 
-from core.http.hosts import HOST_RULES, authority_of, ends_in_a_number, is_loopback
+from core.http.hosts import HOST_RULES, authority_of, ends_in_a_number, host_and_port, is_loopback
 from core.messages import fill_in
 from core.outbound.limits import MAX_BYTES, MAX_REDIRECTS, MAX_URL, SECONDS
 
+HTTPS_PORT = 443
+DEFAULT_PORTS = {"https": HTTPS_PORT, "http": 80}
 _SIZE = f"{MAX_BYTES // 1024} KB"
 _TIME = f"{SECONDS:g} seconds"
 
@@ -163,45 +165,68 @@ _SAFE = "%/:=&?~+!$,;'@()*[]"
 
 @dataclass(frozen=True)
 class Target:
-    """What a request asks for: a host, and the path with its query."""
+    """What a request asks for: scheme, host, port, and the path with its query."""
 
     host: str
     path: str
+    scheme: str = "https"
+    port: int = HTTPS_PORT
 
     @property
     def url(self) -> str:
         """The URL in one spelling, without a fragment."""
-        return f"https://{self.host}{self.path}"
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}{self.path}"
 
 
-def read_target(url: str) -> Target:
-    """Return the target of a URL. Raises OutboundRefused: `url`, `scheme`, and the codes of its host."""
+def read_target(url: str, *, loopback: bool = False) -> Target:
+    """Return the target of a URL. Raises OutboundRefused: `url`, `scheme`, and the codes of its host.
+
+    With `loopback`, the URL may also be one of this machine, with http or any port. Whether it really is one follows
+    from the IP addresses of its host (core/outbound/name_lookup.py).
+    """
     if len(url) > MAX_URL or _UNFIT.search(url):
         raise OutboundRefused(Code.URL)
-    if not url.lower().startswith("https://"):
+    scheme = url.partition("://")[0].lower()
+    if scheme != "https" and not (loopback and scheme == "http"):
         raise OutboundRefused(Code.SCHEME)
     authority = authority_of(url)
     if not authority.isascii():  # before lower(), which turns some other letters into ASCII
         raise OutboundRefused(Code.HOST)
     authority = authority.lower()
-    _check_authority(authority)
+    if loopback and is_loopback(authority.partition(":")[0]) and "@" not in authority:
+        _check_own_service(url)
+    else:
+        _check_authority(authority, any_port=loopback)
     try:
         parts = urlsplit(url)
         path = quote(parts.path or "/", safe=_SAFE)
         query = quote(parts.query, safe=_SAFE)
     except ValueError as error:  # for example a lone surrogate
         raise OutboundRefused(Code.URL) from error
-    return Target(authority.partition(":")[0], f"{path}?{query}" if query else path)
+    host, _, port = authority.partition(":")
+    return Target(host, f"{path}?{query}" if query else path, scheme, int(port or DEFAULT_PORTS[scheme]))
 
 
-def _check_authority(authority: str) -> None:
+def _check_own_service(url: str) -> None:
+    """Raise OutboundRefused unless a loopback URL has a valid port that is not the service's own."""
+    try:
+        place = host_and_port(url, DEFAULT_PORTS[url.partition("://")[0].lower()])
+    except ValueError as error:
+        raise OutboundRefused(Code.PORT) from error
+    own = (settings.AUTH_URL, settings.BASE_URL, settings.ADMIN_URL or settings.AUTH_URL)
+    if place in {host_and_port(each, DEFAULT_PORTS[urlsplit(each).scheme]) for each in own}:
+        raise OutboundRefused(Code.OWN_ADDRESS)
+
+
+def _check_authority(authority: str, *, any_port: bool = False) -> None:
     """Raise OutboundRefused: `userinfo`, `ip_literal`, `port`, `host`, `own_address`."""
     if "@" in authority:
         raise OutboundRefused(Code.USERINFO)
     host, _, port = authority.partition(":")
     if "[" in authority or ends_in_a_number(host.rstrip(".")):
         raise OutboundRefused(Code.IP_LITERAL)
-    if port not in ("", "443"):
+    if port not in ("", "443") and not any_port:
         raise OutboundRefused(Code.PORT)
     # A name without a dot would be one of the operator's own network.
     if "." not in host or any(is_wrong(authority) for is_wrong, _ in HOST_RULES):
