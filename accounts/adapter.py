@@ -32,7 +32,7 @@ from accounts.factors import first_codes, keys, own_recovery
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import HALF_SIGNED_IN, has_changed
+from accounts.sessions import HALF_SIGNED_IN, has_changed, report_others_ended
 from core import clock
 from core.database import encryption
 from core.http import hosts, split_hosts
@@ -155,6 +155,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             user.password = hashed
             user.save(update_fields=["password"])
             own_recovery.record_password(request, user, kind)
+            report_others_ended(request, user)  # the new password has ended them
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:
         """Redirect people who can only confirm by a code from a mail; the form is not kept, as it has a password."""

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from allauth.account.signals import user_logged_in
-from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, logout, user_logged_out
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
-from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
@@ -20,7 +18,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from accounts.models import Account
-from accounts.sessions import is_session_of
+from accounts.sessions import end_sessions_by_key, is_session_of
 from core.credentials import random_text
 from core.http.sessions import KEY_LENGTH, SessionStore, hash_of, is_key
 
@@ -217,10 +215,7 @@ def sign_out_all(request: HttpRequest) -> None:
 def _end(request: HttpRequest, ending: list[OtherAccount]) -> None:
     if not ending:
         return
-    hashes = [hash_of(each.key) for each in ending]
-    with transaction.atomic():
-        Session.objects.filter(session_key__in=hashes).delete()
-        UserSession.objects.filter(session_key__in=hashes).delete()
+    end_sessions_by_key([hash_of(each.key) for each in ending])
     for each in ending:
         user_logged_out.send(sender=Account, request=request, user=each.account)
 

@@ -15,7 +15,7 @@ from accounts.mail import outbox
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue, invitations
 from accounts.roles import roles_changed
-from accounts.signals import access_ended
+from accounts.signals import access_ended, account_disabled, account_enabled
 from core import time_zones
 from core.telemetry import metrics
 
@@ -106,8 +106,14 @@ def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwar
 
 @receiver(post_save, sender=Account)
 def account_saved(sender: type[Account], instance: Account, created: bool, **kwargs: Any) -> None:
-    if not created and not instance.is_active:
+    if created:
+        return
+    if not instance.is_active:
         access_ended.send(sender=Account, account=instance)
+    was_active, instance.was_active = instance.was_active, instance.is_active
+    if was_active is not None and was_active != instance.is_active:
+        changed = account_enabled if instance.is_active else account_disabled
+        changed.send(sender=Account, account=instance)
 
 
 @receiver([post_save, post_delete], sender=Plan)

@@ -1,7 +1,13 @@
-"""The browser sessions of a person: listing and ending them."""
+"""The browser sessions of a person: listing and ending them.
 
+Each session has a tag, a random value that stays the same when the session gets a new key. The ids of its sessions at
+apps are derived from it (`app_session`), and higher layers remember it to learn when the session ends.
+"""
+
+import base64
+import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,14 +26,45 @@ from django.utils.crypto import constant_time_compare
 
 from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.models import Account
+from accounts.signals import sessions_ended
 from core import clock
 from core.credentials import random_text
-from core.http.sessions import AFTER_ENDED
+from core.http.sessions import AFTER_ENDED, SessionStore, session_flushed
 
 # Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
 HALF_SIGNED_IN = "half_signed_in"
+# Key of the tag in a session, and in the entry of allauth's list.
+TAG = "tag"
+TAG_LENGTH = 22
 STAMP_LENGTH = 22
 BATCH = 2000
+
+
+def tag_of(request: HttpRequest) -> str:
+    """Return the tag of the request's session, "" if nobody is signed in."""
+    tag: str = request.session.get(TAG, "")
+    return tag
+
+
+@dataclass(frozen=True)
+class AppSession:
+    """A browser session as one app knows it: `sid` is the app's id of it, `tag` the session's tag."""
+
+    sid: str
+    tag: str
+
+
+def app_session(request: HttpRequest, client_id: str) -> AppSession | None:
+    """Return the request's session as an app knows it, None if nobody is signed in.
+
+    The `sid` (OpenID Connect Back-Channel Logout 1.0, 2.1) is an HMAC of the client id with the session's tag: apps
+    can't tell that two of them belong to one session.
+    """
+    tag = tag_of(request)
+    if not tag:
+        return None
+    mac = hmac.digest(tag.encode(), client_id.encode(), "sha256")
+    return AppSession(base64.urlsafe_b64encode(mac).rstrip(b"=").decode(), tag)
 
 
 def end_all_sessions(account: Account) -> None:
@@ -35,6 +72,7 @@ def end_all_sessions(account: Account) -> None:
     with transaction.atomic():
         _restamp(account)
         _end(UserSession.objects.filter(user=account))
+        sessions_ended.send(sender=UserSession, account=account, tags=None, kept="")
 
 
 def end_other_sessions(request: HttpRequest) -> None:
@@ -47,6 +85,13 @@ def end_other_sessions(request: HttpRequest) -> None:
         listed = UserSession.objects.filter(user=request.user)
         listed.filter(session_key=before).update(session_key=request.session.session_key)
         _end(listed.exclude(session_key=request.session.session_key))
+        report_others_ended(request, request.user)
+
+
+def report_others_ended(request: HttpRequest, account: Account) -> None:
+    """Report that all sessions of the account but the request's have ended, for example by a new password."""
+    kept = tag_of(request) if request.user == account else ""
+    sessions_ended.send(sender=UserSession, account=account, tags=None, kept=kept)
 
 
 def has_changed(earlier: Account, account: Account) -> bool:
@@ -72,7 +117,22 @@ def end_listed_session(listed: UserSession) -> bool:
     with transaction.atomic():
         ended, _ = Session.objects.filter(session_key=listed.session_key).delete()
         listed.delete()
+        _report_ended([listed])
     return bool(ended)
+
+
+def _report_ended(listed: "Iterable[UserSession]") -> None:
+    if tags := [row.data[TAG] for row in listed if TAG in row.data]:
+        sessions_ended.send(sender=UserSession, account=None, tags=tags, kept="")
+
+
+def end_sessions_by_key(hashes: Collection[str]) -> None:
+    """End the sessions with these hashes of their keys."""
+    with transaction.atomic():
+        listed = list(UserSession.objects.filter(session_key__in=hashes))
+        Session.objects.filter(session_key__in=hashes).delete()
+        UserSession.objects.filter(pk__in=[row.pk for row in listed]).delete()
+        _report_ended(listed)
 
 
 def _end(listed: "models.QuerySet[UserSession]") -> None:
@@ -85,8 +145,10 @@ def end_everybodys_sessions() -> int:
     ended = 0
     tables: tuple[tuple[type[models.Model], bool], ...] = ((Session, True), (UserSession, False))
     for model, counts in tables:
-        while batch := list(model._default_manager.values_list("pk", flat=True)[:BATCH]):
-            model._default_manager.filter(pk__in=batch).delete()
+        while batch := list(model._default_manager.all()[:BATCH]):
+            with transaction.atomic():
+                model._default_manager.filter(pk__in=[row.pk for row in batch]).delete()
+                _report_ended(row for row in batch if isinstance(row, UserSession))
             ended += len(batch) if counts else 0
     return ended
 
@@ -114,14 +176,23 @@ for changed in (password_changed, password_set):
 def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
     """Add the session that has just begun; its key is new (`django.contrib.auth.login`)."""
     longest = UserSession._meta.get_field("user_agent").max_length
+    request.session.setdefault(TAG, random_text(TAG_LENGTH))
     UserSession.objects.create(
         user=user,
         session_key=request.session.session_key,
         ip=get_adapter().get_client_ip(request),
         user_agent=user_agent(request)[:longest],
+        data={TAG: request.session[TAG]},
     )
     request.session.pop(AFTER_ENDED, None)
     _is_due(request.session.session_key or "")  # mark the new session as active now
+
+
+@receiver(session_flushed)
+def report_flushed(sender: Any, session: SessionStore, **kwargs: Any) -> None:
+    """Report the end of a session that is signed out, or in which somebody else signs in."""
+    if tag := session.get(TAG):
+        sessions_ended.send(sender=UserSession, account=None, tags=[tag], kept="")
 
 
 def valid_sessions(account: Account) -> list[UserSession]:

@@ -13,6 +13,18 @@ blocking_deletion = Signal()
 # Sent with `account` when a person is deactivated, has closed their account, or is about to be deleted.
 # Receivers on higher layers revoke the credentials they issued.
 access_ended = Signal()
+# Sent with `account` when a person is deactivated or has closed their account, and when either is undone. It is sent
+# once for each change, inside its transaction.
+account_disabled = Signal()
+account_enabled = Signal()
+
+# Sent with `account`, `tags` and `kept` when browser sessions end, inside the transaction that ends them. `tags` are
+# those of the sessions (accounts/sessions.py); None means all sessions of the account except the one with the tag
+# `kept`, which may be "". `account` is None if the tags belong to several people.
+sessions_ended = Signal()
+
+# Sent with `event`, a SecurityEvent, inside the transaction that stores it (accounts/activity/recording.py).
+activity_recorded = Signal()
 
 # Sent without more; a receiver returns {slug: name} of apps that a plan can include.
 listing_apps = Signal()

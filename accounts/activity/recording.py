@@ -14,6 +14,7 @@ from accounts.activity.kinds import KINDS, Notice, parameters_of, text_of
 from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
+from accounts.signals import activity_recorded
 from core import clock
 from core.http.client_ip import client_ip
 from core.messages import fill_in
@@ -50,12 +51,11 @@ def record(
         place=place_of(ip),
         details=details,
     )
-    if notice is None:
+    with transaction.atomic(savepoint=False):
         event.save(force_insert=True)
-        return event
-    with transaction.atomic():
-        event.save(force_insert=True)
-        _queue(notice, event, (account.email, *also_to))
+        if notice is not None:
+            _queue(notice, event, (account.email, *also_to))
+        activity_recorded.send(sender=SecurityEvent, event=event)
     return event
 
 

@@ -1,8 +1,8 @@
 """Accounts, their pairwise subject identifiers, and exports of their data."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
@@ -66,8 +66,17 @@ class Account(AbstractBaseUser, PermissionsMixin):
             )
         ]
 
+    # `is_active` as it was read from the database; None for a new account. Not a column.
+    was_active: bool | None = None
+
     def __str__(self) -> str:
         return self.email
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
+        account = super().from_db(db, field_names, values, **options)
+        account.was_active = account.__dict__.get("is_active")
+        return account
 
     @property
     def full_name(self) -> str:

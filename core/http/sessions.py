@@ -27,7 +27,8 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -70,6 +71,10 @@ def is_key(text: str) -> bool:
 def hash_of(key: str) -> str:
     """Return the hash of a cookie's key as stored: SHA-256 in base64url, cut to 40 characters."""
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
+
+
+# Sent with `session` before a session in which somebody is signed in is flushed, inside the same transaction.
+session_flushed = Signal()
 
 
 class SessionStore(db.SessionStore):
@@ -172,6 +177,15 @@ class SessionStore(db.SessionStore):
             self.create()  # nobody is signed in yet
         self._session_cache = data
         self.modified = True
+
+    def flush(self) -> None:
+        """Delete the session: at sign-out, and when somebody else signs in."""
+        if SESSION_KEY not in self:
+            super().flush()
+            return
+        with transaction.atomic():
+            session_flushed.send(sender=SessionStore, session=self)
+            super().flush()
 
     def delete(self, session_key: str | None = None) -> None:
         if ending := session_key or self.session_key:
