@@ -15,6 +15,9 @@ class OidcConfig(AppConfig):
             signing_keys,
             tasks,  # noqa: F401  (registers the tasks)
         )
+        from oidc.events import (
+            causes,  # noqa: F401  (registers the receivers)
+        )
         from oidc.models import SigningKey
         from oidc.projects import (
             invitations,  # noqa: F401  (registers the samples of its mails)

@@ -18,6 +18,7 @@ from oidc.authorization.interactions import pending_interactions
 from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
+from oidc.events.causes import tell_purged
 from oidc.models import (
     AppPage,
     Connection,
@@ -179,6 +180,7 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
     """Revoke and anonymize the connections of an account before it is deleted. Projects keep counting the person."""
     with transaction.atomic():
+        tell_purged(instance)
         end_authorizations(sender, instance)
         keep_places_of_account(instance)
         Connection.objects.filter(account=instance).update(

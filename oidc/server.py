@@ -159,6 +159,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             "exp": moment + settings.ID_TOKEN_SECONDS,
             "auth_time": int(family.auth_time.timestamp()),
         }
+        if family.sid:  # OpenID Connect Back-Channel Logout 1.0, 2.1
+            id_token["sid"] = family.sid
         if family.authentication_claims:
             id_token |= json.loads(family.authentication_claims)
         return jwt.sign(id_token, jwt.ID_TOKEN_TYP)

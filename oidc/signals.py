@@ -41,6 +41,9 @@ scope_needs_review = Signal()
 # of its layer names the scope, otherwise None.
 asking_scope_use = Signal()
 
+# Sent with `receiver`, an EventReceiver, when it is paused because it has failed for long, inside that transaction.
+receiver_paused = Signal()
+
 
 @dataclass(frozen=True)
 class FailedSignIn:

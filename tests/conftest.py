@@ -71,6 +71,12 @@ def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devportal.review.revisions.request_check", lambda pk: None)
 
 
+@pytest.fixture(autouse=True)
+def deliveries_are_sent_by_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start no thread that sends events: tests that want them sent call `sending.send_due`."""
+    monkeypatch.setattr("oidc.events.sending.wake", lambda: None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def keys_parsed_once() -> Iterator[None]:
     """Parse each signing key once for all tests: it takes longer than all else that most of them do."""

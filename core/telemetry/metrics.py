@@ -31,6 +31,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
     "redis_failures": ((), "Redis commands that failed or took too long"),
     "mails": (("outcome",), "Attempts to send a mail"),
+    "deliveries": (("channel", "outcome"), "Attempts to deliver an event to an app"),
     "task_runs": (("task", "outcome"), "Finished runs of Celery tasks"),
     "tasks_sent": (("task",), "Tasks that were put into a queue"),
 }
@@ -41,6 +42,7 @@ BEGUN = (
     *(("family_revocations", reason) for reason in ("ended_refresh_token_reused", "ended_code_replayed")),
     *(("sign_ins", outcome) for outcome in ("succeeded", "wrong_password", "wrong_code")),
     ("redis_failures",),
+    *(("deliveries", channel, outcome) for channel in ("logout", "events") for outcome in ("accepted", "failed")),
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
 )
 GAUGES: dict[str, str] = {
@@ -205,6 +207,12 @@ def redis_failed() -> None:
     """Count a Redis command that failed or took too long."""
     if _recorder is not None:
         _recorder.count("redis_failures")
+
+
+def delivery_tried(channel: str, outcome: str) -> None:
+    """Count an attempt to deliver an event to an app: `accepted` or `failed`."""
+    if _recorder is not None:
+        _recorder.count("deliveries", channel, outcome)
 
 
 def mail_tried(outcome: str) -> None:

@@ -173,6 +173,8 @@ PROJECT_INVITATION_DAYS = env.int("PROJECT_INVITATION_DAYS", 7, between=(1, 365)
 REVIEW_SECOND_KEY_PEOPLE = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000, between=(0, 10_000))
 APPEAL_DAYS = env.int("APPEAL_DAYS", 30, between=(1, 365))
 RE_REVIEW_DAYS = env.int("RE_REVIEW_DAYS", 365, between=(0, 3650))
+# How long events to apps are kept, delivered or not (days; docs/events.md#deliveries).
+DELIVERY_DAYS = env.int("DELIVERY_DAYS", 30, between=(2, 365))
 OUTBOX_DAYS = env.int("OUTBOX_DAYS", 30, between=(1, 3650))
 INVITATION_DAYS = env.int("INVITATION_DAYS", 7, between=(1, 365))
 # Within how many days reviewers intend to respond. Older submissions are late (docs/review.md#the-queue).

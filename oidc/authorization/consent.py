@@ -18,6 +18,7 @@ from oidc.authorization.user_cap import find_place, is_capped
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
+from oidc.events.causes import tell_removed
 from oidc.models import Client, Connection, TokenFamily
 from oidc.reasons import Reason
 
@@ -200,6 +201,7 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 @transaction.atomic
 def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
     """Remove an app: revoke the person's consent, and every code and token that is based on it."""
+    tell_removed(connection)
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(
         removed_scopes=F("scopes"), scopes="", left_out="", scopes_outside_review=None, removed_at=moment

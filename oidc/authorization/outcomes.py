@@ -7,6 +7,7 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from accounts.authentication import Authentication, Level
+from accounts.sessions import app_session
 from oidc.authorization import consent
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError
@@ -126,5 +127,6 @@ def issue_code(
             nonce=auth_request.parameters.get("nonce") or "",
             authentication=outcome.authentication,
             request_key=outcome.request_key,
+            session=app_session(request, outcome.client.client_id),
             returned=outcome.returned,
         )

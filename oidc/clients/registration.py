@@ -17,7 +17,7 @@ from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
 from oidc.domains.names import hosts_of
-from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
+from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Delivery, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
 from oidc.projects.lifecycle import QuotaExceeded
@@ -187,6 +187,7 @@ def delete_client(client: Client, actor: Account) -> None:
         RefreshToken.objects.filter(**of_client).update(access_token=None)
         AccessToken.objects.filter(**of_client).update(source_refresh_token=None)
         for rows in (
+            Delivery.objects.filter(receiver__client=row.pk),
             RefreshToken.objects.filter(**of_client),
             AccessToken.objects.filter(**of_client),
             AuthorizationCode.objects.filter(**of_client),

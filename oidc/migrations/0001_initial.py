@@ -969,4 +969,113 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="Delivery",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("event", models.CharField(max_length=20)),
+                ("jti", models.CharField(max_length=22, unique=True)),
+                ("sub", models.CharField(blank=True, default="", max_length=64)),
+                ("sid", models.CharField(blank=True, default="", max_length=43)),
+                ("details", models.JSONField(default=dict)),
+                ("happened_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Waiting"), ("delivered", "Delivered"), ("failed", "Failed")],
+                        default="waiting",
+                        max_length=9,
+                    ),
+                ),
+                ("not_before", models.DateTimeField()),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("tries", models.JSONField(default=list)),
+                ("answer", models.TextField(blank=True, default="")),
+                ("delivered_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "verbose_name_plural": "deliveries",
+            },
+        ),
+        migrations.CreateModel(
+            name="EventReceiver",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "channel",
+                    models.CharField(choices=[("logout", "Logout"), ("events", "Security events")], max_length=6),
+                ),
+                ("url", models.CharField(blank=True, default="", max_length=2000, verbose_name="URL")),
+                ("session_required", models.BooleanField(default=False)),
+                ("types", models.TextField(blank=True, default="")),
+                ("busy_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("retry_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("failing_since", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("failures", models.PositiveIntegerField(default=0, editable=False)),
+                ("paused_at", models.DateTimeField(blank=True, editable=False, null=True)),
+            ],
+        ),
+        migrations.AddField(
+            model_name="tokenfamily",
+            name="session_tag",
+            field=models.CharField(blank=True, default="", editable=False, max_length=22),
+        ),
+        migrations.AddField(
+            model_name="tokenfamily",
+            name="sid",
+            field=models.CharField(blank=True, default="", editable=False, max_length=43),
+        ),
+        migrations.AddIndex(
+            model_name="tokenfamily",
+            index=models.Index(
+                condition=models.Q(("session_tag", ""), _negated=True),
+                fields=["session_tag"],
+                name="families_of_a_session",
+            ),
+        ),
+        migrations.AddField(
+            model_name="delivery",
+            name="connection",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="deliveries",
+                to="oidc.connection",
+            ),
+        ),
+        migrations.AddField(
+            model_name="eventreceiver",
+            name="client",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="receivers",
+                to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+            ),
+        ),
+        migrations.AddField(
+            model_name="delivery",
+            name="receiver",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="deliveries", to="oidc.eventreceiver"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="eventreceiver",
+            constraint=models.UniqueConstraint(fields=("client", "channel"), name="one_receiver_per_channel"),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("state", "waiting")), fields=["receiver", "not_before"], name="deliveries_waiting"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(fields=["receiver", "-id"], name="deliveries_of_a_receiver"),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(fields=["happened_at"], name="deliveries_by_age"),
+        ),
     ]

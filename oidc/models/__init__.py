@@ -1,6 +1,7 @@
 from oidc.models.apis import Api, ApiCredential, ApiRule, ApiScope
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.domains import AppPage, AppSlug, ProjectDomain
+from oidc.models.events import Delivery, EventReceiver
 from oidc.models.projects import (
     Connection,
     FormerMember,
@@ -24,6 +25,8 @@ __all__ = [
     "Client",
     "ClientSecret",
     "Connection",
+    "Delivery",
+    "EventReceiver",
     "FormerMember",
     "IDToken",
     "MemberOfRemovedProject",

@@ -56,6 +56,10 @@ class TokenFamily(models.Model):
     # The claims `acr` and `amr` of its tokens as JSON; None if the tokens contain neither. A TextField, because a
     # JSONField would convert it in every code exchange and refresh.
     authentication_claims = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: no claims)
+    # The app's id of the browser session (OpenID Connect Back-Channel Logout 1.0, 2.1), and the session's tag while the
+    # app has not been told that it ended (docs/events.md#sessions). "" if the authorization has no browser session.
+    sid = models.CharField(max_length=43, blank=True, default="", editable=False)
+    session_tag = models.CharField(max_length=22, blank=True, default="", editable=False)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     revocation_reason = models.CharField(
@@ -67,6 +71,9 @@ class TokenFamily(models.Model):
     class Meta:
         db_table = "oidc_family"
         verbose_name_plural = "token families"
+        indexes = [
+            models.Index(fields=["session_tag"], condition=~models.Q(session_tag=""), name="families_of_a_session")
+        ]
 
     def __str__(self) -> str:
         return f"Token family {self.pk}"

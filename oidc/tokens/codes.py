@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from accounts.authentication import Authentication
+from accounts.sessions import AppSession
 from core import clock
 from core.credentials import digest, random_text
 from oidc import scopes as scope_rules
@@ -27,13 +28,14 @@ def create_code(
     nonce: str,
     authentication: Authentication,
     request_key: str,
+    session: AppSession | None = None,
     returned: dict[str, Any] | None = None,
 ) -> tuple[AuthorizationCode, str]:
     """Create an authorization code and its family; return the row and the code.
 
-    The caller has locked the connection's row. `returned` are the claims about the authentication that the tokens
-    contain. An unused code that the same pending request got before is revoked, so that a consent form that is sent
-    twice leaves only one live code.
+    The caller has locked the connection's row. `session` is the app's part of the browser session. `returned` are the
+    claims about the authentication that the tokens contain. An unused code that the same pending request got before is
+    revoked, so that a consent form that is sent twice leaves only one live code.
     """
     if not connection.is_first_consent:
         _end_unused(connection, request_key)
@@ -44,6 +46,8 @@ def create_code(
         auth_time=datetime.fromtimestamp(authentication.at, UTC),
         amr=list(authentication.methods),
         authentication_claims=None if returned is None else json.dumps(returned),
+        sid=session.sid if session else "",
+        session_tag=session.tag if session else "",
         created_at=clock.now(),
     )
     raw = random_text(CODE_LENGTH)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Exists, Max, Min, OuterRef, QuerySet
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 
 from core import clock
-from oidc.models import AccessToken, AuthorizationCode, RefreshToken, TokenFamily
+from oidc.models import AccessToken, AuthorizationCode, EventReceiver, RefreshToken, TokenFamily
 from oidc.reasons import Reason
 
 BATCH = 2000
@@ -75,6 +76,10 @@ def _bare(families: "QuerySet[TokenFamily]") -> list[int]:
     """Return the primary keys of the families that have neither code nor token."""
     for model in (AuthorizationCode, AccessToken, RefreshToken):
         families = families.filter(~Exists(model.objects.filter(family=OuterRef("pk"))))
+    # While the browser session may last, its end is reported to apps that receive events (oidc/events/queueing.py).
+    receivers = EventReceiver.objects.filter(client=OuterRef("connection__client")).exclude(url="")
+    begun = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    families = families.exclude(~Q(session_tag="") & Q(created_at__gt=begun) & Exists(receivers))
     return list(families.values_list("pk", flat=True))
 
 

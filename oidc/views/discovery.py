@@ -19,7 +19,7 @@ from oidc.views.token import RETRY_SECONDS, retry_later_response
 DISCOVERY_MAX_AGE = 3600
 # Shorter than the two hours for which a new key is published before it signs.
 JWKS_MAX_AGE = 600
-ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash")
+ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash", "sid")
 
 
 def published_scopes() -> Registry | None:
@@ -57,6 +57,8 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "introspection_endpoint": f"{base}/connect/introspect",
         "end_session_endpoint": f"{base}/connect/logout",
         "jwks_uri": f"{base}/.well-known/jwks",
+        "backchannel_logout_supported": True,
+        "backchannel_logout_session_supported": True,
         "scopes_supported": registry.enabled_scopes(),
         "claims_supported": ["sub", *CLAIM_SCOPES, *ID_TOKEN_CLAIMS],
         "response_types_supported": ["code"],

@@ -95,7 +95,7 @@ def test_tokens_have_no_acr_without_a_known_level(app: RelyingParty, sent: dict[
     tokens = app.tokens(**sent)
     assert set(claims_of(tokens["id_token"])) == {
         "sub", "email", "email_verified", "name", "given_name", "family_name",
-        "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash",
+        "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "sid",
     }  # fmt: skip
     assert set(claims_of(tokens["access_token"])) == {"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"}
     assert TokenFamily.objects.get().authentication_claims is None

@@ -11,7 +11,7 @@ from oidc import signing_keys
 from tests.factories import make_client
 from tests.relying_party import RelyingParty, claims_of, header_of
 
-ALWAYS = {"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash"}
+ALWAYS = {"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "sid"}
 EMAIL = {"email", "email_verified"}
 PROFILE = {"name", "given_name", "family_name"}
 

@@ -1,0 +1,111 @@
+"""Store deliveries in the transaction of their cause. Workers send them after the commit (oidc/events/sending.py).
+
+An app gets events only about people who are connected to it, and only what its scopes let it know
+(docs/events.md#what-an-app-learns).
+"""
+
+from collections.abc import Collection, Iterable
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts.models import Account
+from core import clock
+from core.credentials import random_text
+from oidc.events.tasks import announce
+from oidc.events.types import EventType
+from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
+
+JTI_LENGTH = 22  # 130 random bits
+BATCH = 1000
+
+Channel = EventReceiver.Channel
+
+
+def queue_event(event: EventType, connections: "QuerySet[Connection]", *, scope: str = "", **details: Any) -> None:
+    """Queue a security event about the people of `connections`, for the apps that are connected and want it.
+
+    With `scope`, only apps that the person granted this scope get it. `details` are members of the event.
+    """
+    receivers = EventReceiver.objects.exclude(url="").filter(
+        channel=Channel.EVENTS, client__connections__in=connections.filter(removed_at=None)
+    )
+    found = receivers.values_list(
+        "pk", "types", *(f"client__connections__{name}" for name in ("pk", "subject__sub", "scopes"))
+    )
+    store(
+        _delivery(receiver, event, connection=connection, sub=sub, details=details)
+        for receiver, types, connection, sub, scopes in found
+        if sub and _wants(types, event) and (not scope or scope in scopes.split())
+    )
+
+
+def queue_for_account(event: EventType, account: Account, *, scope: str = "", **details: Any) -> None:
+    """Queue a security event about a person for all apps that are connected to them; see `queue_event`."""
+    queue_event(event, Connection.objects.filter(account=account), scope=scope, **details)
+
+
+def end_app_sessions(families: "QuerySet[TokenFamily]", *, tells_events: bool = True) -> None:
+    """Queue a logout token, and `session-revoked` if `tells_events`, for each session of an app in `families`.
+
+    Each session is reported once: its families forget the browser session.
+    """
+    families = families.exclude(session_tag="")
+    path = "connection__client__receivers__"
+    rows = families.filter(**{f"{path}url__gt": ""}).values_list(
+        f"{path}pk", f"{path}channel", f"{path}types", "connection_id", "connection__subject__sub", "sid"
+    )
+    deliveries = []
+    for receiver, channel, types, connection, sub, sid in rows.distinct():
+        event = EventType.LOGOUT if channel == Channel.LOGOUT else EventType.SESSION_REVOKED
+        if sub and (channel == Channel.LOGOUT or (tells_events and _wants(types, event))):
+            deliveries.append(_delivery(receiver, event, connection=connection, sub=sub, sid=sid))
+    if deliveries:
+        store(deliveries)
+        TokenFamily.objects.filter(pk__in=list(families.values_list("pk", flat=True))).update(session_tag="")
+
+
+def _wants(types: str, event: EventType) -> bool:
+    return not types or event in types.split()
+
+
+def _delivery(receiver: int, event: EventType, **fields: Any) -> Delivery:
+    now = clock.now()
+    if "connection" in fields:
+        fields["connection_id"] = fields.pop("connection")
+    return Delivery(
+        receiver_id=receiver, event=event, jti=random_text(JTI_LENGTH), happened_at=now, not_before=now, **fields
+    )
+
+
+def store(deliveries: Iterable[Delivery]) -> None:
+    """Store deliveries, and let a worker send them after the commit."""
+    rows = list(deliveries)
+    if not rows:
+        return
+    Delivery.objects.bulk_create(rows, batch_size=BATCH)
+    announce_later({row.receiver_id for row in rows})
+
+
+def announce_later(receivers: Collection[int]) -> None:
+    """Let workers send to these receivers as soon as the transaction is committed."""
+    transaction.on_commit(partial(announce, sorted(receivers)), robust=True)
+
+
+def queue_test(receiver: EventReceiver) -> Delivery:
+    """Queue a test: a `verification` event, or a logout token about nobody. Return the delivery."""
+    event = EventType.LOGOUT if receiver.channel == Channel.LOGOUT else EventType.VERIFICATION
+    # OpenID Connect Back-Channel Logout 1.0, 2.4 requires a `sub` or a `sid`; no session has this one.
+    fields = {"sid": random_text(43)} if event == EventType.LOGOUT else {"details": {"state": random_text(22)}}
+    row = _delivery(receiver.pk, event, **fields)
+    store([row])
+    return row
+
+
+def sessions_of(account: Account | None, tags: list[str] | None, kept: str) -> "QuerySet[TokenFamily]":
+    """Return the families of ended browser sessions; the arguments are those of `accounts.signals.sessions_ended`."""
+    if tags is not None:
+        return TokenFamily.objects.filter(session_tag__in=tags)
+    return TokenFamily.objects.filter(Q(connection__account=account) & ~Q(session_tag=kept))

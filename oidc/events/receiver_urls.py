@@ -1,0 +1,48 @@
+"""Which URLs may receive events: https on a proven domain, or on the host of a redirect URI (docs/events.md#urls)."""
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+
+from core.http.hosts import is_loopback
+from core.outbound.targets import HTTPS_PORT
+from oidc.clients.redirect_uris import RULES, apply_rules, is_own_address
+from oidc.domains.names import domains_of, hosts_of, is_covered
+from oidc.models import Client
+
+OWN_ADDRESS = "This URL belongs to the service itself. Enter a URL of your app."
+FOREIGN_HOST = (
+    "{host} is neither the host of one of the client’s redirect URLs nor on a domain that your project has proven. Use "
+    "such a host, or prove the domain first."
+)
+NO_LOOPBACK = "Events can’t be sent to this machine. Enter an https URL that is reachable from the internet."
+ONLY_HTTPS = "Enter a URL that begins with https://."
+ONLY_443 = "Only port 443, the port of https, is used. Remove the port."
+
+
+def may_be_loopback(client: Client) -> bool:
+    """Return whether events may go to this machine: those of apps in development, in the embedded environment."""
+    return settings.EMBEDDED and not client.is_verified
+
+
+def check_receiver_url(client: Client, url: str) -> None:
+    """Raise ValidationError, with the exact reason, unless the client may receive events at `url` now.
+
+    The client's redirect URIs and the domains of its project decide, so call it again before each request.
+    """
+    apply_rules(RULES, url)
+    if is_own_address(url):  # also the playground's redirect URI
+        raise ValidationError(OWN_ADDRESS)
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host):
+        if not may_be_loopback(client):
+            raise ValidationError(NO_LOOPBACK)
+        return
+    if parts.scheme != "https":
+        raise ValidationError(ONLY_HTTPS)
+    if parts.port not in (None, HTTPS_PORT) and not may_be_loopback(client):
+        raise ValidationError(ONLY_443)
+    if host not in hosts_of(client.registered_redirect_uris) and not is_covered(host, domains_of(client.project)):
+        raise ValidationError(FOREIGN_HOST.format(host=host))

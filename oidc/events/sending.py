@@ -1,0 +1,205 @@
+"""Sends deliveries: each at least once, one at a time for each receiver.
+
+A worker claims a receiver for a short time and sends its deliveries, the oldest first, until one fails. If the worker
+dies between a try and its result, another one repeats the try with the same `jti` when the claim is over.
+"""
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import connections, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from core import clock
+from core.database.postgres import limits
+from core.outbound.fetching import post
+from core.outbound.targets import OutboundRefused
+from core.telemetry import metrics
+from oidc.clients.lookup import report_client_event
+from oidc.events import receiver_urls, tokens
+from oidc.models import Delivery, EventReceiver
+from oidc.signals import receiver_paused
+
+log = logging.getLogger(__name__)
+
+# Pauses after each failed try of a delivery: eight tries in about 24 hours.
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (0.5, 2, 10, 60, 180, 420, 768))
+TRIES = len(PAUSES) + 1
+# Pause of a receiver after a failure, doubled for each further one; its other deliveries wait for it as well.
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+JITTER = 0.1  # pauses are up to this much longer or shorter
+CLAIM = timedelta(seconds=30)  # longer than a try takes
+RUN_SECONDS = 20.0  # for one receiver in one run
+TRIES_KEPT = 16
+SENDERS = 2  # threads in the embedded environment
+NOT_ALLOWED = "not_allowed"  # the error of a try whose URL is no longer allowed (receiver_urls.py)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one try brought: an HTTP status, or why there is none (a code of core/outbound/targets.py)."""
+
+    status: int | None = None
+    error: str = ""
+    answer: str = ""
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the app accepted it: any 2xx status, as RFC 8935 and Back-Channel Logout differ in theirs."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+def due_receivers() -> list[int]:
+    """Return the receivers with a delivery that is due, in random order, so that each gets its turn."""
+    due = Delivery.objects.due().filter(receiver=OuterRef("pk"))
+    return list(_open().filter(Exists(due)).order_by("?").values_list("pk", flat=True))
+
+
+def _open() -> "QuerySet[EventReceiver]":
+    """Return the receivers to which something may be sent now. Those of apps that are off wait until they are on."""
+    now = clock.now()
+    rows = EventReceiver.objects.exclude(url="").filter(paused_at=None, client__enabled=True)
+    rows = rows.filter(client__project__suspended_at=None, client__project__deleted_at=None)
+    return rows.filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
+
+
+def send_due() -> int:
+    """Send what is due to all receivers; return how many deliveries were accepted. Safe to run concurrently."""
+    return sum(send_to(pk) for pk in due_receivers())
+
+
+def send_to(pk: int) -> int:
+    """Send the due deliveries of one receiver until one fails; return how many were accepted.
+
+    Stops after RUN_SECONDS, and does nothing while another worker sends to it. Call it outside of a transaction.
+    """
+    claimed = _claim(pk)
+    accepted, until = 0, time.monotonic() + RUN_SECONDS
+    while claimed is not None and time.monotonic() < until:
+        receiver = EventReceiver.objects.select_related("client__project").get(pk=pk)
+        delivery = Delivery.objects.due().filter(receiver=pk).select_related("connection__account").first()
+        if delivery is None or not _try(receiver, delivery):
+            break
+        accepted += 1
+        claimed = _renew(pk, claimed)
+    if claimed is not None:
+        EventReceiver.objects.filter(pk=pk, busy_until=claimed).update(busy_until=None)
+    return accepted
+
+
+def _claim(pk: int) -> datetime | None:
+    """Claim a receiver; return the end of the claim, None if it is not open."""
+    until = clock.now() + CLAIM
+    return until if _open().filter(pk=pk).update(busy_until=until) else None
+
+
+def _renew(pk: int, claimed: datetime) -> datetime | None:
+    """Extend a claim; return its new end, None if it was lost because everything took too long."""
+    until = clock.now() + CLAIM
+    mine = EventReceiver.objects.filter(pk=pk, busy_until=claimed, paused_at=None)
+    return until if mine.update(busy_until=until) else None
+
+
+def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
+    """Send a delivery once and store the result; return whether the app accepted it."""
+    began = time.monotonic()
+    result = _send(receiver, delivery)
+    entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 2)}
+    entry |= {"status": result.status} if result.status is not None else {"error": result.error}
+    delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
+    delivery.answer = result.answer
+    metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
+    with transaction.atomic():
+        if result.is_delivered:
+            _note_accepted(receiver, delivery)
+        else:
+            _note_failure(receiver, delivery)
+    return result.is_delivered
+
+
+def _send(receiver: EventReceiver, delivery: Delivery) -> Result:
+    client = receiver.client
+    try:
+        receiver_urls.check_receiver_url(client, receiver.url)
+    except ValidationError:
+        return Result(error=NOT_ALLOWED)
+    body, content_type = tokens.message_of(delivery, client)
+    try:
+        reply = post(receiver.url, body, content_type, loopback=receiver_urls.may_be_loopback(client))
+    except OutboundRefused as refused:
+        return Result(error=refused.code)
+    return Result(reply.status, answer=reply.beginning)
+
+
+def _note_accepted(receiver: EventReceiver, delivery: Delivery) -> None:
+    now = clock.now()
+    Delivery.objects.filter(pk=delivery.pk).update(
+        state=Delivery.State.DELIVERED, delivered_at=now, tries=delivery.tries, answer=delivery.answer
+    )
+    if receiver.failures:
+        EventReceiver.objects.filter(pk=receiver.pk).update(failures=0, failing_since=None, retry_at=None)
+
+
+def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
+    """Store a failed try, and when to try again; pause a receiver that has failed for long, and tell its developers."""
+    now, attempts = clock.now(), delivery.attempts + 1
+    is_over = attempts >= TRIES
+    Delivery.objects.waiting().filter(pk=delivery.pk).update(
+        attempts=attempts,
+        tries=delivery.tries,
+        answer=delivery.answer,
+        state=Delivery.State.FAILED if is_over else Delivery.State.WAITING,
+        not_before=now if is_over else now + _varied(PAUSES[attempts - 1]),
+    )
+    receiver.failures += 1
+    receiver.failing_since = receiver.failing_since or now
+    receiver.retry_at = now + _varied(min(FIRST_PAUSE * 2 ** min(receiver.failures - 1, 20), LONGEST_PAUSE))
+    if receiver.has_failed_for_long():
+        receiver.paused_at = now
+    receiver.save(update_fields=["failures", "failing_since", "retry_at", "paused_at"])
+    if receiver.paused_at:
+        report_client_event("client.events_paused", receiver.client, None, details={"channel": receiver.channel})
+        receiver_paused.send(sender=EventReceiver, receiver=receiver)
+
+
+def _varied(pause: timedelta) -> timedelta:
+    """Return a pause with jitter, so that apps that failed together are not all tried again at once."""
+    return pause * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  (not a secret)
+
+
+# In the embedded environment, threads of the web server send instead of Celery.
+
+_due = threading.Semaphore(0)
+_lock = threading.Lock()
+_threads: list[threading.Thread] = []
+
+
+def wake() -> None:
+    """Let a thread of this process send what is due."""
+    with _lock:
+        if not _threads:
+            for number in range(SENDERS):
+                thread = threading.Thread(target=_send_for_ever, daemon=True, name=f"deliveries-{number}")
+                _threads.append(thread)
+                thread.start()
+    _due.release()
+
+
+def _send_for_ever() -> None:
+    limits.apply_to_tasks(this_thread_only=True)
+    while True:
+        _due.acquire()
+        while _due.acquire(blocking=False):  # one run serves all that have asked
+            pass
+        try:
+            while send_due():
+                pass
+        except Exception:
+            log.exception("Deliveries could not be sent. They are tried again with the next periodic run.")
+        finally:
+            connections.close_all()

@@ -1,0 +1,125 @@
+"""Where apps receive events, and the deliveries of events to them (oidc/events/)."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from core import clock
+from oidc.events.types import EventType
+from oidc.models.projects import Connection
+
+# A receiver is paused after it has failed for this long, with at least this many tries.
+PAUSE_AFTER = timedelta(hours=24)
+PAUSE_AFTER_TRIES = 8
+
+
+class EventReceiver(models.Model):
+    """A URL of a client that receives logout tokens or security events. It is off while `url` is "".
+
+    One worker at a time sends to a receiver. While it fails, its deliveries wait: `failing_since` and `failures` are
+    those of the current failure, and `retry_at` says when the next delivery is tried.
+    """
+
+    class Channel(models.TextChoices):
+        LOGOUT = "logout", "Logout"
+        EVENTS = "events", "Security events"
+
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="receivers")
+    channel = models.CharField(max_length=6, choices=Channel.choices)
+    url = models.CharField("URL", max_length=2000, blank=True, default="")
+    # OpenID Connect Back-Channel Logout 1.0, 2.2: each logout token has to contain a `sid`.
+    session_required = models.BooleanField(default=False)
+    # Space-separated event types that the app wants; "" for all.
+    types = models.TextField(blank=True, default="")
+    # Until then a worker is sending to it.
+    busy_until = models.DateTimeField(null=True, blank=True, editable=False)
+    retry_at = models.DateTimeField(null=True, blank=True, editable=False)
+    failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    paused_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["client", "channel"], name="one_receiver_per_channel")]
+
+    def __str__(self) -> str:
+        return f"{self.get_channel_display()} of {self.client}"
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing is sent until a developer resumes it."""
+        return self.paused_at is not None
+
+    @property
+    def wanted_types(self) -> list[EventType]:
+        """The event types that the app wants, in the order of EventType."""
+        chosen = self.types.split()
+        return [each for each in EventType.choosable() if not chosen or each.value in chosen]
+
+    def has_failed_for_long(self) -> bool:
+        """Return whether it has failed for so long that it is paused."""
+        since = self.failing_since
+        return since is not None and self.failures >= PAUSE_AFTER_TRIES and clock.now() - since >= PAUSE_AFTER
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def waiting(self) -> "DeliveryQuerySet":
+        """Return the deliveries that are neither delivered nor failed."""
+        return self.filter(state=Delivery.State.WAITING)
+
+    def due(self) -> "DeliveryQuerySet":
+        """Return the deliveries whose next try is due, the oldest first."""
+        return self.waiting().filter(not_before__lte=clock.now()).order_by("not_before", "pk")
+
+
+class Delivery(models.Model):
+    """One event for one app, stored in the transaction that causes it and delivered at least once.
+
+    Its token is signed again for each try, with the same `jti`.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        FAILED = "failed", "Failed"
+
+    receiver = models.ForeignKey(EventReceiver, models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=20)  # a value of EventType
+    jti = models.CharField(max_length=22, unique=True)
+    # None for a test. The pairwise `sub` is copied, because the last events are sent after an account was deleted.
+    connection = models.ForeignKey(Connection, models.SET_NULL, null=True, blank=True, related_name="deliveries")
+    sub = models.CharField(max_length=64, blank=True, default="")
+    sid = models.CharField(max_length=43, blank=True, default="")
+    # The members of the event that are known when it happens (oidc/events/tokens.py).
+    details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    happened_at = models.DateTimeField()
+    state = models.CharField(max_length=9, choices=State.choices, default=State.WAITING)
+    not_before = models.DateTimeField()
+    # Tries since it was queued, or since a developer sent it again.
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # The latest tries, oldest first: `at` (ISO 8601), `status` or `error` (core/outbound/targets.py), `seconds`.
+    tries: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    # The beginning of the app's latest response.
+    answer = models.TextField(blank=True, default="")
+    delivered_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        indexes = [
+            models.Index(
+                fields=["receiver", "not_before"], condition=models.Q(state="waiting"), name="deliveries_waiting"
+            ),
+            models.Index(fields=["receiver", "-id"], name="deliveries_of_a_receiver"),
+            models.Index(fields=["happened_at"], name="deliveries_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.jti}"
+
+    @property
+    def is_test(self) -> bool:
+        """Whether a developer asked for it, so that it is about nobody."""
+        return self.event == EventType.VERIFICATION or not self.sub

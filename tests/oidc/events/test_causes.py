@@ -1,0 +1,109 @@
+"""What apps are told: each cause, and each app that must not learn of it."""
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from accounts.sessions import end_all_sessions, end_everybodys_sessions
+from oidc.authorization.consent import remove_consent
+from oidc.events import sending
+from oidc.models import Connection, Delivery
+from tests.factories import PASSWORD
+from tests.inbox import Inbox
+from tests.relying_party import RelyingParty, claims_of, sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+def events() -> list[str]:
+    """Return the events that wait, sorted."""
+    return sorted(Delivery.objects.values_list("event", flat=True))
+
+
+def test_signing_out_sends_a_logout_token_and_an_event(listening: RelyingParty, app_inbox: Inbox) -> None:
+    id_token = claims_of(listening.tokens()["id_token"])
+    listening.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    assert sending.send_due() == 2
+    assert sorted(app_inbox.events) == ["backchannel-logout", "session-revoked"]
+    logout = next(each for each in app_inbox.received if each.path == "/logout")
+    assert logout.claims["sid"] == id_token["sid"]
+    assert logout.claims["sub"] == id_token["sub"]
+    assert "nonce" not in logout.claims
+
+
+def test_a_session_is_reported_once(listening: RelyingParty, person: Account) -> None:
+    listening.tokens()
+    listening.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    Delivery.objects.all().delete()
+    end_all_sessions(person)
+    assert events() == ["sessions-revoked"]
+
+
+def test_each_session_of_a_browser_has_its_own_id(listening: RelyingParty, person: Account) -> None:
+    first = claims_of(listening.tokens()["id_token"])
+    listening.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    sign_in(listening.browser, person)
+    assert claims_of(listening.tokens()["id_token"])["sid"] != first["sid"]
+
+
+def test_refreshed_tokens_keep_the_session_id(listening: RelyingParty) -> None:
+    tokens = listening.tokens()
+    refreshed = listening.refresh(tokens["refresh_token"]).json()
+    assert claims_of(refreshed["id_token"])["sid"] == claims_of(tokens["id_token"])["sid"]
+
+
+def test_ending_another_session_leaves_this_one(listening: RelyingParty, person: Account) -> None:
+    listening.tokens()
+    elsewhere = RelyingParty(listening.client, sign_in(Browser(), person))
+    sid = claims_of(elsewhere.tokens()["id_token"])["sid"]
+    listening.browser.post("/account/sessions/")
+    assert events() == ["logout", "session-revoked"]
+    assert set(Delivery.objects.values_list("sid", flat=True)) == {sid}
+
+
+def test_a_new_password_ends_the_other_sessions(listening: RelyingParty, person: Account) -> None:
+    listening.tokens()
+    RelyingParty(listening.client, sign_in(Browser(), person)).tokens()
+    form = {"oldpassword": PASSWORD, "password1": "a new Passw0rd!", "password2": "a new Passw0rd!"}
+    listening.browser.post("/account/password/change/", form)
+    assert events() == ["credential-change", "logout", "session-revoked"]
+
+
+def test_closing_reopening_and_deleting_an_account_are_told(listening: RelyingParty, person: Account) -> None:
+    listening.tokens()
+    person = Account.objects.get(pk=person.pk)
+    person.is_active = False
+    person.save()
+    person.save()  # nothing changes, so nothing is sent
+    assert events() == ["account-disabled", "logout", "session-revoked", "sessions-revoked"]
+    Delivery.objects.all().delete()
+    person.is_active = True
+    person.save()
+    assert events() == ["account-enabled"]
+    Delivery.objects.all().delete()
+    person.delete()
+    assert events() == ["account-purged"]
+
+
+def test_removing_an_app_tells_that_app_alone(listening: RelyingParty, web_app: RelyingParty) -> None:
+    listening.tokens()
+    web_app.tokens()
+    remove_consent(Connection.objects.get(client=web_app.client))
+    assert events() == []
+    remove_consent(Connection.objects.get(client=listening.client))
+    assert events() == ["logout", "tokens-revoked"]
+
+
+def test_an_app_that_was_removed_learns_nothing_more(listening: RelyingParty, person: Account) -> None:
+    listening.tokens()
+    remove_consent(Connection.objects.get(client=listening.client))
+    Delivery.objects.all().delete()
+    end_all_sessions(person)
+    Account.objects.get(pk=person.pk).delete()
+    assert events() == []
+
+
+def test_ending_everybodys_sessions_sends_logout_tokens(listening: RelyingParty) -> None:
+    listening.tokens()
+    end_everybodys_sessions()
+    assert events() == ["logout", "session-revoked"]
