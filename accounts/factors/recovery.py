@@ -238,7 +238,8 @@ def _complete(pk: int) -> bool:
     end_all_sessions(account)
     _end(recovery, Outcome.DONE)
     _report("done", recovery, None)
-    record(account, "takeover_undone" if recovery.taken_over_at else "second_factors_removed", by=By.SERVICE)
+    kind = "takeover_undone" if recovery.taken_over_at else "second_factors_removed"
+    record(account, kind, by=By.SERVICE, **({"new_email": True} if address else {}))
     for address in filter(None, dict.fromkeys(addresses)):
         with contextlib.suppress(ValidationError):
             outbox.queue_mail(address, "recovery_done", {"recovery": recovery, "zone": recovery.account.time_zone})

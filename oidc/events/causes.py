@@ -24,6 +24,10 @@ CREDENTIAL_CHANGES: Mapping[str, tuple[str, str]] = {
     "key_removed": ("fido2-roaming", "delete"),
     "authenticator_on": ("app", "create"),
     "authenticator_off": ("app", "delete"),
+    # After these, the password no longer works.
+    "address_taken_back": ("password", "revoke"),
+    "second_factors_removed": ("password", "revoke"),
+    "takeover_undone": ("password", "revoke"),
 }
 NEW_EMAIL = ("address_changed", "address_taken_back")
 
@@ -59,7 +63,7 @@ def tell_activity(sender: Any, event: SecurityEvent, **kwargs: Any) -> None:
             change_type=change_type,
             event_timestamp=clock.timestamp(),
         )
-    elif event.kind in NEW_EMAIL:
+    if event.kind in NEW_EMAIL or event.details.get("new_email"):
         queue_for_account(EventType.IDENTIFIER_CHANGED, event.account, scope=EMAIL_SCOPE)
 
 

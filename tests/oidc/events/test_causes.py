@@ -1,13 +1,17 @@
 """What apps are told: each cause, and each app that must not learn of it."""
 
+import json
+
 import pytest
 from django.test import Client as Browser
 
+from accounts.activity.recording import record
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, end_everybodys_sessions
 from oidc.authorization.consent import remove_consent
-from oidc.events import sending
-from oidc.models import Connection, Delivery
+from oidc.events import registration, sending
+from oidc.events.causes import CREDENTIAL_CHANGES
+from oidc.models import Connection, Delivery, EventReceiver
 from tests.factories import PASSWORD
 from tests.inbox import Inbox
 from tests.relying_party import RelyingParty, claims_of, sign_in
@@ -107,3 +111,50 @@ def test_ending_everybodys_sessions_sends_logout_tokens(listening: RelyingParty)
     listening.tokens()
     end_everybodys_sessions()
     assert events() == ["logout", "session-revoked"]
+
+
+@pytest.mark.parametrize("kind", sorted(CREDENTIAL_CHANGES))
+def test_a_changed_credential_is_told_without_its_name(
+    listening: RelyingParty, app_inbox: Inbox, person: Account, kind: str
+) -> None:
+    listening.tokens()
+    record(person, kind, notify=False, name="Ada’s laptop", email="new@example.com")
+    sending.send_due()
+    told = next(each for each in app_inbox.received if each.event == "credential-change")
+    (members,) = told.claims["events"].values()
+    credential_type, change_type = CREDENTIAL_CHANGES[kind]
+    assert members == {
+        "credential_type": credential_type, "change_type": change_type, "event_timestamp": told.claims["toe"]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("scope", "learns"), [("openid", False), ("openid profile", False), ("openid email", True)])
+def test_only_apps_with_the_scope_email_learn_of_a_new_email_address(
+    listening: RelyingParty, app_inbox: Inbox, person: Account, scope: str, learns: bool
+) -> None:
+    listening.tokens(scope=scope)
+    Account.objects.filter(pk=person.pk).update(email="new@example.com")
+    record(person, "address_changed", notify=False, old="ada@example.com", new="new@example.com")
+    sending.send_due()
+    assert app_inbox.events == (["identifier-changed"] if learns else [])
+    assert (b"new@example.com" in b"".join(json.dumps(each.claims).encode() for each in app_inbox.received)) is learns
+
+
+def test_the_new_email_address_is_left_out_once_the_app_may_not_know_it(
+    listening: RelyingParty, app_inbox: Inbox, person: Account
+) -> None:
+    listening.tokens(scope="openid email")
+    record(person, "address_changed", notify=False, old="ada@example.com", new="new@example.com")
+    remove_consent(Connection.objects.get())
+    sending.send_due()
+    told = next(each for each in app_inbox.received if each.event == "identifier-changed")
+    assert list(told.claims["events"].values()) == [{}]
+
+
+def test_apps_get_only_the_types_that_they_want(listening: RelyingParty, person: Account) -> None:
+    url = EventReceiver.objects.get(channel="events").url
+    registration.change_event_receiver(listening.client, None, url=url, types=["sessions-revoked"])
+    listening.tokens()
+    record(person, "password_changed", notify=False)
+    end_all_sessions(person)
+    assert events() == ["logout", "sessions-revoked"]
