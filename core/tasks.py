@@ -1,4 +1,7 @@
-"""Celery tasks: their class, and queueing one without waiting for a broker that does not respond."""
+"""Celery tasks: their class, and queueing one without waiting for a broker that does not respond.
+
+In the embedded environment there is no broker: threads of the web server run queued tasks.
+"""
 
 import logging
 import threading
@@ -8,45 +11,54 @@ from typing import Any
 
 from celery import Task, shared_task
 from celery.contrib.django.task import DjangoTask
+from django.conf import settings
+from django.db import connections
 from kombu.exceptions import OperationalError
+
+from core.database.postgres import limits
 
 log = logging.getLogger(__name__)
 
-# The most tasks that wait for the broker in this process; the periodic task does the others.
+# The most tasks that wait for the broker or a thread in this process; the periodic task does the others.
 MOST_WAITING = 1000
+# Threads that run tasks in the embedded environment, so that a slow task delays no other. One thread is enough to hand
+# tasks to a broker, and keeps their order.
+THREADS_OF_EMBEDDED = 3
 
 _waiting: "Queue[tuple[Task[Any, Any], tuple[Any, ...]]]" = Queue(MOST_WAITING)
 _lock = threading.Lock()
-_thread: threading.Thread | None = None
+_threads: list[threading.Thread] = []
 
 
 def queue_task(task: "Task[Any, Any]", *args: Any) -> None:
-    """Hand a task to the broker soon. Never raises if the broker fails."""
+    """Hand a task to the broker soon, or to a thread of this process. Never raises if the broker fails."""
     try:
         _waiting.put_nowait((task, args))
     except Full:
-        log.warning("%s is left to the periodic task: the broker does not respond.", task.name)
+        log.warning("%s is left to the periodic task: too many tasks wait.", task.name)
     _start()
 
 
 def _start() -> None:
-    global _thread
     with _lock:
-        if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_publish_for_ever, daemon=True, name="tasks")
-            _thread.start()
+        _threads[:] = [thread for thread in _threads if thread.is_alive()]
+        for number in range(len(_threads), THREADS_OF_EMBEDDED if settings.CELERY_TASK_ALWAYS_EAGER else 1):
+            _threads.append(threading.Thread(target=_work_for_ever, daemon=True, name=f"tasks-{number}"))
+            _threads[-1].start()
 
 
-def _publish_for_ever() -> None:
+def _work_for_ever() -> None:
+    limits.apply_to_tasks(this_thread_only=True)
     while True:
         task, args = _waiting.get()
         try:
-            task.apply_async(args, retry=False)
+            task.apply_async(args, retry=False)  # without a broker, this runs the task
         except OperationalError:
             log.warning("%s is left to the periodic task: the broker does not respond.", task.name)
         except Exception:
             log.exception("%s could not be queued.", task.name)
         finally:
+            connections.close_all()  # those that a task opened in this thread
             _waiting.task_done()
 
 

@@ -1,7 +1,9 @@
 """What every test may ask for."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from queue import Empty
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +17,7 @@ from django.test import Client as Browser
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Outbox
 from accounts.plans import catalogue, resolution
-from core import clock
+from core import clock, tasks
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
 from oidc import signing_keys
@@ -72,9 +74,14 @@ def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def deliveries_are_sent_by_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start no thread that sends events: tests that want them sent call `sending.send_due`."""
-    monkeypatch.setattr("oidc.events.sending.wake", lambda: None)
+def queued_tasks_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run no queued task in a thread, and forget the tasks of each test."""
+    monkeypatch.setattr("core.tasks._start", lambda: None)
+    yield
+    with contextlib.suppress(Empty):
+        while True:
+            tasks._waiting.get_nowait()
+            tasks._waiting.task_done()
 
 
 @pytest.fixture(autouse=True, scope="session")

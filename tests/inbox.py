@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
+from oidc.events import sending
 from tests.relying_party import claims_of
 
 
@@ -36,6 +37,11 @@ class Received:
         """The last part of the event's URI."""
         (uri,) = self.claims["events"]
         return str(uri).rpartition("/")[2]
+
+
+def send_due() -> int:
+    """Send all deliveries that are due, as workers do; return how many were accepted."""
+    return sum(sending.send_to(pk) for pk in sending.due_receivers())
 
 
 Answer = Callable[["_Handler"], None]

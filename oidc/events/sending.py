@@ -6,17 +6,15 @@ dies between a try and its result, another one repeats the try with the same `jt
 
 import logging
 import random
-import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core import clock
-from core.database.postgres import limits
 from core.outbound.fetching import post
 from core.outbound.targets import OutboundRefused
 from core.telemetry import metrics
@@ -36,7 +34,6 @@ JITTER = 0.1  # pauses are up to this much longer or shorter
 CLAIM = timedelta(seconds=30)  # longer than a try takes
 RUN_SECONDS = 20.0  # for one receiver in one run
 TRIES_KEPT = 16
-SENDERS = 2  # threads in the embedded environment
 NOT_ALLOWED = "not_allowed"  # the error of a try whose URL is no longer allowed (receiver_urls.py)
 
 
@@ -66,11 +63,6 @@ def _open() -> "QuerySet[EventReceiver]":
     rows = EventReceiver.objects.exclude(url="").filter(paused_at=None, client__enabled=True)
     rows = rows.filter(client__project__suspended_at=None, client__project__deleted_at=None)
     return rows.filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
-
-
-def send_due() -> int:
-    """Send what is due to all receivers; return how many deliveries were accepted. Safe to run concurrently."""
-    return sum(send_to(pk) for pk in due_receivers())
 
 
 def send_to(pk: int) -> int:
@@ -170,36 +162,3 @@ def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
 def _varied(pause: timedelta) -> timedelta:
     """Return a pause with jitter, so that apps that failed together are not all tried again at once."""
     return pause * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  (not a secret)
-
-
-# In the embedded environment, threads of the web server send instead of Celery.
-
-_due = threading.Semaphore(0)
-_lock = threading.Lock()
-_threads: list[threading.Thread] = []
-
-
-def wake() -> None:
-    """Let a thread of this process send what is due."""
-    with _lock:
-        if not _threads:
-            for number in range(SENDERS):
-                thread = threading.Thread(target=_send_for_ever, daemon=True, name=f"deliveries-{number}")
-                _threads.append(thread)
-                thread.start()
-    _due.release()
-
-
-def _send_for_ever() -> None:
-    limits.apply_to_tasks(this_thread_only=True)
-    while True:
-        _due.acquire()
-        while _due.acquire(blocking=False):  # one run serves all that have asked
-            pass
-        try:
-            while send_due():
-                pass
-        except Exception:
-            log.exception("Deliveries could not be sent. They are tried again with the next periodic run.")
-        finally:
-            connections.close_all()

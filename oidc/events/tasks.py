@@ -18,9 +18,6 @@ _SENDING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit":
 
 def announce(receivers: Iterable[int]) -> None:
     """Let workers send to these receivers soon."""
-    if settings.CELERY_TASK_ALWAYS_EAGER:
-        sending.wake()
-        return
     for pk in receivers:
         queue_task(send_deliveries, pk)
 

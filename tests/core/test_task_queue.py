@@ -6,15 +6,20 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from accounts.tasks import send_mail
 from core import tasks
 from devportal.celery import app as celery
 
+START = tasks._start  # tests/conftest.py replaces it in each test
+
 
 @pytest.fixture
 def production(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_start", START)
     monkeypatch.setitem(celery.conf, "task_always_eager", False)
+    monkeypatch.setattr(settings, "CELERY_TASK_ALWAYS_EAGER", False)
 
 
 def test_a_silent_broker_delays_nobody(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +54,25 @@ def test_more_than_can_wait_is_left_to_the_periodic_task(
     go_on.set()
     tasks._waiting.join()
     assert "left to the periodic task" in caplog.text
+
+
+def test_in_the_embedded_environment_threads_run_tasks_and_a_slow_one_delays_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks._waiting.join()
+    monkeypatch.setattr(tasks, "_start", START)
+    go_on, ran = threading.Event(), threading.Event()
+
+    def run(args: Any, **options: Any) -> None:
+        if args == ("slow",):
+            go_on.wait(10)
+            raise RuntimeError("and it fails")
+        ran.set()
+
+    monkeypatch.setattr(send_mail, "apply_async", run)
+    tasks.queue_task(send_mail, "slow")
+    tasks.queue_task(send_mail, "other")
+    assert ran.wait(10)
+    go_on.set()
+    tasks._waiting.join()
+    assert "could not be queued" in caplog.text

@@ -9,11 +9,11 @@ from accounts.activity.recording import record
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, end_everybodys_sessions
 from oidc.authorization.consent import remove_consent
-from oidc.events import registration, sending
+from oidc.events import registration
 from oidc.events.causes import CREDENTIAL_CHANGES
 from oidc.models import Connection, Delivery, EventReceiver
 from tests.factories import PASSWORD
-from tests.inbox import Inbox
+from tests.inbox import Inbox, send_due
 from tests.relying_party import RelyingParty, claims_of, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def events() -> list[str]:
 def test_signing_out_sends_a_logout_token_and_an_event(listening: RelyingParty, app_inbox: Inbox) -> None:
     id_token = claims_of(listening.tokens()["id_token"])
     listening.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
-    assert sending.send_due() == 2
+    assert send_due() == 2
     assert sorted(app_inbox.events) == ["backchannel-logout", "session-revoked"]
     logout = next(each for each in app_inbox.received if each.path == "/logout")
     assert logout.claims["sid"] == id_token["sid"]
@@ -119,7 +119,7 @@ def test_a_changed_credential_is_told_without_its_name(
 ) -> None:
     listening.tokens()
     record(person, kind, notify=False, name="Ada’s laptop", email="new@example.com")
-    sending.send_due()
+    send_due()
     told = next(each for each in app_inbox.received if each.event == "credential-change")
     (members,) = told.claims["events"].values()
     credential_type, change_type = CREDENTIAL_CHANGES[kind]
@@ -135,7 +135,7 @@ def test_only_apps_with_the_scope_email_learn_of_a_new_email_address(
     listening.tokens(scope=scope)
     Account.objects.filter(pk=person.pk).update(email="new@example.com")
     record(person, "address_changed", notify=False, old="ada@example.com", new="new@example.com")
-    sending.send_due()
+    send_due()
     assert app_inbox.events == (["identifier-changed"] if learns else [])
     assert (b"new@example.com" in b"".join(json.dumps(each.claims).encode() for each in app_inbox.received)) is learns
 
@@ -146,7 +146,7 @@ def test_the_new_email_address_is_left_out_once_the_app_may_not_know_it(
     listening.tokens(scope="openid email")
     record(person, "address_changed", notify=False, old="ada@example.com", new="new@example.com")
     remove_consent(Connection.objects.get())
-    sending.send_due()
+    send_due()
     told = next(each for each in app_inbox.received if each.event == "identifier-changed")
     assert list(told.claims["events"].values()) == [{}]
 

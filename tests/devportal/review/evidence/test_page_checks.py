@@ -1,6 +1,5 @@
 """What a submission brings about: a revision that is kept, and its pages looked at, without keeping anybody waiting."""
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -109,33 +108,11 @@ def test_missing_urls_are_not_checked(app: Client, developer: Account, web: Web)
 # --- Who looks ---
 
 
-def test_a_worker_checks_pages_if_there_is_one(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.CELERY_TASK_ALWAYS_EAGER = False
+def test_pages_are_checked_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     queued: list[Any] = []
     monkeypatch.setattr(page_check_requests, "queue_task", lambda *args: queued.append(args))
     page_check_requests.request_check(5)
     assert queued == [(tasks.check_pages, 5)]
-
-
-def test_without_a_worker_a_thread_checks_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.CELERY_TASK_ALWAYS_EAGER = True
-    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def slow(pk: int) -> None:
-        begun.set()
-        go_on.wait(10)
-        ended.set()
-        raise RuntimeError("and it fails")
-
-    monkeypatch.setattr(page_check_requests, "check_revision", slow)
-    page_check_requests.request_check(5)
-    assert begun.wait(10)
-    assert not ended.is_set()
-    page_check_requests.request_check(6)  # left to the timer: one at a time
-    go_on.set()
-    assert ended.wait(10)
-    assert page_check_requests._one_at_a_time.acquire(timeout=10)
-    page_check_requests._one_at_a_time.release()
 
 
 def test_lost_checks_are_repeated_by_the_timer(
