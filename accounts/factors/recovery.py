@@ -239,7 +239,7 @@ def _complete(pk: int) -> bool:
     _end(recovery, Outcome.DONE)
     _report("done", recovery, None)
     kind = "takeover_undone" if recovery.taken_over_at else "second_factors_removed"
-    record(account, kind, by=By.SERVICE, **({"new_email": True} if address else {}))
+    record(account, kind, by=By.SERVICE, new_email=bool(address))
     for address in filter(None, dict.fromkeys(addresses)):
         with contextlib.suppress(ValidationError):
             outbox.queue_mail(address, "recovery_done", {"recovery": recovery, "zone": recovery.account.time_zone})
