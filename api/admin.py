@@ -31,6 +31,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     link_filters = ("project", "owner")
     fields = (
         "name", "shown", "owner", "project", "permissions", "created_at", "last_used_at", "expires_at", "revoked_at",
+        "leaked_at",
     )  # fmt: skip
     readonly_fields = ("shown",)
     row_actions = (

@@ -7,6 +7,7 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         from api import (
+            checks,  # noqa: F401  (registers the check)
             keys,  # noqa: F401  (connects the receivers)
             me,  # noqa: F401  (registers the endpoint)
             plan,  # noqa: F401  (registers the endpoint)

@@ -247,6 +247,7 @@ def _exported(key: ApiKey) -> dict[str, Any]:
         "created_at": moment(key.created_at),
         "expires_at": moment(key.expires_at),
         "revoked_at": moment(key.revoked_at),
+        "leaked_at": moment(key.leaked_at),
         "last_used_at": moment(key.last_used_at),
         "last_used_address": key.last_used_address,
     }

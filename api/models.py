@@ -1,4 +1,4 @@
-"""API keys, usage counts and the request log."""
+"""API keys, reports of leaked credentials, usage counts and the request log."""
 
 from django.conf import settings
 from django.db import models
@@ -28,6 +28,11 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     # The IP address of the owner's program at the use that `last_used_at` records.
     last_used_address = models.GenericIPAddressField(null=True, blank=True)
+    # When somebody first reported it as leaked (api/leaked_credentials.py).
+    leaked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["digest"], name="api_keys_by_digest")]
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.last_four})"
@@ -43,6 +48,18 @@ class ApiKey(models.Model):
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
+
+
+class LeakReport(models.Model):
+    """What was reported as a leaked credential, by its SHA-256, until it is handled (api/leaked_credentials.py)."""
+
+    digest = models.CharField(max_length=64)
+    source = models.CharField(max_length=20)  # a member of `Source`
+    url = models.CharField(max_length=500, blank=True)  # where it was found
+    received_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.source} at {self.received_at}"
 
 
 # Upper bounds of the latency classes, in milliseconds; the last class has none.

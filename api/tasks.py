@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from api import request_log, usage_counts
+from api import leaked_credentials, request_log, usage_counts
 from api.models import UsageBatch
 from core import clock
 from core.database.batches import delete_in_batches
@@ -17,6 +17,12 @@ KEEP_BATCH_IDS = timedelta(days=7)
 def flush_usage() -> int:
     """Store the usage counts and log entries gathered since the last run."""
     return usage_counts.flush_usage()
+
+
+@periodic_task(10)
+def handle_leak_reports() -> int:
+    """Revoke or flag the credentials that were reported as leaked; return how many reports were handled."""
+    return leaked_credentials.handle_reports()
 
 
 @periodic_task(3600)

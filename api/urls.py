@@ -1,11 +1,11 @@
-"""URLs of `/v1`, its OpenAPI document and metadata, and the endpoints for the company's own APIs.
+"""URLs of `/v1`, its OpenAPI document and metadata, the endpoints for the company's own APIs, and reports of leaks.
 
 Every other path under `/v1` is a 404 in the API's envelope.
 """
 
 from django.urls import path, re_path
 
-from api import endpoint, forward_auth_views, introspection_views, me, plan, schema_views
+from api import endpoint, forward_auth_views, introspection_views, leak_report_views, me, plan, schema_views
 
 urlpatterns = [
     path("v1/me", me.MeView.as_view(), name="v1_me"),
@@ -19,5 +19,8 @@ urlpatterns = [
         forward_auth_views.forward_auth,
         name="forward_auth_appended",
     ),
+    path("hooks/leaked-credentials", leak_report_views.leak_webhook, name="leak_hook"),
+    path("leaked-credentials", leak_report_views.report_leak, name="report_leak"),
+    path("leaked-credentials/sent", leak_report_views.leak_reported, name="leak_reported"),
     re_path(r"^v1(?:/[\s\S]*)?\Z", endpoint.UnknownEndpoint.as_view(), name="v1_not_found"),
 ]

@@ -44,6 +44,12 @@ asking_scope_use = Signal()
 # Sent with `receiver`, an EventReceiver, when it is paused because it has failed for long, inside that transaction.
 receiver_paused = Signal()
 
+# Sent when a live API key or client secret was reported as leaked, inside the transaction that revokes or flags it:
+# with `project`, `client` (None for an API key), `credential` ("api_key" or "client_secret"), `label` (the key's name,
+# or the last four characters of the secret), `revoked` (False: it is only flagged), `source` ("github" or "web form")
+# and `url` (where it was found, or "").
+credential_leaked = Signal()
+
 
 @dataclass(frozen=True)
 class FailedSignIn:

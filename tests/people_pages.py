@@ -47,6 +47,8 @@ _PAGES = """
     /account/address/taken-back                          anonymous  0
     /account/undo/                                       anonymous  0
     /account/undone/                                     anonymous  0
+    /leaked-credentials                                  anonymous  0
+    /leaked-credentials/sent                             anonymous  0
     /account/login/                                      anonymous  0
     /account/login/again/                                owner      2
     /account/logout/                                     owner      2

@@ -140,7 +140,9 @@ def test_it_names_the_contacts_in_their_order(settings: Any) -> None:
     settings.SECURITY_CONTACT = ["security@example.com", "https://example.com/report"]
     answer = Browser().get(SECURITY_TXT)
     assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")
-    fields = [line.split(": ", 1) for line in answer.content.decode().splitlines()]
+    lines = answer.content.decode().splitlines()
+    assert "# Report leaked API keys and client secrets at http://localhost:8000/leaked-credentials" in lines
+    fields = [line.split(": ", 1) for line in lines if not line.startswith("#")]
     assert [value for name, value in fields if name == "Contact"] == [
         "mailto:security@example.com",
         "https://example.com/report",

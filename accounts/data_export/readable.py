@@ -84,6 +84,7 @@ LABELS = {
     "last_login": "Last sign-in",
     "last_used_address": "Last used from",
     "last_used_at": "Last used",
+    "leaked_at": "Reported as leaked",
     "name": "Name",
     "organization": "Organization",
     "organizations": "Organizations",

@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_address", models.GenericIPAddressField(blank=True, null=True)),
+                ("leaked_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "owner",
                     models.ForeignKey(
@@ -58,6 +59,19 @@ class Migration(migrations.Migration):
                     "subject",
                     models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="accounts.pairwisesubject"),
                 ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["digest"], name="api_keys_by_digest")],
+            },
+        ),
+        migrations.CreateModel(
+            name="LeakReport",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(max_length=64)),
+                ("source", models.CharField(max_length=20)),
+                ("url", models.CharField(blank=True, max_length=500)),
+                ("received_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(

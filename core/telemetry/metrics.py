@@ -27,6 +27,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "api_refusals": (("code",), "Refused calls of the developer API"),
     "limits_met": (("limit",), "Requests refused because a limit was reached"),
     "family_revocations": (("reason",), "Token families that were revoked one by one"),
+    "leak_reports": (("source", "result"), "Reported credentials, and rejected reports of secret scanners"),
     "sign_ins": (("outcome",), "Sign-ins of people"),
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
     "redis_failures": ((), "Redis commands that failed or took too long"),
@@ -189,6 +190,12 @@ def family_revoked(reason: str) -> None:
     """Count a token family that was revoked; `reason` is a code (oidc/reasons.py)."""
     if _recorder is not None:
         _recorder.count("family_revocations", reason)
+
+
+def leak_reported(source: str, result: str) -> None:
+    """Count a credential that was reported as leaked, or a rejected report (by its error code)."""
+    if _recorder is not None:
+        _recorder.count("leak_reports", source, result)
 
 
 def signed_in(outcome: str) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -68,6 +69,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
             *(f"Canonical: {address}/.well-known/security.txt" for address in _own_addresses(request)),
             "Preferred-Languages: en",
             *([f"Policy: {settings.SECURITY_POLICY}"] if settings.SECURITY_POLICY else []),
+            f"# Report leaked API keys and client secrets at {settings.AUTH_URL}{reverse('report_leak')}",
         ]
     )
 

@@ -70,7 +70,7 @@ API_PATH = "/v1"
 ERRORS_PATH = "/docs/errors"
 # If AUTH_URL, BASE_URL and ADMIN_URL have separate hosts (core/http/split_hosts.py): the paths and prefixes that
 # belong on the hosts of BASE_URL and ADMIN_URL. Everything else belongs on AUTH_URL's host.
-API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
+API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing", "/hooks/leaked-credentials"})
 API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
 ADMIN_PATHS = frozenset({"/admin"})
 ADMIN_PREFIXES = ("/admin/",)

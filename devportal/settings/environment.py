@@ -239,6 +239,11 @@ SECURITY_CONTACT: list[str] = env.list("SECURITY_CONTACT", default=[])
 # An https:// URL that says how reports of vulnerabilities are handled. Empty: the file has no Policy.
 SECURITY_POLICY: str = env.str("SECURITY_POLICY", "")
 
+# What happens to an API key or a client secret that somebody reports as leaked: "revoke" or "flag".
+LEAKED_CREDENTIALS: str = env.str("LEAKED_CREDENTIALS", "revoke")
+# The public keys of secret scanners, as GitHub publishes them (api/leak_reports.py). Empty: no reports from scanners.
+LEAK_REPORT_KEYS: str = env.str("LEAK_REPORT_KEYS", "")
+
 # --- Other services --------------------------------------------------------------------------------------
 
 # External sources of profiles and plans (docs/sources.md, docs/plans.md).

@@ -218,12 +218,14 @@ class ApiCredentialAdmin(ReadOnlyModelAdmin[ApiCredential]):
     """Credentials of APIs. A secret shows its last four characters, never more."""
 
     empty_text = "No API has a credential yet. Create one on the page of the API."
-    list_display = ("public_id", "secret", "api", "state_now", "created_at", "last_used_at", "last_used_address")
+    list_display = (
+        "public_id", "secret", "api", "state_now", "leaked_at", "created_at", "last_used_at", "last_used_address",
+    )  # fmt: skip
     list_select_related = ("api",)
     link_filters = ("api",)
     fields = (
         "public_id", "secret", "api", "state_now", "created_at", "created_by", "last_used_at", "last_used_address",
-        "expires_at", "revoked_at",
+        "expires_at", "revoked_at", "leaked_at",
     )  # fmt: skip
     readonly_fields = ("secret", "state_now")
     row_actions = (

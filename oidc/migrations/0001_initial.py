@@ -773,6 +773,7 @@ class Migration(migrations.Migration):
                 ("last_used_address", models.GenericIPAddressField(blank=True, null=True)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("leaked_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "client",
                     models.ForeignKey(
@@ -792,7 +793,8 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(
                         condition=models.Q(("ended_at", None)), fields=["client"], name="live_secrets_of_a_client"
-                    )
+                    ),
+                    models.Index(fields=["digest"], name="client_secrets_by_digest"),
                 ],
             },
         ),
@@ -906,6 +908,7 @@ class Migration(migrations.Migration):
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_address", models.GenericIPAddressField(blank=True, null=True)),
+                ("leaked_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "api",
                     models.ForeignKey(
@@ -921,6 +924,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "API credential",
+                "indexes": [models.Index(fields=["digest"], name="api_credentials_by_digest")],
             },
         ),
         migrations.CreateModel(

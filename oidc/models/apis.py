@@ -87,11 +87,14 @@ class ApiCredential(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     # The IP address of the API's server at `last_used_at`.
     last_used_address = models.GenericIPAddressField(null=True, blank=True)
+    # When somebody first reported it as leaked.
+    leaked_at = models.DateTimeField(null=True, blank=True)
 
     objects = ApiCredentialQuerySet.as_manager()
 
     class Meta:
         verbose_name = "API credential"
+        indexes = [models.Index(fields=["digest"], name="api_credentials_by_digest")]
 
     def __str__(self) -> str:
         return f"{self.public_id} (…{self.last_four})"

@@ -220,11 +220,16 @@ class ClientSecret(models.Model):
     last_used_address = models.GenericIPAddressField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    # When somebody first reported it as leaked.
+    leaked_at = models.DateTimeField(null=True, blank=True)
 
     objects = ClientSecretQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client")]
+        indexes = [
+            models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client"),
+            models.Index(fields=["digest"], name="client_secrets_by_digest"),
+        ]
 
     def __str__(self) -> str:
         return f"…{self.last_four} of {self.client}"

@@ -197,6 +197,7 @@ GROUPS = (
         "everybody",
         """
         /hooks/billing                      404 | 404
+        /hooks/leaked-credentials           404 | 404
         """,
     ),
     Group(
@@ -318,6 +319,15 @@ GROUPS = (
         /account/undo/                      200 200 | 200 200
         /account/undone/                    200 200 | 405 405
         /account/inactive/                  200 200 | 405 405
+        """,
+    ),
+    Group(
+        "Leaked keys",
+        OPEN_PAGE,
+        "everybody",
+        """
+        /leaked-credentials                 200 | 200
+        /leaked-credentials/sent            200 | 405
         """,
     ),
     Group(

@@ -23,6 +23,7 @@ from devportal.console.idempotency import new_token
 from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import Client, Project
+from tests.api.scanning import ScannerKey
 from tests.devportal.console.playground.playing import Playground
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_domain, make_key, make_project
 from tests.factories import make_web_client as make_web
@@ -286,7 +287,7 @@ def wrong_codes_in_a_row(world: World) -> Step:
 # --- Forms and codes ---
 
 
-@drives("forms for sign-up, reset, codes and passkeys; calls from the docs")
+@drives("forms for sign-up, reset, codes, passkeys and leaked keys; calls from the docs")
 def forms_of_anybody(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
@@ -592,3 +593,10 @@ def guessed_credentials(world: World) -> Step:
 def forged_reports(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Billing-Timestamp": str(n)})
+
+
+@drives("leak reports with an invalid signature")
+def forged_leak_reports(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    world.request.getfixturevalue("settings").LEAK_REPORT_KEYS = ScannerKey().document
+    return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Github-Public-Key-Identifier": str(n)})

@@ -28,7 +28,7 @@ HOSTS = (AUTH, API, ADMIN, INSIDE)
 EVERYWHERE = "everywhere"
 # Where each name of the resolver belongs; what is not listed is for people. "+" is a part besides.
 BELONGS = {
-    API: {"v1_me", "v1_me_plan", "openapi", "protected_resource", "v1_not_found", "billing_hook"},
+    API: {"v1_me", "v1_me_plan", "openapi", "protected_resource", "v1_not_found", "billing_hook", "leak_hook"},
     f"{AUTH}+{ADMIN}": {
         "account_email_verification_sent", "account_closed", "account_inactive", "account_login", "account_logout",
         "account_reauthenticate", "account_sign_in_again", "mfa_activate_totp", "mfa_add_webauthn", "mfa_authenticate",

@@ -65,7 +65,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     filters = _filters(request)
     found = ApiKey.objects.filter(filters.where, project=membership.project).select_related("owner")
     page = paginate(found, request)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "key": key,
             "may_revoke": key.state != "revoked" and may_revoke(membership, key),
@@ -76,10 +76,9 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     # The first key is created on this page, without a separate form page.
     is_empty = not rows and not page.newer and not filters.is_any and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
-    selects = choose(_selects(), filters)
-    return render_page(
-        request, "console/keys.html", membership, page=page, rows=rows, filters=filters, selects=selects, **first
-    )
+    shown: dict[str, Any] = {"page": page, "rows": rows, "filters": filters, "selects": choose(_selects(), filters)} | first
+    leaked = [row for row in rows if row["key"].leaked_at and row["key"].state == "live"]
+    return render_page(request, "console/keys.html", membership, leaked=leaked, **shown)
 
 
 @limited_by_person

@@ -29,6 +29,7 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
         client,
         live=live,
         ended=over[:MOST_ENDED],
+        leaked=[secret for secret in live if secret.leaked_at],
         ending_in_use=[secret for secret in live if secret.expires_at and was_used_lately(secret)],
         may_add=membership.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
         once=idempotency.new_token(),

@@ -1,0 +1,290 @@
+"""POST /hooks/leaked-credentials: only signed reports of the right form count, and nothing else changes anything."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from api.checks import check_leaked_credentials
+from api.leak_report_views import MAX_BODY_BYTES
+from api.leak_reports import MOST_ENTRIES, read_public_keys
+from api.models import ApiKey, LeakReport
+from api.tasks import handle_leak_reports
+from core.credentials import digest
+from tests.api.scanning import FOUND_AT, ScannerKey, document_of, entry, send
+from tests.factories import make_key, make_web_client
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def scanner(settings: Any) -> ScannerKey:
+    key = ScannerKey()
+    settings.LEAK_REPORT_KEYS = key.document
+    return key
+
+
+@pytest.fixture
+def raw(db: None) -> str:
+    return make_key()[1]
+
+
+def refusal(response: Any) -> tuple[int, str]:
+    assert response["Content-Type"] == "application/json"
+    assert response["Cache-Control"] == "no-store"
+    assert set(response.json()["error"]) == {"code", "message"}
+    return response.status_code, response.json()["error"]["code"]
+
+
+def test_the_response_says_which_ones_are_real(scanner: ScannerKey, raw: str) -> None:
+    _, secret = make_web_client()
+    report = [entry(raw), entry("op_key_wrong"), entry(secret, type="openport_client_secret", url=None, source=None)]
+    response = send(scanner, report)
+    assert response.json() == [
+        {"token_hash": digest(raw), "token_type": "openport_api_key", "label": "true_positive"},
+        {"token_hash": digest("op_key_wrong"), "token_type": "openport_api_key", "label": "false_positive"},
+        {"token_hash": digest(secret), "token_type": "openport_client_secret", "label": "true_positive"},
+    ]
+    assert raw not in response.content.decode()
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_members_that_github_may_add_are_ignored(scanner: ScannerKey, raw: str) -> None:
+    response = send(scanner, [entry(raw, validity="unknown", nested={"a": [1]})])
+    assert response.json()[0]["label"] == "true_positive"
+
+
+def test_an_empty_report_is_fine(scanner: ScannerKey) -> None:
+    response = send(scanner, [])
+    assert (response.status_code, response.json()) == (200, [])
+
+
+# --- Signatures ---
+
+
+def test_without_keys_there_is_no_endpoint(raw: str) -> None:
+    assert refusal(send(ScannerKey(), [entry(raw)])) == (404, "not_found")
+    assert not LeakReport.objects.exists()
+
+
+def test_a_forged_signature_changes_nothing(scanner: ScannerKey, raw: str) -> None:
+    body = json.dumps([entry(raw)]).encode()
+    good = scanner.sign(body)
+    der = base64.b64decode(good)
+    forged = [
+        "",
+        "x",
+        "é" * 20,
+        "A" * 10_000,
+        ScannerKey().sign(body),
+        scanner.sign(b"[]"),
+        scanner.sign(body + b" "),
+        base64.b64encode(der[:-1]).decode(),
+        base64.b64encode(der + b"\0").decode(),
+        base64.b64encode(b"\x30\x06\x02\x01\x00\x02\x01\x00").decode(),
+        base64.b64encode(b"\x30\x06\x02\x01\x01\x02\x01\x01").decode(),
+        f"{good},{good}",
+        f"{good} {good}",
+        f"{good}\0",
+        der.hex(),
+    ]
+    for signature in forged:
+        response = send(scanner, body, signature=signature)
+        assert refusal(response) == (401, "invalid_signature"), signature
+    assert not LeakReport.objects.exists()
+    assert send(scanner, body, signature=good).status_code == 200
+
+
+@pytest.mark.parametrize("identifier", ["", "other", "SCANNER-KEY-1", "scanner-key-1, scanner-key-1", "\0"])
+def test_another_key_identifier_is_rejected(scanner: ScannerKey, raw: str, identifier: str) -> None:
+    assert refusal(send(scanner, [entry(raw)], identifier=identifier)) == (401, "unknown_key")
+    assert not LeakReport.objects.exists()
+
+
+def test_a_key_counts_only_under_its_own_identifier(settings: Any, raw: str) -> None:
+    one, other = ScannerKey("one"), ScannerKey("other")
+    settings.LEAK_REPORT_KEYS = document_of(one=one.private.public_key(), other=other.private.public_key())
+    assert send(one, [entry(raw)]).status_code == 200
+    assert refusal(send(one, [entry(raw)], identifier="other")) == (401, "invalid_signature")
+
+
+def test_the_signature_is_one_of_the_exact_bytes(scanner: ScannerKey, raw: str) -> None:
+    signature = scanner.sign(json.dumps([entry(raw)]).encode())
+    assert refusal(send(scanner, json.dumps([entry(raw)], indent=1).encode(), signature=signature))[0] == 401
+
+
+def test_nothing_is_read_of_an_unsigned_report(scanner: ScannerKey, raw: str) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as statements:
+        send(scanner, [entry(raw)], signature=ScannerKey().sign(b""))
+    assert not [each["sql"] for each in statements if "digest" in each["sql"]]
+
+
+# --- Bodies ---
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"\x00",
+        b"null",
+        b"7",
+        b'"op_key_x"',
+        b"{}",
+        b'{"token": "x", "type": "y"}',
+        b"[null]",
+        b"[[]]",
+        b"[[[]]]",
+        b'["op_key_x"]',
+        b"[{}]",
+        b'[{"token": "x"}]',
+        b'[{"type": "x"}]',
+        b'[{"token": null, "type": "x"}]',
+        b'[{"token": 7, "type": "x"}]',
+        b'[{"token": true, "type": "x"}]',
+        b'[{"token": ["x"], "type": "x"}]',
+        b'[{"token": {"token": "x"}, "type": "x"}]',
+        b'[{"token": "x", "type": []}]',
+        b'[{"token": "x", "type": "x", "url": 7}]',
+        b'[{"token": "x", "type": "x", "url": {}}]',
+        b'[{"token": "x", "type": "x", "source": []}]',
+        b'[{"token": "' + b"x" * 1001 + b'", "type": "x"}]',
+        b'[{"token": "x", "type": "' + b"x" * 201 + b'"}]',
+        b'[{"token": "x", "type": "x", "url": "' + b"x" * 4001 + b'"}]',
+        b"[" * 100_000,
+        b"[" * 500 + b"]" * 500,
+        b"1" * 100_000,
+    ],
+    ids=lambda body: body[:40].decode("latin-1"),
+)
+def test_a_malformed_report_is_rejected(scanner: ScannerKey, body: bytes) -> None:
+    assert refusal(send(scanner, body)) == (400, "malformed")
+
+
+def test_one_wrong_entry_rejects_the_report(scanner: ScannerKey, raw: str) -> None:
+    response = send(scanner, [entry(raw), entry(raw), entry(7)])
+    assert refusal(response) == (400, "malformed")
+    assert response.json()["error"]["message"] == "Entry 2: token must be a text."
+    assert not LeakReport.objects.exists()
+
+
+@pytest.mark.parametrize("token", ["", "\0", "op_key_\0", "\ud800", "é", "' OR 1=1 --", "%s", "x" * 1000])
+def test_any_text_is_looked_up(scanner: ScannerKey, token: str) -> None:
+    response = send(scanner, [entry(token, type=token[:200])])
+    assert (response.status_code, response.json()[0]["label"]) == (200, "false_positive")
+    assert not LeakReport.objects.exists()
+
+
+def test_ten_thousand_entries_are_rejected(scanner: ScannerKey, raw: str) -> None:
+    report = [{"token": "", "type": ""}] * 10_000
+    assert refusal(send(scanner, json.dumps(report, separators=(",", ":")).encode())) == (413, "too_many_entries")
+    assert refusal(send(scanner, [{"token": raw, "type": ""}] * (MOST_ENTRIES + 1))) == (413, "too_many_entries")
+    assert not LeakReport.objects.exists()
+
+
+@pytest.mark.parametrize("size", [MAX_BODY_BYTES + 1, 10 * MAX_BODY_BYTES])
+def test_a_huge_body_is_rejected(scanner: ScannerKey, size: int) -> None:
+    assert refusal(send(scanner, b" " * size)) == (413, "too_large")
+
+
+def test_the_work_is_the_same_for_any_number_of_entries(scanner: ScannerKey) -> None:
+    keys = [make_key()[1] for _ in range(3)]
+    counts = []
+    for report in ([entry(keys[0])], [entry(keys[n % 3], type=f"{n}") for n in range(MOST_ENTRIES // 2)]):
+        with CaptureQueriesContext(connection) as statements:
+            assert send(scanner, report).status_code == 200
+        counts.append(len([each for each in statements if "SAVEPOINT" not in each["sql"]]))
+    assert counts == [4, 4]  # three look-ups and one insert
+    assert LeakReport.objects.count() == 1 + 3
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+def test_other_methods_are_rejected(scanner: ScannerKey, raw: str, method: str) -> None:
+    response = send(scanner, [entry(raw)], method=method)
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+
+
+# --- Replays ---
+
+
+def test_a_replay_gets_the_same_response_and_changes_nothing(scanner: ScannerKey, raw: str) -> None:
+    body = json.dumps([entry(raw)]).encode()
+    signature = scanner.sign(body)
+    first = send(scanner, body, signature=signature)
+    handle_leak_reports()
+    before = ApiKey.objects.values().get()
+    again = [send(scanner, body, signature=signature) for _ in range(3)]
+    handle_leak_reports()
+    assert {each.content for each in again} == {first.content}
+    assert ApiKey.objects.values().get() == before
+
+
+# --- URLs that developers see ---
+
+
+@pytest.mark.parametrize(
+    ("url", "stored"),
+    [
+        (FOUND_AT, FOUND_AT),
+        ("", ""),
+        ("javascript:alert(1)", ""),
+        ("http://example.com/", ""),
+        ("https://", ""),
+        ("https://[", ""),
+        ("https://github.com@evil.example/", ""),
+        ("https://example.com/a b", ""),
+        ("https://example.com/\0", ""),
+        ("https://example.com/\u202e", ""),
+        ("https://example.com/" + "x" * 500, ""),
+        ("//example.com/", ""),
+    ],
+)
+def test_only_plain_urls_are_stored(scanner: ScannerKey, raw: str, url: str, stored: str) -> None:
+    assert send(scanner, [entry(raw, url=url)]).status_code == 200
+    assert LeakReport.objects.get().url == stored
+
+
+# --- Keys in the settings ---
+
+
+def test_unreadable_settings_stop_the_start(settings: Any) -> None:
+    def problems() -> list[str | None]:
+        return [found.id for found in check_leaked_credentials(None)]
+
+    rsa_key = rsa.generate_private_key(65537, 2048).public_key()
+    other_curve = ec.generate_private_key(ec.SECP384R1()).public_key()
+    good = ScannerKey().private.public_key()
+    assert problems() == []
+    settings.LEAK_REPORT_KEYS = document_of(one=good, other=ScannerKey().private.public_key())
+    assert problems() == []
+    pem = good.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    for wrong in (
+        "x",
+        "[]",
+        "7",
+        "{}",
+        pem,
+        '{"public_keys": null}',
+        '{"public_keys": []}',
+        '{"public_keys": [{"key_identifier": "a"}]}',
+        '{"public_keys": [{"key_identifier": "a", "key": 7}]}',
+        '{"public_keys": [{"key_identifier": "a", "key": "x"}]}',
+        "[" * 100_000,
+        document_of(one=rsa_key),
+        document_of(one=good, other=other_curve),
+    ):
+        settings.LEAK_REPORT_KEYS = wrong
+        assert problems() == ["devportal.E050"], wrong[:80]
+    settings.LEAK_REPORT_KEYS = ""
+    settings.LEAKED_CREDENTIALS = "delete"
+    assert problems() == ["devportal.E050"]
+    assert read_public_keys("") == {}

@@ -1,0 +1,84 @@
+"""Several reports of one credential at once, on PostgreSQL: one of them counts."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from api.keys import revoke_key
+from api.leak_reports import take_pasted
+from api.models import ApiKey, LeakReport
+from api.tasks import handle_leak_reports
+from core import clock
+from devportal.console.models import AuditEvent
+from oidc.clients.secrets import rotate_secret
+from oidc.credential_rotation import CredentialEnded
+from oidc.models import ClientSecret
+from tests.api.scanning import ScannerKey, entry, leaks_heard, send
+from tests.factories import make_key, make_web_client
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+def at_once(*functions: Any) -> list[Any]:
+    """Call functions in threads that begin together; return what each returned or raised."""
+    together = Barrier(len(functions))
+
+    def run(function: Any) -> Any:
+        together.wait()
+        try:
+            return function()
+        except Exception as error:  # noqa: BLE001  (the test checks it)
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(functions)) as threads:
+        return list(threads.map(run, functions))
+
+
+@pytest.mark.parametrize("setting", ["revoke", "flag"])
+def test_two_reports_at_once_count_as_one(settings: Any, setting: str) -> None:
+    settings.LEAKED_CREDENTIALS = setting
+    scanner = ScannerKey()
+    settings.LEAK_REPORT_KEYS = scanner.document
+    keys = [make_key()[1] for _ in range(5)]
+    report, reverse = [entry(raw) for raw in keys], [entry(raw) for raw in reversed(keys)]
+    responses = at_once(*[lambda body=body: send(scanner, body) for body in (report, reverse) * 2])
+    assert [each.status_code for each in responses] == [200] * 4
+    for raw in keys:
+        take_pasted(raw)
+    with leaks_heard() as heard:
+        handled = at_once(*[handle_leak_reports] * 4)
+    assert sum(handled) == 25
+    assert not LeakReport.objects.exists()
+    assert len(heard) == 5
+    assert AuditEvent.objects.filter(action__startswith="api_key.leaked").count() == 5
+    assert ApiKey.objects.filter(leaked_at=None).count() == 0
+
+
+def test_a_report_and_a_revocation_at_once_end_a_key_once() -> None:
+    for _ in range(5):
+        key, raw = make_key()
+        take_pasted(raw)
+        with leaks_heard() as heard:
+            assert at_once(handle_leak_reports, lambda key=key: revoke_key(key)) == [1, None]
+        actions = AuditEvent.objects.filter(target=key.public_id).exclude(action="api_key.created")
+        found = set(actions.values_list("action", flat=True))
+        assert found in ({"api_key.leaked_revoked"}, {"api_key.revoked", "api_key.leaked_ended"})
+        assert len(heard) == ("api_key.leaked_revoked" in found)
+
+
+def test_a_report_and_a_rotation_at_once_leave_only_the_new_secret() -> None:
+    for _ in range(5):
+        client, raw = make_web_client()
+        old = ClientSecret.objects.get(client=client)
+        take_pasted(raw)
+        end = clock.now() + timedelta(hours=1)
+        _, rotated = at_once(handle_leak_reports, lambda old=old, end=end: rotate_secret(old, end))
+        old.refresh_from_db()
+        assert old.ended_at is not None
+        assert isinstance(rotated, CredentialEnded) or client.secrets.live().get() == rotated[0]
