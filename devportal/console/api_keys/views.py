@@ -76,7 +76,12 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     # The first key is created on this page, without a separate form page.
     is_empty = not rows and not page.newer and not filters.is_any and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
-    shown: dict[str, Any] = {"page": page, "rows": rows, "filters": filters, "selects": choose(_selects(), filters)} | first
+    shown: dict[str, Any] = {
+        "page": page,
+        "rows": rows,
+        "filters": filters,
+        "selects": choose(_selects(), filters),
+    } | first
     leaked = [row for row in rows if row["key"].leaked_at and row["key"].state == "live"]
     return render_page(request, "console/keys.html", membership, leaked=leaked, **shown)
 

@@ -21,15 +21,16 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
     rows = client.secrets.select_related("created_by").order_by("-pk")
     live = list(rows.live()[:MAX_LIVE_SECRETS])
     # Expired secrets are closed when another one is created. Until then only the expiry shows that they ended.
-    over = rows.exclude(pk__in=[secret.pk for secret in live])
+    ended = list(rows.exclude(pk__in=[secret.pk for secret in live])[:MOST_ENDED])
     return render_page(
         request,
         "console/client_secrets.html",
         membership,
         client,
         live=live,
-        ended=over[:MOST_ENDED],
+        ended=ended,
         leaked=[secret for secret in live if secret.leaked_at],
+        lost=next((secret for secret in ended if secret.leaked_at), None),
         ending_in_use=[secret for secret in live if secret.expires_at and was_used_lately(secret)],
         may_add=membership.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
         once=idempotency.new_token(),
