@@ -29,7 +29,7 @@ from devportal.operations.provisioning.people import (
     apply_plan,
 )
 from devportal.operations.provisioning.projects import ProjectTable, apply_project
-from devportal.operations.provisioning.toml_tables import InvalidFile, Table, read_toml
+from devportal.operations.provisioning.toml_tables import InvalidFile, Table, apply_rows, read_toml
 from oidc.apis.registry import forget_registry
 
 __all__ = ["InvalidFile", "provision"]
@@ -99,7 +99,7 @@ def _apply_sections(
     for name, section in table.fields.items():
         assert isinstance(section, StrictListField)
         try:
-            done[name] = [apply[name](values) for values in section.run_validation(section.get_value(document))]
+            done[name] = apply_rows(section.run_validation(section.get_value(document)), apply[name])
         except serializers.ValidationError as error:
             errors[name] = error.detail
             _apply_valid_rows(section, document[name], apply[name])

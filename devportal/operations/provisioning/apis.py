@@ -124,7 +124,7 @@ def apply_api(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, Any]
     try:
         row = declarations.change_api(api, declaration) if api else declarations.create_api(slug, declaration)
     except ValidationError as error:  # what only several values together show, such as more than 100 scopes
-        raise serializers.ValidationError([f"{slug}: {message}" for message in error.messages]) from error
+        raise serializers.ValidationError(error.messages) from error
     reload_registry()
     credential, secret = _credential(row, rotate_secrets)
     shown = {"id": credential.public_id, "secret": secret}

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from rest_framework import serializers
 
 from core import clock
 from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
@@ -12,7 +14,9 @@ from oidc.apis.registry import OPENID
 from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients import secrets
 from oidc.clients.reviewed_hosts import set_approved_hosts, set_reviewed_hosts
-from oidc.models import Client, Project
+from oidc.events import registration
+from oidc.events.types import EventType
+from oidc.models import Client, EventReceiver, Project
 from oidc.models.clients import new_client_id
 
 
@@ -35,6 +39,17 @@ class AddressesField(StrictListField):
         super().__init__(child=child, unique=True, **kwargs)
 
 
+class EventTypeField(StrictCharField):
+    """A type of security events: its name or its URI."""
+
+    def to_internal_value(self, data: Any) -> EventType:  # type: ignore[override]  # an EventType is a text
+        name = super().to_internal_value(data)
+        try:
+            return registration.event_types([name])[0]
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages) from error
+
+
 class ClientTable(Table):
     name = StrictCharField(validators=[names.validate_name])
     type = StrictChoiceField(Client.Type.values)
@@ -47,6 +62,10 @@ class ClientTable(Table):
     forgive_lost_responses = StrictBooleanField(required=False)
     approved_scopes = StrictListField(child=ScopeField(_approvable), unique=True, required=False)
     optional_scopes = StrictListField(child=ScopeField(_optional), unique=True, required=False)
+    backchannel_logout_uri = StrictCharField(allow_blank=True, required=False)
+    backchannel_logout_session_required = StrictBooleanField(required=False)
+    events_url = StrictCharField(allow_blank=True, required=False)
+    events = StrictListField(child=EventTypeField(), unique=True, required=False)
 
 
 def clients_named(project: Project, name: str) -> QuerySet[Client]:
@@ -87,6 +106,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     else:
         set_reviewed_hosts(client)
     client.save()
+    _apply_receivers(values, client)
     return {
         "client_id": client.client_id,
         "client_secret": _secret(client, rotate_secrets),
@@ -95,6 +115,41 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
     }
+
+
+def _apply_receivers(values: dict[str, Any], client: Client) -> None:
+    """Set where the client receives events. Its redirect URIs and the project's domains are already those of the file.
+
+    Raises the serializers' ValidationError with the reason for each URL that is not allowed.
+    """
+    errors = {}
+    for key, change in (("backchannel_logout_uri", _apply_logout_receiver), ("events_url", _apply_event_receiver)):
+        try:
+            change(values, client)
+        except ValidationError as error:
+            errors[key] = error.messages
+    if errors:
+        raise serializers.ValidationError(errors)
+
+
+def _apply_logout_receiver(values: dict[str, Any], client: Client) -> None:
+    url, session_required = "backchannel_logout_uri", "backchannel_logout_session_required"
+    if url in values or session_required in values:
+        known = registration.receiver_of(client, EventReceiver.Channel.LOGOUT)
+        registration.change_logout_receiver(
+            client,
+            None,
+            url=values.get(url, known.url),
+            session_required=values.get(session_required, known.session_required),
+        )
+
+
+def _apply_event_receiver(values: dict[str, Any], client: Client) -> None:
+    if "events_url" in values or "events" in values:
+        known = registration.receiver_of(client, EventReceiver.Channel.EVENTS)
+        registration.change_event_receiver(
+            client, None, url=values.get("events_url", known.url), types=values.get("events", known.wanted_types)
+        )
 
 
 def _secret(client: Client, rotate: bool) -> str | None:

@@ -1,6 +1,7 @@
 """`[[projects]]` with members, domains and API keys. A project is identified by its owner and name."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -25,7 +26,7 @@ from devportal.operations.provisioning.clients import (
     unapproved_optional_scope,
 )
 from devportal.operations.provisioning.people import AccountField
-from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table, table_error
+from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table, apply_rows, table_error
 from oidc import names
 from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
@@ -151,9 +152,13 @@ def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, 
         )
     if "domains" in values:
         apply_domains(project, values["domains"])
+    try:
+        clients = apply_rows(values["clients"], partial(apply_client, project=project, rotate_secrets=rotate_secrets))
+    except serializers.ValidationError as error:
+        raise serializers.ValidationError({"clients": error.detail}) from error
     return {
         "id": project.public_id,
         "name": project.name,
-        "clients": [apply_client(client, project, rotate_secrets) for client in values["clients"]],
+        "clients": clients,
         "api_keys": [apply_api_key(key, project, rotate_secrets) for key in values["api_keys"]],
     }

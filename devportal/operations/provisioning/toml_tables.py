@@ -28,6 +28,19 @@ def table_error(section: str, position: int, key: str, message: str) -> serializ
     return serializers.ValidationError(detail)
 
 
+def apply_rows(rows: Iterable[Any], apply: Callable[[Any], Any]) -> list[Any]:
+    """Apply each row and return the results. Raises ValidationError with the errors of all rows by their position."""
+    done, errors = [], {}
+    for position, values in enumerate(rows):
+        try:
+            done.append(apply(values))
+        except serializers.ValidationError as error:
+            errors[position] = error.detail
+    if errors:
+        raise serializers.ValidationError(errors)
+    return done
+
+
 class Table(StrictSerializer):
     """A TOML table, whose keys are declared as fields. A missing optional key is absent from the result."""
 

@@ -238,5 +238,5 @@ def test_too_many_scopes_of_several_files_are_refused(tmp_path: Path) -> None:
     many: Any = ", ".join(f'{{name = "s{number}", title = "x"}}' for number in range(100))
     table = '[[apis]]\nslug = "big"\nname = "Big"\nidentifier = "https://big.example.com"\nscopes = [{}]'
     provision(tmp_path, table.format(many))
-    with pytest.raises(CommandError, match="apis: big: An API can have at most 100 scopes"):
+    with pytest.raises(CommandError, match=r"apis\[0\]: An API can have at most 100 scopes"):
         provision(tmp_path, table.format('{name = "one.more", title = "x"}'))
