@@ -34,6 +34,15 @@ class ApiKey(models.Model):
     class Meta:
         indexes = [models.Index(fields=["digest"], name="api_keys_by_digest")]
 
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(revoked_at=None, expires_at__isnull=False),
+                name="keys_by_expiry",
+            )
+        ]
+
     def __str__(self) -> str:
         return f"{self.name} (…{self.last_four})"
 
@@ -152,6 +161,8 @@ class UsageTotal(UsageCounts):
 
     class Meta:
         constraints = _one_row_each("hour")
+        # To find the projects with many errors in the last hours.
+        indexes = [models.Index(fields=["hour"], condition=models.Q(status__gte=400), name="errors_by_hour")]
 
 
 @table_from_replica

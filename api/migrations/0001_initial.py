@@ -61,7 +61,14 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "indexes": [models.Index(fields=["digest"], name="api_keys_by_digest")],
+                "indexes": [
+                    models.Index(fields=["digest"], name="api_keys_by_digest"),
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False), ("revoked_at", None)),
+                        fields=["expires_at"],
+                        name="keys_by_expiry",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -235,6 +242,9 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "indexes": [
+                    models.Index(condition=models.Q(("status__gte", 400)), fields=["hour"], name="errors_by_hour")
+                ],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("project", "hour", "endpoint", "status", "code"), name="one_total_per_kind_and_hour"

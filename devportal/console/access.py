@@ -4,13 +4,17 @@ Outsiders get 404, whether or not the object exists (docs/security.md#the-consol
 403. A change checks the role again with the project locked: `oidc.projects.roles.lock_for_change`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, IntegerField, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
 from accounts.authentication import account_of
 from accounts.models import Account
+from devportal.console.models import Notice
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 
@@ -50,17 +54,31 @@ class RoleTooLow(PermissionDenied):
 
 @dataclass(frozen=True)
 class Switcher:
-    """The list of projects in the header. `has_more` tells that there are others."""
+    """The list of projects in the header, and the number of unread notices.
 
-    projects: list[Project]
+    `has_more` tells that there are other projects.
+    """
+
+    projects: Sequence[Project]
     has_more: bool
+    unread: int
 
 
 def switcher_for(account: Account) -> Switcher:
-    """Return at most MOST_IN_SWITCHER of the person's projects, by name. Takes one statement."""
+    """Return at most MOST_IN_SWITCHER of the person's projects, by name, and their notices. Takes one statement."""
+    # It does not refer to the outer rows, so the database counts once.
+    unread = notices_of(account).filter(read_at=None).order_by().values("account").annotate(number=Count("pk"))
     own = Project.objects.filter(members__account=account, deleted_at=None).order_by("name", "pk")
+    own = own.annotate(unread=Coalesce(Subquery(unread.values("number"), output_field=IntegerField()), 0))
     found = list(own[: MOST_IN_SWITCHER + 1])
-    return Switcher(found[:MOST_IN_SWITCHER], len(found) > MOST_IN_SWITCHER)
+    return Switcher(found[:MOST_IN_SWITCHER], len(found) > MOST_IN_SWITCHER, found[0].unread if found else 0)
+
+
+def notices_of(account: Account) -> "QuerySet[Notice]":
+    """Return the notices that the console shows to a person: of projects in which they are a member."""
+    return Notice.objects.filter(
+        account=account, in_console=True, project__deleted_at=None, project__members__account=account
+    )
 
 
 def get_membership(

@@ -10,3 +10,5 @@ class ConsoleConfig(AppConfig):
         # They connect receivers or register something, and are nowhere else sure to be imported.
         from devportal.console import domains, failed_sign_ins, tasks  # noqa: F401  (see above)
         from devportal.console.analytics import store  # noqa: F401  (see above)
+        from devportal.console.notices import causes, records, samples  # noqa: F401  (see above)
+        from devportal.console.notices import tasks as notice_tasks  # noqa: F401  (see above)

@@ -1,7 +1,8 @@
-"""Pages to list, add, check and remove a project's domains, and the mails about them."""
+"""Pages to list, add, check and remove a project's domains, and the notices about them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -12,21 +13,20 @@ from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.mail import outbox
-from accounts.mail.samples import Sample, register
 from core import clock
-from core.http.split_hosts import address_of
 from core.limits.middleware import limited_by_person
 from core.limits.usage import Rate, hit
 from devportal.console.access import Membership, get_membership
 from devportal.console.navigation import console_page, render_page
+from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.raising import notify
+from devportal.console.notices.texts import Part, register_parts
 from oidc.domains.claims import AlreadyListed, add_domain, apps_on, remove_domain, request_check
 from oidc.domains.names import LONGEST_TYPED, domains_of
-from oidc.domains.proofs import CHALLENGE_PATH, Code, Problem, file_url, problems_of, record_name
+from oidc.domains.proofs import CHALLENGE_PATH, Problem, file_url, problems_of, record_name
 from oidc.domains.results import Change, lost_from
 from oidc.models import Project, ProjectDomain
 from oidc.projects.lifecycle import QuotaExceeded
-from oidc.projects.members import TEAM, developer_addresses
 from oidc.projects.roles import Role
 from oidc.signals import domain_changed
 
@@ -190,59 +190,35 @@ def domain_remove(request: HttpRequest, project_id: str, domain_id: int) -> Http
     return render_page(request, "console/domain_remove.html", membership, row=domain_row(domain), apps=apps)
 
 
-# A first proof is shown on the page, and a removal in the activity, so they need no mail.
-MAILS = {
-    Change.MISSING: "domain_missing",
-    Change.LOST: "domain_lost",
-    Change.FOUND: "domain_found",
-    Change.REGAINED: "domain_found",
-    Change.NARROWED: "domain_narrowed",
+# A first proof is shown on the page, and a removal in the activity, so they need no notice.
+KINDS = {
+    Change.MISSING: NoticeKind.DOMAIN_MISSING,
+    Change.LOST: NoticeKind.DOMAIN_LOST,
+    Change.FOUND: NoticeKind.DOMAIN_FOUND,
+    Change.REGAINED: NoticeKind.DOMAIN_REGAINED,
+    Change.NARROWED: NoticeKind.DOMAIN_NARROWED,
 }
+_WITH_PROBLEMS = (NoticeKind.DOMAIN_MISSING, NoticeKind.DOMAIN_LOST)
 
 
 @receiver(domain_changed)
-def mail_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
-    """Queue the mails about a change of a proof, in its transaction."""
-    template = MAILS.get(change)
-    if template is None:
+def notice_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
+    """Raise the notice about a change of a proof, in its transaction."""
+    kind = KINDS.get(change)
+    if kind is None:
         return
-    context = {
-        "domain": domain.name,
-        "project": project.name,
-        "was_lost": change == Change.REGAINED,
-        "until": lost_from(domain.missing_since) if domain.missing_since else None,
-        "problems": problems_of(domain),
-        "link": address_of(reverse("console:domains", args=[project.public_id])),
-    }
-    for address in developer_addresses(project):
-        outbox.queue_mail(address, template, context)
+    details: dict[str, Any] = {"domain": domain.name}
+    if kind in _WITH_PROBLEMS:
+        details["problems"] = domain.problems
+    if kind == NoticeKind.DOMAIN_MISSING and domain.missing_since:
+        details["lost_at"] = lost_from(domain.missing_since)
+    notify(project, kind, details=details)
 
 
-_CONTEXT: dict[str, Any] = {
-    "domain": "example.com",
-    "project": "Orbit",
-    "was_lost": False,
-    "until": datetime(2031, 12, 24, 8, 0, tzinfo=UTC),
-    "problems": [Problem(Method.DNS, Code.NO_RECORD), Problem(Method.FILE, Code.NO_FILE, {"status": 404})],
-    "link": "https://id.example.com/console/p/prj_sample/domains",
-}
+def _problem_parts(details: Mapping[str, Any]) -> list[Part]:
+    """Return why the check found no proof, for the mail."""
+    problems = [Problem(**stored) for stored in details["problems"]]
+    return [Part("Result of the check:", [f"{each.label}: {each.text}" for each in problems])]
 
-register(
-    {
-        "domain_missing": Sample(
-            "Domain: proof missing", "The proof of a domain is no longer found", TEAM, {"": _CONTEXT}
-        ),
-        "domain_lost": Sample(
-            "Domain: lost", "A proof is still missing at the end of the grace period", TEAM, {"": _CONTEXT}
-        ),
-        "domain_found": Sample(
-            "Domain: found again",
-            "A missing or lost proof is found again",
-            TEAM,
-            {"that was missing": _CONTEXT, "that was lost": _CONTEXT | {"was_lost": True}},
-        ),
-        "domain_narrowed": Sample(
-            "Domain: proven by file", "A domain is proven by file and no longer by DNS", TEAM, {"": _CONTEXT}
-        ),
-    }
-)
+
+register_parts(_WITH_PROBLEMS, _problem_parts)

@@ -1,4 +1,4 @@
-"""Tables of the console: the audit trail, the sign-in log, counts of sign-ins, and tokens of submitted forms."""
+"""Tables of the console: audit trail, sign-in log, counts of sign-ins, notices, and tokens of submitted forms."""
 
 from typing import Any
 
@@ -145,3 +145,96 @@ class SignInEvent(models.Model):
     def reason_text(self) -> str:
         """The reason as a sentence for the app's developers, or "" without one."""
         return developer_text(self.reason, self.parameters) if self.reason else ""
+
+
+class Notice(models.Model):
+    """A notice to one member of a project about something that happened there (notices/kinds.py).
+
+    `details` holds codes and values for the texts, and no email addresses: people are foreign keys.
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="notices")
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="notices",
+        db_index=False,  # an index below begins with this column
+    )
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.SET_NULL, null=True, related_name="+")
+    kind = models.CharField(max_length=40)  # a notices.kinds.NoticeKind
+    details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    # The member who did it, and the person whom it is about.
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField()
+    # Whether the console shows it. The others are only mailed.
+    in_console = models.BooleanField(default=True)
+    read_at = models.DateTimeField(null=True)
+    # Whether the next mail to this member will contain it.
+    waits_for_mail = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["account", "-id"], name="notices_of_a_person"),
+            models.Index(
+                fields=["account", "project"],
+                condition=models.Q(in_console=True, read_at=None),
+                name="unread_notices",
+            ),
+            models.Index(
+                fields=["account", "project"], condition=models.Q(waits_for_mail=True), name="notices_to_mail"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at}"
+
+    @property
+    def client_name(self) -> str:
+        """The name that the client had, "" for a notice about no client."""
+        return str(self.details.get("client", ""))
+
+
+class NoticeCause(models.Model):
+    """What notices were raised about: keeps one cause from raising them twice, and bounds their number.
+
+    `once` identifies the cause in its project and kind. It is random for a cause that may happen again.
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=40)
+    once = models.CharField(max_length=100)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "kind", "once"], name="one_notice_per_project_kind_and_cause")
+        ]
+        indexes = [
+            models.Index(fields=["project", "kind", "at"], name="recent_causes_of_notices"),
+            models.Index(fields=["at"], name="causes_of_notices_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.once}"
+
+
+class NoticeSettings(models.Model):
+    """The notices that a member of a project wants, and when the last mail with notices was sent to them.
+
+    `choices` has the topics whose switches differ from the defaults of the member's role, each with `console` and
+    `mail` (notices/choices.py).
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_settings")
+    choices: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    mailed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "account"], name="one_row_of_notice_settings_per_member")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} in {self.project}"

@@ -64,6 +64,7 @@ class MenuEntry:
 CONSOLE_PAGES = (
     Page("All projects", "home", "console home overview"),
     _action("Create a project", "project_new", "new add", Role.VIEWER),
+    _action("Notices", "notices", "notifications bell unread inbox", Role.VIEWER),
 )
 PROJECT_PAGES = (
     Page("Overview", "project", "project home", icon="layout-dashboard"),
@@ -77,6 +78,7 @@ PROJECT_PAGES = (
     Page("Domains", "domains", "dns proof verify", icon="globe", below="domain_check domain_remove"),
     Page("Members", "members", "team invite roles owners", icon="user-plus", below="member member_remove"),
     Page("Activity", "activity", "audit trail history", icon="history"),
+    Page("Notices", "notice_settings", "notifications mail email switches preferences alerts", icon="bell"),
     Page(
         "Settings",
         "project_settings",

@@ -14,6 +14,7 @@ from devportal.console.api_keys import views as api_key_views
 from devportal.console.clients import permission_views, secret_views, settings_views
 from devportal.console.clients import views as client_views
 from devportal.console.logs import request_log, sign_in_log
+from devportal.console.notices import views as notice_views
 from devportal.console.playground import views as playground_views
 from devportal.console.projects import home_views
 from devportal.console.projects import views as project_settings_views
@@ -69,6 +70,7 @@ project_pages: list[URLPattern] = [
     path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
     path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
     path("activity", activity.activity, name="activity"),
+    path("notices", notice_views.notice_settings, name="notice_settings"),
     path("usage", usage_views.usage, name="usage"),
     path("usage.csv", usage_views.usage_csv, name="usage_csv"),
     path("sign-ins", analytics_views.project_analytics, name="project_analytics"),
@@ -89,6 +91,9 @@ project_pages: list[URLPattern] = [
 pages: list[URLPattern | URLResolver] = [
     path("", home_views.home, name="home"),
     path("jump", jump.jump_page, name="jump"),
+    path("notices", notice_views.notices, name="notices"),
+    path("notices/read", notice_views.notices_read, name="notices_read"),
+    path("notices/<int:notice_id>", notice_views.notice, name="notice"),
     path("invitations/<int:invitation_id>", home_views.invitation, name="invitation"),
     path("check/name", forms.check_name, name="check_name"),
     path("check/addresses", forms.check_addresses, name="check_addresses"),

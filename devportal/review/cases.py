@@ -14,7 +14,7 @@ from accounts.models import Account
 from core import clock
 from devportal.review.conflicts import Conflict, conflict_of, message_of
 from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
-from devportal.review.notifications import mail_outcome, mail_re_review_due, mail_scope_review
+from devportal.review.notifications import notice_outcome, notice_re_review_due, notice_scope_review
 from devportal.review.snapshots import open_review
 from devportal.review.timeline import clean_text, record_entry
 from devportal.review.workflow import (
@@ -249,7 +249,7 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
     if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
         _confirm_approval(row.client)
     if row.kind == Kind.APPEAL:
-        mail_outcome(row)
+        notice_outcome(row)
     return row
 
 
@@ -340,7 +340,7 @@ def _note_scope(client_pk: int, scope: str) -> None:
         # The draft was begun without the scope. Without it, an approval of the draft would take the scope away.
         review.snapshot["scopes"][scope] = ""
         review.save(update_fields=["snapshot"])
-    mail_scope_review(client, scope)
+    notice_scope_review(client, scope)
 
 
 def _scopes_of(case: ReviewCase) -> list[str]:
@@ -455,5 +455,5 @@ def _open(client_pk: int, before: datetime) -> bool:
     if not due_clients(before).filter(pk=client.pk).exists():
         return False  # reviewed, withdrawn or deleted in the meantime
     open_case(RE_REVIEW, client.project, client)
-    mail_re_review_due(client)
+    notice_re_review_due(client)
     return True

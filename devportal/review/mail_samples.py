@@ -1,14 +1,11 @@
-"""Samples of the mails about reviews (docs/mail.md#samples)."""
+"""Samples of the mails to reviewers (docs/mail.md#samples)."""
 
 from typing import Any
 
 from accounts.mail.samples import Sample, register
-from devportal.review.reasons import REASONS, SUSPENSION_REASONS
-from oidc.projects.members import TEAM
 
 ASSIGNEE = "the assigned reviewer"
 REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
-_SCOPES = ["account.read: “See your email address, your name and your plan”"]
 _CONTEXT: dict[str, Any] = {
     "app": "Orbit Notes",
     "project": "Orbit",
@@ -21,8 +18,6 @@ _CONTEXT: dict[str, Any] = {
 }
 _WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the page behind the gear."
 _REVIEWER = _CONTEXT | {"link": "https://id.example.com/admin/review/appreview/7/change/"}
-_WHY = {"reasons": [REASONS["justification_vague"].text, REASONS["logo_unclear"].text], "text": _WORDS}
-_SUSPENDED = {"app": "", "reasons": [SUSPENSION_REASONS["unsafe"].text], "text": "A secret is on the web."}
 
 _APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _REVIEWER["link"]}
 _APPS = [_APP, _APP | {"name": "Comet Mail", "label": "resubmitted", "waits": "6 d"}]
@@ -40,44 +35,6 @@ def _with_words(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 register(
     {
-        "review_submitted": Sample("Review: sent", "An app is sent for review", TEAM, {"": _CONTEXT}),
-        "review_resubmitted": Sample("Review: sent again", "An app is sent for review again", TEAM, {"": _CONTEXT}),
-        "review_started": Sample("Review: begun", "A reviewer begins", TEAM, {"": _CONTEXT}),
-        "review_withdrawn": Sample(
-            "Review: taken back", "The team takes an app back from review", TEAM, {"": _CONTEXT}
-        ),
-        "review_comment": Sample(
-            "Review: a reviewer wrote", "A reviewer writes", TEAM, {"": _CONTEXT | {"text": _WORDS}}
-        ),
-        "review_changes_requested": Sample(
-            "Review: changes needed", "A reviewer asks for changes", TEAM, {"": _CONTEXT | _WHY}
-        ),
-        "review_rejected": Sample("Review: rejected", "A reviewer rejects an app", TEAM, {"": _CONTEXT | _WHY}),
-        "review_approved": Sample(
-            "Review: approved",
-            "A reviewer approves an app",
-            TEAM,
-            {
-                "all that it asked for": _CONTEXT | {"approved": _SCOPES},
-                "without what it asked for": _CONTEXT | {"refused": _SCOPES, "text": _WORDS},
-                "of basic scopes": _CONTEXT,
-            },
-        ),
-        "review_approval_withdrawn": Sample(
-            "Review: approval withdrawn",
-            "A reviewer takes an approval away",
-            TEAM,
-            {
-                "the whole": _CONTEXT | _WHY,
-                "of scopes alone": _CONTEXT | _WHY | {"still_verified": True, "refused": _SCOPES},
-            },
-        ),
-        "review_suspended": Sample(
-            "Review: project suspended", "A project is suspended", TEAM, {"": _CONTEXT | _SUSPENDED}
-        ),
-        "review_suspension_lifted": Sample(
-            "Review: suspension lifted", "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
-        ),
         "reviewer_assigned": Sample(
             "Reviewers: review assigned", "A reviewer assigns a review to another one", ASSIGNEE, {"": _REVIEWER}
         ),
@@ -118,11 +75,6 @@ _CASE_CONTEXT: dict[str, Any] = {
     "text": "",
     "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
 }
-_PROJECT = _CASE_CONTEXT | {
-    "app": "Orbit",
-    "whole_project": True,
-    "link": "https://id.example.com/console/p/prj_sample/",
-}
 _CASE_REVIEWER = _CASE_CONTEXT | {
     "text": _CASE_WORDS,
     "link": "https://id.example.com/admin/review/reviewcase/7/change/",
@@ -140,31 +92,6 @@ _CASES: dict[str, dict[str, Any]] = {
 
 register(
     {
-        "review_appealed": Sample("Review: appeal sent", "A developer appeals", TEAM, {"": _CASE_CONTEXT}),
-        "review_renewed": Sample(
-            "Review: re-review passed",
-            "A reviewer confirms the approval in a re-review",
-            TEAM,
-            {"without words": _CASE_CONTEXT, "with words": _CASE_CONTEXT | {"text": _CASE_WORDS}},
-        ),
-        "re_review_due": Sample(
-            "Review: re-review due", "An approval is older than RE_REVIEW_DAYS", TEAM, {"": _CASE_CONTEXT}
-        ),
-        "scope_review_due": Sample(
-            "Review: a scope needs a review",
-            "A scope that the app has becomes sensitive or starts to need an approval",
-            TEAM,
-            {"": _CASE_CONTEXT | {"scope": _SCOPES[0]}},
-        ),
-        "appeal_answered": Sample(
-            "Review: appeal answered",
-            "A reviewer closes the case of an appeal",
-            TEAM,
-            {
-                "about an approval": _CASE_CONTEXT | {"text": _CASE_WORDS},
-                "about a suspension": _PROJECT | {"text": "What we saw was not yours. The suspension is lifted."},
-            },
-        ),
         "reviewer_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
         "reviewer_cases_late": Sample("Review: late cases", "Cases have been open for too long", CASE_READERS, _CASES),
         "reviewer_appealed": Sample(

@@ -1,73 +1,76 @@
-"""Mails about reviews, cases and appeals, and which of them a reviewer wants."""
+"""Notices to developers about reviews, mails to reviewers, and which of these a reviewer wants."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from accounts.mail import outbox
-from accounts.mail.rendering import Mail, render_mail
+from accounts.mail.rendering import Mail
 from accounts.models import Account
 from accounts.roles import REVIEWER
 from core.http.split_hosts import address_of
+from devportal.console.models import Notice
+from devportal.console.notices import raising as notices
+from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.mailing import preview
+from devportal.console.notices.texts import Part, register_parts
 from devportal.review.conflicts import conflict_of
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.reasons import reason_texts
 from devportal.review.snapshots import label_of
 from oidc.models import Client, Project, ProjectMember
-from oidc.projects.members import developer_addresses
 
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 Role = ProjectMember.Role
 
-# Entries that only reviewers read, entries that are mailed to developers, and entries that are mailed to the assignee.
+# Entries that only reviewers read, and entries that are mailed to the assignee.
 REVIEWERS_ONLY = frozenset({Kind.FIRST_APPROVAL})
-TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - REVIEWERS_ONLY
 TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
 
 
 def notify(entry: ReviewEntry) -> None:
-    """Queue the mails of a timeline entry in the outbox, in the caller's transaction."""
-    context = mail_context(entry)
+    """Raise the notice of a timeline entry, and mail the assignee, in the caller's transaction."""
+    by_developer = entry.side == Side.DEVELOPER
+    kind = notice_kind(entry.kind, entry.details)
     # A developer's message is mailed only to the reviewer. Other members read it in the console.
-    if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
-        for address in developer_addresses(entry.project):
-            outbox.queue_mail(address, f"review_{entry.kind}", context)
+    if kind is not None and not (entry.kind == Kind.COMMENT and by_developer):
+        # What developers write is for reviewers.
+        text = "" if by_developer else entry.text
+        details = _details(entry.client, entry.reasons, text, entry.details)
+        actor = entry.author_id if by_developer else None
+        notices.notify(entry.project, kind, client=entry.client, details=details, actor=actor)
     assignee = entry.review.assignee if entry.review else None
     if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
-        outbox.queue_mail(assignee.email, f"reviewer_{entry.kind}", context | {"link": review_admin_url(entry.review)})
+        outbox.queue_mail(assignee.email, f"reviewer_{entry.kind}", mail_context(entry))
+
+
+def notice_kind(kind: str, details: Mapping[str, Any] | None = None) -> NoticeKind | None:
+    """Return the kind of the notice to developers about a step, None if they get none."""
+    if kind == Kind.ASSIGNED or kind in REVIEWERS_ONLY:
+        return None
+    if kind == Kind.APPROVAL_WITHDRAWN and details and details.get("still_verified"):
+        return NoticeKind.REVIEW_SCOPES_WITHDRAWN
+    return NoticeKind(f"review_{kind}")
 
 
 def mail_context(entry: ReviewEntry) -> dict[str, Any]:
-    """Return the context of the mail templates."""
-    return _context(entry.project, entry.client, entry.kind, entry.reasons, entry.text, entry.details)
-
-
-def _context(
-    project: Project, client: Client | None, kind: str, reasons: Iterable[str], text: str, details: dict[str, Any]
-) -> dict[str, Any]:
-    name = details.get("name") or (client.name if client else "")
-    scopes = details.get("scopes", {})
+    """Return the context of the mail templates to reviewers."""
     return {
-        "app": name,
-        "project": project.name,
-        "kind": kind,
-        "reasons": reason_texts(reasons),
-        "text": text,
-        "approved": [label_of(scope) for scope, yes in scopes.items() if yes],
-        "refused": [label_of(scope) for scope, yes in scopes.items() if not yes],
-        "still_verified": details.get("still_verified", False),
-        "link": console_url(project, client),
+        "app": entry.details.get("name") or (entry.client.name if entry.client else ""),
+        "project": entry.project.name,
+        "reasons": reason_texts(entry.reasons),
+        "text": entry.text,
+        "link": review_admin_url(entry.review),
     }
 
 
-def console_url(project: Project, client: Client | None) -> str:
-    """Return the URL of the console page for a developer."""
-    if client is None:
-        return address_of(reverse("console:project", args=[project.public_id]))
-    return address_of(reverse("console:review", args=[project.public_id, client.client_id]))
+def _details(client: Client | None, reasons: Iterable[str], text: str, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of a notice: the name of the app as it was submitted, codes, and the reviewer's words."""
+    name = {"client": details.get("name") or client.name} if client else {}
+    return {"reasons": list(reasons), "text": text, "scopes": details.get("scopes", {}), **name}
 
 
 def review_admin_url(review: AppReview | None) -> str:
@@ -87,7 +90,7 @@ def preview_decision(
     text: str = "",
     scopes: dict[str, bool] | None = None,
 ) -> Mail:
-    """Return the mail to the developers that a decision would send."""
+    """Return the mail to the developers that a decision would send, if no other notice were in it."""
     details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
     return preview_mail(kind, review.client.project, review.client, reasons, text, details)
 
@@ -101,18 +104,14 @@ def preview_mail(
     details: dict[str, Any] | None = None,
 ) -> Mail:
     """Return the mail to the developers that a step outside of a review would send."""
-    return render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
+    notice = notice_kind(kind, details)
+    assert notice is not None, "developers get no notice of this step"
+    values = _details(client, reasons, text, details or {})
+    return preview(Notice(project=project, client=client, kind=notice, details=values))
 
 
 # The maximum number of reviewers who get a mail about one appeal.
 MOST_REVIEWERS = 50
-
-
-def _case_context(project: Project, client: Client | None, text: str = "") -> dict[str, Any]:
-    link = console_url(project, client)
-    name = client.name if client else project.name
-    whole = client is None
-    return {"app": name, "project": project.name, "whole_project": whole, "reasons": [], "text": text, "link": link}
 
 
 def case_admin_url(case: ReviewCase) -> str:
@@ -120,24 +119,57 @@ def case_admin_url(case: ReviewCase) -> str:
     return address_of(reverse("admin:review_reviewcase_change", args=[case.pk]))
 
 
-def mail_outcome(case: ReviewCase) -> None:
-    """Mail the outcome of an appeal to the developers, in the caller's transaction."""
-    context = _case_context(case.project, case.client, case.outcome_text)
-    for address in developer_addresses(case.project):
-        outbox.queue_mail(address, "appeal_answered", context)
+def notice_outcome(case: ReviewCase) -> None:
+    """Raise the notice about the outcome of an appeal, in the caller's transaction."""
+    kind = NoticeKind.APPEAL_ANSWERED if case.client else NoticeKind.SUSPENSION_APPEAL_ANSWERED
+    notices.notify(case.project, kind, client=case.client, details={"text": case.outcome_text})
 
 
-def mail_re_review_due(client: Client) -> None:
-    """Mail the developers that a re-review of their app is due, and what it will check."""
-    for address in developer_addresses(client.project):
-        outbox.queue_mail(address, "re_review_due", _case_context(client.project, client))
+def notice_re_review_due(client: Client) -> None:
+    """Raise the notice that a re-review of an app is due, and what it will check."""
+    notices.notify(client.project, NoticeKind.RE_REVIEW_DUE, client=client)
 
 
-def mail_scope_review(client: Client, scope: str) -> None:
-    """Mail the developers that reviewers have to decide on a scope that the app already has."""
-    context = _case_context(client.project, client) | {"scope": label_of(scope)}
-    for address in developer_addresses(client.project):
-        outbox.queue_mail(address, "scope_review_due", context)
+def notice_scope_review(client: Client, scope: str) -> None:
+    """Raise the notice that reviewers have to decide on a scope that the app already has."""
+    notices.notify(client.project, NoticeKind.SCOPE_REVIEW_DUE, client=client, details={"scope": scope})
+
+
+def _decision_parts(details: Mapping[str, Any]) -> list[Part]:
+    """Return what a reviewer decided and wrote, for the mail."""
+    scopes = details.get("scopes", {})
+    approved = [label_of(scope) for scope, yes in scopes.items() if yes]
+    refused = [label_of(scope) for scope, yes in scopes.items() if not yes]
+    reasons = reason_texts(details.get("reasons", ()))
+    parts = [
+        Part("It can now also request these scopes:", approved),
+        Part("Scopes that are not approved:", refused),
+        Part("Reasons:", reasons),
+        Part("The reviewer writes:", quote=details.get("text", "")),
+    ]
+    return [part for part in parts if part.items or part.quote]
+
+
+def _scope_parts(details: Mapping[str, Any]) -> list[Part]:
+    return [Part("The scope:", [label_of(details["scope"])])]
+
+
+# Steps in which reviewers decide or write.
+_BY_REVIEWERS = (
+    NoticeKind.REVIEW_RENEWED,
+    NoticeKind.REVIEW_COMMENT,
+    NoticeKind.REVIEW_CHANGES_REQUESTED,
+    NoticeKind.REVIEW_REJECTED,
+    NoticeKind.REVIEW_APPROVED,
+    NoticeKind.REVIEW_APPROVAL_WITHDRAWN,
+    NoticeKind.REVIEW_SCOPES_WITHDRAWN,
+    NoticeKind.REVIEW_SUSPENDED,
+    NoticeKind.REVIEW_SUSPENSION_LIFTED,
+    NoticeKind.APPEAL_ANSWERED,
+    NoticeKind.SUSPENSION_APPEAL_ANSWERED,
+)
+register_parts(_BY_REVIEWERS, _decision_parts)
+register_parts([NoticeKind.SCOPE_REVIEW_DUE], _scope_parts)
 
 
 def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
@@ -145,7 +177,15 @@ def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without
     is_review = isinstance(case, AppReview)
     project = case.client.project if isinstance(case, AppReview) else case.project
     link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)
-    context = _case_context(project, case.client, text) | {"link": link, "of_rejection": is_review}
+    context: dict[str, Any] = {
+        "app": case.client.name if case.client else project.name,
+        "project": project.name,
+        "whole_project": case.client is None,
+        "reasons": [],
+        "text": text,
+        "link": link,
+        "of_rejection": is_review,
+    }
     review = case if isinstance(case, AppReview) else None
     others = who_wants("mails_new").exclude(pk=without or 0)
     for reviewer in others[:MOST_REVIEWERS]:

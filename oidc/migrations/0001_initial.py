@@ -795,6 +795,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("ended_at", None)), fields=["client"], name="live_secrets_of_a_client"
                     ),
                     models.Index(fields=["digest"], name="client_secrets_by_digest"),
+                    models.Index(
+                        condition=models.Q(("ended_at", None), ("expires_at__isnull", False)),
+                        fields=["expires_at"],
+                        name="secrets_by_expiry",
+                    ),
                 ],
             },
         ),

@@ -229,6 +229,11 @@ class ClientSecret(models.Model):
         indexes = [
             models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client"),
             models.Index(fields=["digest"], name="client_secrets_by_digest"),
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(ended_at=None, expires_at__isnull=False),
+                name="secrets_by_expiry",
+            ),
         ]
 
     def __str__(self) -> str:

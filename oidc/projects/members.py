@@ -19,9 +19,6 @@ from oidc.projects.lifecycle import check_project_quota
 from oidc.projects.roles import Gone, Role, lock_for_change, report_project_event
 from oidc.signals import owner_added
 
-# Who `developer_addresses` are, for the list of mail samples.
-TEAM = "owners and developers of the project"
-
 # Session key of people who have a project or have opened the console: their pages link to it (templates/base.html).
 DEVELOPER = "developer"
 
@@ -30,14 +27,6 @@ def note_developer(request: HttpRequest) -> None:
     """Show the link to the console in this session from now on."""
     if DEVELOPER not in request.session:
         request.session[DEVELOPER] = True
-
-
-def developer_addresses(project: Project) -> list[str]:
-    """Return the verified email addresses of a project's owners and developers."""
-    members = ProjectMember.objects.filter(
-        project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
-    )
-    return list(members.order_by("pk").values_list("account__email", flat=True))
 
 
 class LastOwner(Exception):

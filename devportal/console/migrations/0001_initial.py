@@ -9,6 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("oidc", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         migrations.swappable_dependency(settings.OAUTH2_PROVIDER_APPLICATION_MODEL),
     ]
@@ -168,6 +169,128 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         fields=("client", "hour", "step", "error"), name="one_count_of_steps_an_hour"
                     )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Notice",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", models.CharField(max_length=40)),
+                ("details", models.JSONField(default=dict)),
+                ("at", models.DateTimeField()),
+                ("in_console", models.BooleanField(default=True)),
+                ("read_at", models.DateTimeField(null=True)),
+                ("waits_for_mail", models.BooleanField(default=False)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notices",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="notices", to="oidc.project"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["account", "-id"], name="notices_of_a_person"),
+                    models.Index(
+                        condition=models.Q(("in_console", True), ("read_at", None)),
+                        fields=["account", "project"],
+                        name="unread_notices",
+                    ),
+                    models.Index(
+                        condition=models.Q(("waits_for_mail", True)),
+                        fields=["account", "project"],
+                        name="notices_to_mail",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="NoticeCause",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", models.CharField(max_length=40)),
+                ("once", models.CharField(max_length=100)),
+                ("at", models.DateTimeField()),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["project", "kind", "at"], name="recent_causes_of_notices"),
+                    models.Index(fields=["at"], name="causes_of_notices_by_age"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "kind", "once"), name="one_notice_per_project_kind_and_cause"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="NoticeSettings",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("choices", models.JSONField(default=dict)),
+                ("mailed_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notice_settings",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "account"), name="one_row_of_notice_settings_per_member")
                 ],
             },
         ),

@@ -9,18 +9,19 @@ from django.http import HttpRequest
 from accounts.authentication import account_of
 from accounts.mail.rendering import Mail
 from core.admin.actions import ActionRefused, Preview
+from devportal.console.notices.raising import mailed_addresses
 from devportal.review import developer_actions, domain_lookups, notes, notifications, reviewer_actions, workflow
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.second_approval import first_approval, needs_second_approval
 from oidc.models import Project
-from oidc.projects.members import developer_addresses
 
 Kind = ReviewEntry.Kind
 Previews = Callable[[HttpRequest, Any, Any], list[Preview]]
 
 
-def _to(project: Project, mail: Mail) -> list[Preview]:
-    addresses = developer_addresses(project)
+def _to(project: Project, kind: str, mail: Mail) -> list[Preview]:
+    notice = notifications.notice_kind(kind)
+    addresses = mailed_addresses(project, notice) if notice else []
     if not addresses:
         return []
     return [Preview(f"Mail to {', '.join(addresses)}", f"Subject: {mail.subject}\n\n{mail.text}", mail.html)]
@@ -32,7 +33,7 @@ def decision_preview(kind: str) -> Previews:
     def preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
         said, scopes = form.cleaned_data, getattr(form, "scopes", None)
         mail = notifications.preview_decision(kind, review, said.get("reasons", ()), said.get("text", ""), scopes)
-        return _to(review.client.project, mail)
+        return _to(review.client.project, kind, mail)
 
     return preview
 
@@ -60,7 +61,7 @@ def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> li
     said = form.cleaned_data
     kind = Kind.APPROVAL_WITHDRAWN
     mail = notifications.preview_mail(kind, client.project, client, said["reasons"], said["text"], details)
-    return _to(client.project, mail)
+    return _to(client.project, kind, mail)
 
 
 def project_preview(kind: str) -> Previews:
@@ -68,7 +69,9 @@ def project_preview(kind: str) -> Previews:
 
     def preview(request: HttpRequest, row: Any, form: Any) -> list[Preview]:
         said, project = form.cleaned_data, project_of(row)
-        return _to(project, notifications.preview_mail(kind, project, None, said.get("reasons", ()), said["text"]))
+        return _to(
+            project, kind, notifications.preview_mail(kind, project, None, said.get("reasons", ()), said["text"])
+        )
 
     return preview
 

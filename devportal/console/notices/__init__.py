@@ -1,0 +1,1 @@
+"""Notices to developers, in the console and by mail (docs/console.md#notices)."""

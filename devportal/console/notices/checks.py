@@ -1,0 +1,194 @@
+"""Periodic checks for notices that no action causes: credentials that expire or are unused, errors, and people.
+
+Each check reads by an index, or by ranges of primary keys, and only rows whose condition began lately. So its cost does
+not grow with the number of rows, and an old condition raises no notice when the check first runs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from api.models import ApiKey
+from core import clock
+from devportal.console.models import SignInHour
+from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.raising import notify, raised_before
+from devportal.console.people import near_limit
+from oidc.models import Client, ClientSecret
+from oidc.projects.roles import Gone, lock_project
+from oidc.sign_in_steps import Step
+
+EXPIRY_DAYS = (14, 3)
+UNUSED_DAYS = 90
+# How long after its moment a notice is still raised, so that a check that did not run for a while misses nothing.
+LATE = timedelta(days=2)
+_AT_ONCE = 500
+_KEYS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Due:
+    """A notice to raise. `once` identifies its cause in its project."""
+
+    project_id: int
+    kind: NoticeKind
+    once: str
+    details: Mapping[str, Any]
+    client: Client | None = None
+    again_after: timedelta | None = None
+
+
+def raise_due(found: Iterable[Due]) -> int:
+    """Raise the notices that were not raised before, each in a separate transaction; return their number."""
+    raised, waiting = 0, iter(found)
+    while some := list(islice(waiting, _AT_ONCE)):
+        known: set[tuple[str, str]] = set()
+        for kind in {due.kind for due in some}:
+            once_only = {due.once: due.project_id for due in some if due.kind == kind and due.again_after is None}
+            known |= {(kind, once) for once in raised_before(kind, once_only)}
+        raised += sum(_raise(due) for due in some if (due.kind, due.once) not in known)
+    return raised
+
+
+def _raise(due: Due) -> bool:
+    try:
+        with transaction.atomic():
+            # Waits for changes of the project, and fails if it was deleted.
+            project = lock_project(due.project_id)
+            client = Client.objects.filter(pk=due.client.pk).first() if due.client else None
+            if due.client and client is None:  # deleted in the meantime
+                return False
+            return bool(
+                notify(
+                    project,
+                    due.kind,
+                    client=client,
+                    details=due.details,
+                    once=due.once,
+                    again_after=due.again_after,
+                )
+            )
+    except Gone:
+        return False
+
+
+# --- Secrets and API keys ---
+
+_LIVE_PROJECT = {"project__deleted_at": None, "project__suspended_at": None}
+_LIVE_CLIENT = {f"client__{name}": value for name, value in _LIVE_PROJECT.items()}
+# The outer credential was not used since this one was created.
+_REPLACES = Q(created_at__gte=Coalesce(OuterRef("last_used_at"), OuterRef("created_at")))
+
+
+def check_expiry() -> int:
+    """Raise notices about secrets and API keys that expire in EXPIRY_DAYS; return their number."""
+    now = clock.now()
+    return sum(raise_due([*_secrets_expiring(now, days), *_keys_expiring(now, days)]) for days in EXPIRY_DAYS)
+
+
+def _expiring(rows: "QuerySet[Any]", now: datetime, days: int) -> "QuerySet[Any]":
+    """Narrow to rows for which this number of days began less than LATE ago."""
+    until = now + timedelta(days=days)
+    return rows.filter(expires_at__gt=until - LATE, expires_at__lte=until).order_by("expires_at", "pk")
+
+
+def _secrets_expiring(now: datetime, days: int) -> Iterator[Due]:
+    rows: QuerySet[Any] = ClientSecret.objects.filter(ended_at=None, **_LIVE_CLIENT)
+    newer = ClientSecret.objects.filter(client=OuterRef("client"), ended_at=None, pk__gt=OuterRef("pk"))
+    # A secret that was replaced, and is no longer used, may expire.
+    rows = _expiring(rows, now, days).filter(~Exists(newer.filter(_REPLACES)))
+    for row in rows.select_related("client").iterator(_AT_ONCE):
+        once = f"{row.pk}:{row.expires_at:%Y-%m-%d}:{days}"
+        details = {
+            "last_four": row.last_four,
+            "days": ceil((row.expires_at - now) / timedelta(days=1)),
+            "expires_at": row.expires_at,
+        }
+        yield Due(row.client.project_id, NoticeKind.SECRET_EXPIRES, once, details, row.client)
+
+
+def _keys_expiring(now: datetime, days: int) -> Iterator[Due]:
+    rows: QuerySet[Any] = ApiKey.objects.filter(revoked_at=None, **_LIVE_PROJECT)
+    newer = ApiKey.objects.filter(
+        project=OuterRef("project"),
+        owner=OuterRef("owner"),
+        name=OuterRef("name"),
+        revoked_at=None,
+        pk__gt=OuterRef("pk"),
+    )
+    rows = _expiring(rows, now, days).filter(~Exists(newer.filter(_REPLACES)))
+    for row in rows.iterator(_AT_ONCE):
+        once = f"{row.pk}:{row.expires_at:%Y-%m-%d}:{days}"
+        left = ceil((row.expires_at - now) / timedelta(days=1))
+        details = {"key": row.name, "masked": row.masked, "days": left, "expires_at": row.expires_at}
+        yield Due(row.project_id, NoticeKind.KEY_EXPIRES, once, details)
+
+
+def check_unused() -> int:
+    """Raise notices about live secrets and API keys that were last used UNUSED_DAYS ago; return their number."""
+    now = clock.now()
+    return raise_due(_secrets_unused(now)) + raise_due(_keys_unused(now))
+
+
+def _unused(rows: "QuerySet[Any]", now: datetime) -> "Iterator[QuerySet[Any]]":
+    """Yield the rows that became unused lately, by ranges of primary keys.
+
+    The time of the last use has no index, because each use would have to change it.
+    """
+    since = now - timedelta(days=UNUSED_DAYS)
+    last, first = rows.aggregate(last=Max("pk"))["last"] or 0, 0
+    rows = rows.annotate(used_at=Coalesce("last_used_at", "created_at"))
+    rows = rows.filter(used_at__gt=since - LATE, used_at__lte=since).exclude(expires_at__lte=now)
+    while first < last:
+        yield rows.filter(pk__gt=first, pk__lte=first + _KEYS_AT_ONCE).order_by("pk")
+        first += _KEYS_AT_ONCE
+
+
+def _secrets_unused(now: datetime) -> Iterator[Due]:
+    for rows in _unused(ClientSecret.objects.filter(ended_at=None, **_LIVE_CLIENT), now):
+        for row in rows.select_related("client"):
+            details = {"last_four": row.last_four, "days": UNUSED_DAYS}
+            once = f"{row.pk}:{row.used_at:%Y-%m-%d}"
+            yield Due(row.client.project_id, NoticeKind.SECRET_UNUSED, once, details, row.client)
+
+
+def _keys_unused(now: datetime) -> Iterator[Due]:
+    for rows in _unused(ApiKey.objects.filter(revoked_at=None, **_LIVE_PROJECT), now):
+        for row in rows:
+            details = {"key": row.name, "masked": row.masked, "days": UNUSED_DAYS}
+            yield Due(row.project_id, NoticeKind.KEY_UNUSED, f"{row.pk}:{row.used_at:%Y-%m-%d}", details)
+
+
+# --- People ---
+
+# New people are looked for in the counts of these last hours.
+_HOURS_OF_PEOPLE = timedelta(hours=3)
+
+
+def check_people() -> int:
+    """Raise notices about projects near or at the limit of people; return their number.
+
+    Only projects that somebody joined in the last hours are counted.
+    """
+    if not settings.UNVERIFIED_APP_PEOPLE:
+        return 0
+    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    joined = SignInHour.objects.filter(hour__gte=hour - _HOURS_OF_PEOPLE, step=Step.NEW_PERSON)
+    clients = Client.objects.filter(pk__in=joined.values("client"), project__deleted_at=None)
+    projects = iter(clients.order_by("project").values_list("project", flat=True).distinct())
+    return sum(raise_due(_near(some)) for some in iter(lambda: list(islice(projects, _AT_ONCE)), []))
+
+
+def _near(projects: Iterable[int]) -> Iterator[Due]:
+    for usage in near_limit(projects):
+        kind = NoticeKind.PEOPLE_AT_LIMIT if usage.is_full else NoticeKind.PEOPLE_NEAR_LIMIT
+        details = {"people": usage.people, "limit": usage.limit}
+        yield Due(usage.project.pk, kind, str(usage.limit), details)

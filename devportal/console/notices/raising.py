@@ -1,0 +1,124 @@
+"""Raising a notice: one row for each member who wants it, in the transaction of its cause."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from core import clock
+from core.credentials import random_text
+from devportal.console.models import Notice, NoticeCause, NoticeSettings
+from devportal.console.notices.choices import wish_of
+from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.texts import BY_SERVICE, topic_of
+from oidc.models import Client, Project, ProjectMember
+
+log = logging.getLogger(__name__)
+
+# The most notices of one kind that a project gets in an hour. Members who repeat an action can't fill the table.
+MOST_AN_HOUR = 20
+_HOUR = timedelta(hours=1)
+
+
+@transaction.atomic
+def notify(
+    project: Project,
+    kind: NoticeKind,
+    *,
+    client: Client | None = None,
+    details: Mapping[str, Any] | None = None,
+    once: str = "",
+    again_after: timedelta | None = None,
+    actor: int | None = None,
+    person: int | None = None,
+) -> int:
+    """Raise a notice for the members who want it; return how many get it.
+
+    It belongs to the caller's transaction. `details` holds codes and values for the text, and no email addresses.
+
+    `once` identifies the cause: the same one raises no second notice of this kind in this project. With `again_after`
+    it does if nobody reported it for that long. A cause without `once` may be repeated, MOST_AN_HOUR times an hour.
+
+    `actor` is the account that caused it. Members get no notice in the console about what they did themselves, but a
+    mail, because it could have been somebody else with their session. `person` is the account that it is about.
+    """
+    if not _is_new(project, kind, once, again_after):
+        return 0
+    members = dict(
+        ProjectMember.objects.filter(project=project, project__deleted_at=None, account__is_active=True).values_list(
+            "account_id", "role"
+        )
+    )
+    choices = dict(NoticeSettings.objects.filter(project=project).values_list("account_id", "choices"))
+    values = {name: _storable(value) for name, value in (details or {}).items()}
+    if client is not None:
+        values.setdefault("client", client.name)
+    if actor not in members:
+        values[BY_SERVICE], actor = True, None
+    now, topic, rows = clock.now(), topic_of(kind), []
+    for account, role in sorted(members.items()):
+        wish = wish_of(topic, role, choices.get(account, {}))
+        in_console = wish.console and account != actor
+        if in_console or wish.mail:
+            rows.append(
+                Notice(
+                    project=project,
+                    account_id=account,
+                    client=client,
+                    kind=kind.value,
+                    details=values,
+                    actor_id=actor,
+                    person_id=person,
+                    at=now,
+                    in_console=in_console,
+                    waits_for_mail=wish.mail,
+                )
+            )
+    Notice.objects.bulk_create(rows)
+    return len(rows)
+
+
+def mailed_addresses(project: Project, kind: NoticeKind) -> list[str]:
+    """Return the email addresses to which a notice of this kind would be mailed now."""
+    choices = dict(NoticeSettings.objects.filter(project=project).values_list("account_id", "choices"))
+    members = ProjectMember.objects.filter(
+        project=project, project__deleted_at=None, account__is_active=True, account__email_verified=True
+    )
+    return [
+        row.account.email
+        for row in members.select_related("account").order_by("pk")
+        if wish_of(topic_of(kind), row.role, choices.get(row.account_id, {})).mail
+    ]
+
+
+def _is_new(project: Project, kind: NoticeKind, once: str, again_after: timedelta | None) -> bool:
+    """Store the cause; return False if it raised a notice before, or was repeated too often in the last hour."""
+    now = clock.now()
+    causes = NoticeCause.objects.filter(project=project, kind=kind.value)
+    # Of two transactions with the same cause, the second one waits here for the first one.
+    row, is_new = NoticeCause.objects.get_or_create(
+        project=project, kind=kind.value, once=once or random_text(22), defaults={"at": now}
+    )
+    if not is_new:
+        if again_after is None:
+            return False
+        # The row is also renewed while the cause lasts, so that it raises one notice, however long it takes.
+        if not causes.filter(pk=row.pk, at__lte=now - again_after).update(at=now):
+            causes.filter(pk=row.pk, at__lt=now).update(at=now)
+            return False
+    if not once and causes.filter(at__gt=now - _HOUR).count() > MOST_AN_HOUR:
+        log.warning("Notices of kind %s in project %s are left out: too many in an hour.", kind, project.public_id)
+        return False
+    return True
+
+
+def _storable(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def raised_before(kind: NoticeKind, causes: "Mapping[str, int]") -> set[str]:
+    """Return which causes, given by `once` with the project's primary key, have raised a notice. One statement."""
+    found = NoticeCause.objects.filter(kind=kind.value, project__in=set(causes.values()), once__in=causes)
+    return set(found.values_list("once", flat=True))
