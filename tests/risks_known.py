@@ -98,6 +98,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "The admin's index and the page of the second factor, from reverse(); the password page, on AUTH_URL.",
     ),
     ("core/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
+    ("devportal/console/notices/views.py", "redirect to a value"): (
+        3,
+        "The list of notices with its own query, the page of a notice, from reverse(), and this page.",
+    ),
     ("devportal/console/members.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
     ("devportal/console/projects/views.py", "redirect to a value"): (2, "This page, under /console/."),
     ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
@@ -131,6 +135,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/partials/evidence.html", "link {{ evidence.check_again_url }}"): (1, "The same."),
     ("templates/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
+    ("templates/mail/notices.html", "link {{ notice.link }}"): (1, "A page of the console, from reverse()."),
+    ("templates/mail/notices.html", "link {{ settings_link }}"): (1, "The same."),
     ("templates/mail/*.html", "link {{ link }}"): (
         None,
         "A route below AUTH_URL or BASE_URL, settings: http or https.",

@@ -418,6 +418,16 @@ GROUPS = (
         /console/check/name                           302 405 | 302 200
         /console/check/addresses                      302 405 | 302 200
         /console/playground/callback                  400 400 | 405 405
+        /console/notices                              302 200 | 302 405
+        /console/notices/read                         302 405 | 302 302
+        """,
+    ),
+    Group(
+        "A notice, which leads to the page that it is about",
+        PAGE,
+        "anonymous others owner",
+        """
+        /console/notices/{notice}                     302 404 302 | 302 405 405
         """,
     ),
     Group(
@@ -440,6 +450,7 @@ GROUPS = (
         /console/p/{project}/domains/{domain}/check   302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/domains/{domain}/remove  302 404 403 200 200 | 302 404 403 302 302
         /console/p/{project}/activity                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/notices                  302 404 200 200 200 | 302 404 302 302 302
         /console/p/{project}/people                   302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/usage                    302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/usage.csv                302 404 200 200 200 | 302 405 405 405 405
@@ -756,6 +767,8 @@ WRITES = {
     # That the codes were seen.
     "/account/2fa/recovery-codes/": "mfa_authenticator",
     "/account/2fa/recovery-codes/download/": "mfa_authenticator",
+    # That the notice was read.
+    "/console/notices/{notice}": "console_notice",
 }
 
 # Where an answer arrives that is meant for one GET: anything else is refused (test_playground.py).

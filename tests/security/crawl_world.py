@@ -27,7 +27,7 @@ from accounts.plans import invitations as plan_invitations
 from accounts.plans import members as plan_members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
-from devportal.console.models import SignInEvent
+from devportal.console.models import Notice, SignInEvent
 from devportal.review import cases, developer_actions
 from devportal.review.models import AppReview
 from oidc.clients import branding
@@ -184,6 +184,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "review": review.pk,
         "case": cases.open_case("report", world.project, client, text="Odd.").pk,
         "number": review.number,
+        "notice": Notice.objects.filter(account=owner, project=world.project).latest("pk").pk,
         "domain": world.project.domains.earliest("pk").pk,
         "project_invitation": invitations.invite(world.project, "ines@example.com", "viewer", owner).pk,
         "connection": Connection.objects.get(client=client, account=owner).pk,

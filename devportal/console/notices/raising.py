@@ -1,7 +1,7 @@
 """Raising a notice: one row for each member who wants it, in the transaction of its cause."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ from core import clock
 from core.credentials import random_text
 from devportal.console.models import Notice, NoticeCause, NoticeSettings
 from devportal.console.notices.choices import wish_of
-from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.kinds import NoticeKind, Wish
 from devportal.console.notices.texts import BY_SERVICE, topic_of
 from oidc.models import Client, Project, ProjectMember
 
@@ -46,51 +46,40 @@ def notify(
     """
     if not _is_new(project, kind, once, again_after):
         return 0
-    members = dict(
-        ProjectMember.objects.filter(project=project, project__deleted_at=None, account__is_active=True).values_list(
-            "account_id", "role"
-        )
-    )
-    choices = dict(NoticeSettings.objects.filter(project=project).values_list("account_id", "choices"))
+    live = ProjectMember.objects.filter(project=project, project__deleted_at=None, account__is_active=True)
+    members = dict(live.values_list("account_id", "role"))
     values = {name: _storable(value) for name, value in (details or {}).items()}
     if client is not None:
         values.setdefault("client", client.name)
     if actor not in members:
         values[BY_SERVICE], actor = True, None
-    now, topic, rows = clock.now(), topic_of(kind), []
-    for account, role in sorted(members.items()):
-        wish = wish_of(topic, role, choices.get(account, {}))
+    now, rows = clock.now(), []
+    for account, wish in _wishes(project, kind, members):
         in_console = wish.console and account != actor
         if in_console or wish.mail:
-            rows.append(
-                Notice(
-                    project=project,
-                    account_id=account,
-                    client=client,
-                    kind=kind.value,
-                    details=values,
-                    actor_id=actor,
-                    person_id=person,
-                    at=now,
-                    in_console=in_console,
-                    waits_for_mail=wish.mail,
-                )
-            )
+            row = Notice(project=project, account_id=account, client=client, kind=kind.value, details=values, at=now)
+            row.actor_id, row.person_id = actor, person
+            row.in_console, row.waits_for_mail = in_console, wish.mail
+            rows.append(row)
     Notice.objects.bulk_create(rows)
     return len(rows)
 
 
+def _wishes(project: Project, kind: NoticeKind, members: Mapping[int, str]) -> Iterator[tuple[int, Wish]]:
+    """Yield what each member wants of a kind. `members` are roles by the primary key of the account."""
+    choices = dict(NoticeSettings.objects.filter(project=project).values_list("account_id", "choices"))
+    for account, role in sorted(members.items()):
+        yield account, wish_of(topic_of(kind), role, choices.get(account, {}))
+
+
 def mailed_addresses(project: Project, kind: NoticeKind) -> list[str]:
     """Return the email addresses to which a notice of this kind would be mailed now."""
-    choices = dict(NoticeSettings.objects.filter(project=project).values_list("account_id", "choices"))
     members = ProjectMember.objects.filter(
         project=project, project__deleted_at=None, account__is_active=True, account__email_verified=True
     )
-    return [
-        row.account.email
-        for row in members.select_related("account").order_by("pk")
-        if wish_of(topic_of(kind), row.role, choices.get(row.account_id, {})).mail
-    ]
+    found = {row.account_id: row for row in members.select_related("account")}
+    wishes = _wishes(project, kind, {account: row.role for account, row in found.items()})
+    return [found[account].account.email for account, wish in wishes if wish.mail]
 
 
 def _is_new(project: Project, kind: NoticeKind, once: str, again_after: timedelta | None) -> bool:

@@ -11,6 +11,7 @@ from accounts.signals import exporting
 from core import clock
 from core.database.batches import delete_in_batches, delete_oldest
 from devportal.console.models import Notice, NoticeCause
+from devportal.console.notices.kinds import Topic
 from devportal.console.notices.texts import title_of
 
 KEPT = timedelta(days=90)
@@ -41,7 +42,12 @@ def export_notices(sender: Any, account: Account, **kwargs: Any) -> dict[str, An
             for row in rows_of(rows)
         ),
         "notice_settings": (
-            {"project": row.project.name, "topic": topic, "in_console": wish["console"], "by_mail": wish["mail"]}
+            {
+                "project": row.project.name,
+                "topic": Topic(topic).label,
+                "in_console": wish["console"],
+                "by_mail": wish["mail"],
+            }
             for row in rows_of(chosen)
             for topic, wish in row.choices.items()
         ),

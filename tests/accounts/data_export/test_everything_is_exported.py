@@ -9,6 +9,7 @@ from accounts.data_export import archive, readable
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
 from core import clock
+from devportal.console.models import NoticeSettings
 from devportal.review.cases import open_case
 from devportal.review.models import AppReport, AppReview, InternalNote, ReviewEntry
 from oidc.models import Client, FormerMember, MemberOfRemovedProject, Project
@@ -33,6 +34,8 @@ SECTIONS = {
     "api.ApiKey.owner": "keys",
     "review.AppReport.reporter": "reported_apps",
     "console.AuditEvent.actor": "console_activity",
+    "console.Notice.account": "notices",
+    "console.NoticeSettings.account": "notice_settings",
     "review.InternalNote.author": "written_at_the_desk",
     "review.ReviewEntry.author": "written_in_reviews",
     "mfa.Authenticator.user": "sign_in_methods",
@@ -59,6 +62,8 @@ REASONS = {
     "review.AppReview.submitted_by": "the app's, not theirs; that they submitted it is in console_activity",
     "review.ReviewerSettings.account": "which mails a reviewer's work brings; they see it in the admin",
     "console.AuditEvent.person": "what others did; what came of it is in the other sections",
+    "console.Notice.actor": "what they did is in console_activity",
+    "console.Notice.person": "as the person of an audit event",
     "console.IdempotencyToken.account": "a random text, for a day, so that a form that is sent twice counts once",
     "oauth2_provider.DeviceGrant.user": "never filled: the service has no device flow",
     "oidc.AccessToken.user": "a credential, hashed; what it opens is in connected_apps",
@@ -127,6 +132,9 @@ def _fill_the_rest(owner: Account) -> None:
     AccountRecovery.objects.create(
         account=owner, reason="lost", checked="called", started_at=now, due_at=now, ended_at=now
     )
+    project = Project.objects.latest("pk")
+    chosen = {"owners": {"console": True, "mail": False}}
+    NoticeSettings.objects.update_or_create(account=owner, project=project, defaults={"choices": chosen})
     SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
     app = Client.objects.latest("pk")
     case = open_case("report", app.project, app)

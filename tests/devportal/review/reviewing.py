@@ -11,6 +11,7 @@ from devportal.review.models import AppReview
 from devportal.review.requirements import addresses_to_prove
 from oidc.domains.names import unproven_hosts
 from oidc.models import Client
+from tests.devportal.console.notices.noticing import mail_notices, with_targets
 from tests.factories import make_account, make_domain
 
 Status = AppReview.Status
@@ -121,5 +122,9 @@ def fresh(client: Client) -> Client:
 
 
 def mails() -> list[tuple[str, str, str]]:
-    """Return the mails that are queued or sent, oldest first: to whom, subject, body."""
-    return [(row.to, row.subject, row.body) for row in Outbox.objects.order_by("pk")]
+    """Return the mails that are queued or sent, oldest first: to whom, subject, body. Waiting notices are mailed first.
+
+    The links to notices in them are replaced by those of the pages that they lead to.
+    """
+    mail_notices()
+    return [(row.to, row.subject, with_targets(row.body)) for row in Outbox.objects.order_by("pk")]

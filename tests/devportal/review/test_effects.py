@@ -369,10 +369,10 @@ def test_a_step_and_its_records_are_stored_together(
     app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("the outbox can't be written")
+        raise RuntimeError("the notices can't be written")
 
     fill(app, developer)
-    monkeypatch.setattr("accounts.mail.outbox.queue_mail", broken)
+    monkeypatch.setattr("devportal.review.notifications.notices.notify", broken)
     with pytest.raises(RuntimeError):
         developer_actions.submit(app, developer)
     assert AppReview.objects.get().status == Status.DRAFT

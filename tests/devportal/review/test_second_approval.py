@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
-from accounts.models import Account, Outbox
+from accounts.models import Account
 from accounts.roles import set_roles
 from core import clock
 from devportal.console import activity
@@ -22,6 +22,7 @@ from oidc.authorization import consent
 from oidc.clients.reviewed_hosts import counts_as_reviewed
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
+from tests.devportal.console.notices.noticing import forget_mails
 from tests.devportal.review.reviewing import (
     REASON,
     SCOPE,
@@ -111,7 +112,7 @@ class TestTwoApprovals:
     def test_the_first_approval_changes_nothing_and_the_second_takes_effect(
         self, review: AppReview, app: Client, reviewer: Account
     ) -> None:
-        Outbox.objects.all().delete()
+        forget_mails()
         after_first = approve(review, reviewer, text="It needs the plan.")
         assert after_first.status == Status.IN_REVIEW
         assert not fresh(app).is_verified
@@ -292,7 +293,7 @@ class TestTwoApprovals:
         notifications.save_settings(silent, mails_new=False, mails_late=True, mails_cases=True)
         queue = "/admin/review/appreview/?which=waiting&approval=second"
         assert "Orbit Notes" not in browser_of(second).get(queue).content.decode()
-        Outbox.objects.all().delete()
+        forget_mails()
         approve(review, reviewer, text="Secret of the first one.")
         [(to, subject, body)] = mails()
         assert (to, "needs a second approval" in subject) == (second.email, True)
@@ -300,7 +301,7 @@ class TestTwoApprovals:
         assert "Secret" not in body
         assert str(reviewer) not in body
         assert "Orbit Notes" in browser_of(second).get(queue).content.decode()
-        Outbox.objects.all().delete()
+        forget_mails()
         approve(review, second, NO)
         [(to, _, body)] = mails()
         assert to == reviewer.email

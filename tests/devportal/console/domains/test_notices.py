@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import Client as Browser
 
-from accounts.models import Account, Outbox
+from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review.cases import MAX_EVENTS
@@ -14,6 +14,7 @@ from devportal.review.models import ReviewCase
 from oidc.domains import claims
 from oidc.models import Project, ProjectDomain, ProjectMember
 from oidc.tasks import check_domains
+from tests.devportal.console.notices.noticing import forget_mails
 from tests.devportal.review.reviewing import mails
 from tests.factories import make_account, make_client
 from tests.oidc.domains.internet import DAY, HOUR, Internet, prove
@@ -31,7 +32,7 @@ def new_mails() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for to, subject, body in mails():
         found.setdefault(to, []).append((subject.removeprefix("[Openport] "), " ".join(body.split())))
-    Outbox.objects.all().delete()
+    forget_mails()
     return found
 
 
