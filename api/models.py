@@ -32,15 +32,13 @@ class ApiKey(models.Model):
     leaked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["digest"], name="api_keys_by_digest")]
-
-    class Meta:
         indexes = [
+            models.Index(fields=["digest"], name="api_keys_by_digest"),
             models.Index(
                 fields=["expires_at"],
                 condition=models.Q(revoked_at=None, expires_at__isnull=False),
                 name="keys_by_expiry",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
