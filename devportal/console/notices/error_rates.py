@@ -33,6 +33,7 @@ MARGIN = 0.1
 QUIET = timedelta(hours=6)
 
 _HOUR = timedelta(hours=1)
+_RECENT = 2 * _HOUR
 _WEEK = timedelta(days=7)
 _AT_ONCE = 100
 
@@ -76,8 +77,14 @@ def is_well_above(now: Counts, usual: Counts) -> bool:
 
 def check_error_rates() -> int:
     """Raise notices about clients and API keys with many more errors than usual; return their number."""
-    since = clock.now().replace(minute=0, second=0, microsecond=0) - _HOUR
-    return raise_due(_sign_ins(since)) + raise_due(_calls(since))
+    return raise_due(find_well_above(clock.now()))
+
+
+def find_well_above(now: datetime) -> Iterator[Due]:
+    """Yield the notices of the clients and API keys whose errors are well above their usual rate at `now`."""
+    since = now.replace(minute=0, second=0, microsecond=0) - _HOUR
+    yield from _sign_ins(since)
+    yield from _calls(since)
 
 
 def _details(since: datetime, now: Counts, usual: Counts) -> dict[str, Any]:
@@ -101,11 +108,11 @@ def _in_batches(keys: Iterable[int]) -> Iterator[list[int]]:
 
 
 def _sign_ins(since: datetime) -> Iterator[Due]:
-    recent = SignInHour.objects.filter(_SIGN_IN_ERRORS, hour__gte=since)
+    recent = SignInHour.objects.filter(_SIGN_IN_ERRORS, hour__gte=since, hour__lt=since + _RECENT)
     many = recent.values("client").annotate(errors=Sum("count")).filter(errors__gte=LEAST_ERRORS).order_by("client")
     for some in _in_batches(many.values_list("client", flat=True)):
         rows = SignInHour.objects.filter(_SIGN_INS, client__in=some)
-        now = _counts(rows.filter(hour__gte=since), _SIGN_IN_ERRORS, "client")
+        now = _counts(rows.filter(hour__gte=since, hour__lt=since + _RECENT), _SIGN_IN_ERRORS, "client")
         usual = _counts(rows.filter(hour__gte=since - _WEEK, hour__lt=since), _SIGN_IN_ERRORS, "client")
         clients = Client.objects.in_bulk(some)
         for (pk,), counts in sorted(now.items()):
@@ -117,12 +124,12 @@ def _sign_ins(since: datetime) -> Iterator[Due]:
 
 
 def _calls(since: datetime) -> Iterator[Due]:
-    recent = UsageTotal.objects.filter(_CALL_ERRORS, hour__gte=since)
+    recent = UsageTotal.objects.filter(_CALL_ERRORS, hour__gte=since, hour__lt=since + _RECENT)
     many = recent.values("project").annotate(errors=Sum("count")).filter(errors__gte=LEAST_ERRORS).order_by("project")
     for project in many.values_list("project", flat=True):
         rows = UsageHour.objects.filter(project=project)
         who = ("credential", "client")
-        now = _counts(rows.filter(hour__gte=since), _CALL_ERRORS, *who)
+        now = _counts(rows.filter(hour__gte=since, hour__lt=since + _RECENT), _CALL_ERRORS, *who)
         busy = {caller: counts for caller, counts in now.items() if counts.errors >= LEAST_ERRORS}
         usual = _counts(rows.filter(hour__gte=since - _WEEK, hour__lt=since), _CALL_ERRORS, *who) if busy else {}
         above = {

@@ -15,7 +15,10 @@ from api.models import ApiKey, RequestLog
 from core import clock
 from core.audit import Event, report
 from core.credentials import digest, random_text
-from devportal.console.models import AuditEvent, SignInEvent
+from devportal.console.models import AuditEvent, Notice, SignInEvent
+from devportal.console.notices.checks import check_expiry, raise_due
+from devportal.console.notices.error_rates import find_well_above
+from devportal.console.notices.kinds import NoticeKind
 from devportal.operations.provisioning.demo_week import calls, people, sign_ins
 from devportal.operations.provisioning.demo_week.calls import Week
 from oidc.clients.secrets import SECRET_LENGTH
@@ -57,6 +60,17 @@ def _make(week: Week, project: Project, clients: list[Client]) -> None:
     for client in clients:
         if client.has_secret:
             _rotate(client, week.incident[0])
+    _notice(week, key)
+
+
+def _notice(week: Week, key: ApiKey) -> None:
+    """Raise the notices of the week: the errors of the incident, and a key that expires soon."""
+    evening = week.incident[1] - timedelta(minutes=30)
+    Notice.objects.update(at=week.since)  # of the secret and the key, which the week had from its beginning
+    raise_due(find_well_above(evening))
+    Notice.objects.filter(kind__in=[NoticeKind.SIGN_IN_ERRORS, NoticeKind.CALL_ERRORS]).update(at=evening)
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=clock.now() + timedelta(days=2, hours=20))
+    check_expiry()
 
 
 def _rotate(client: Client, moment: datetime) -> None:
