@@ -201,6 +201,8 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 @transaction.atomic
 def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
     """Remove an app: revoke the person's consent, and every code and token that is based on it."""
+    # First, like `require_consent`, which continues to lock families.
+    list(Connection.objects.select_for_update(no_key=True).filter(pk=connection.pk).values_list("pk"))
     tell_removed(connection)
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(

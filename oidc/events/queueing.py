@@ -50,21 +50,34 @@ def queue_for_account(event: EventType, account: Account, *, scope: str = "", **
 def end_app_sessions(families: "QuerySet[TokenFamily]", *, tells_events: bool = True) -> None:
     """Queue a logout token, and `session-revoked` if `tells_events`, for each session of an app in `families`.
 
-    Each session is reported once: its families forget the browser session.
+    Each session is reported once: its families forget the browser session. An app that the person has removed learns
+    nothing more.
     """
     families = families.exclude(session_tag="")
     path = "connection__client__receivers__"
-    rows = families.filter(**{f"{path}url__gt": ""}).values_list(
-        f"{path}pk", f"{path}channel", f"{path}types", "connection_id", "connection__subject__sub", "sid"
+    rows = families.filter(**{f"{path}url__gt": ""}, connection__removed_at=None).values_list(
+        "pk", f"{path}pk", f"{path}channel", f"{path}types", "connection_id", "connection__subject__sub", "sid"
     )
-    deliveries = []
-    for receiver, channel, types, connection, sub, sid in rows.distinct():
-        event = EventType.LOGOUT if channel == Channel.LOGOUT else EventType.SESSION_REVOKED
-        if sub and (channel == Channel.LOGOUT or (tells_events and _wants(types, event))):
-            deliveries.append(_delivery(receiver, event, connection=connection, sub=sub, sid=sid))
-    if deliveries:
-        store(deliveries)
-        TokenFamily.objects.filter(pk__in=list(families.values_list("pk", flat=True))).update(session_tag="")
+    told = [row for row in rows if row[5] and _tells(row[2], row[3], tells_events=tells_events)]
+    if not told:
+        return
+    # Another transaction may be ending the same sessions. The one that locks the families first reports them.
+    locked = families.order_by("pk").select_for_update(no_key=True, of=("self",))
+    ended = {family.pk for family in locked.only("pk")} & {row[0] for row in told}
+    found = dict.fromkeys(row[1:] for row in told if row[0] in ended)
+    store(
+        _delivery(receiver, _session_event(channel), connection=connection, sub=sub, sid=sid)
+        for receiver, channel, _, connection, sub, sid in found
+    )
+    TokenFamily.objects.filter(pk__in=ended).update(session_tag="")
+
+
+def _session_event(channel: str) -> EventType:
+    return EventType.LOGOUT if channel == Channel.LOGOUT else EventType.SESSION_REVOKED
+
+
+def _tells(channel: str, types: str, *, tells_events: bool) -> bool:
+    return channel == Channel.LOGOUT or (tells_events and _wants(types, EventType.SESSION_REVOKED))
 
 
 def _wants(types: str, event: EventType) -> bool:
