@@ -98,8 +98,8 @@ def send_failed_again(receiver: EventReceiver, actor: Account) -> int:
 def _send_again(receiver: EventReceiver, rows: "QuerySet[Delivery]", actor: Account) -> int:
     with transaction.atomic():
         client = lock_client(receiver.client_id, with_project=True)
-        count = rows.update(state=Delivery.State.WAITING, not_before=clock.now(), attempts=0, delivered_at=None)
         EventReceiver.objects.filter(pk=receiver.pk).update(retry_at=None)
+        count = rows.update(state=Delivery.State.WAITING, not_before=clock.now(), attempts=0, delivered_at=None)
         announce_later([receiver.pk])
         details = {"channel": receiver.channel, "deliveries": count}
         report_client_event("client.events_sent_again", client, actor, details=details)

@@ -10,8 +10,9 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core import clock
@@ -20,8 +21,9 @@ from core.outbound.targets import OutboundRefused
 from core.telemetry import metrics
 from oidc.clients.lookup import report_client_event
 from oidc.events import receiver_urls, tokens
-from oidc.models import Delivery, EventReceiver
+from oidc.models import Client, Delivery, EventReceiver
 from oidc.signals import receiver_paused
+from oidc.signing_keys import NoSigningKey
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +36,8 @@ JITTER = 0.1  # pauses are up to this much longer or shorter
 CLAIM = timedelta(seconds=30)  # longer than a try takes
 RUN_SECONDS = 20.0  # for one receiver in one run
 TRIES_KEPT = 16
-NOT_ALLOWED = "not_allowed"  # the error of a try whose URL is no longer allowed (receiver_urls.py)
+# Errors of a try: its URL is no longer allowed (receiver_urls.py); there is a mistake in the service itself.
+NOT_ALLOWED, INTERNAL = "not_allowed", "internal"
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,28 @@ class Result:
 def due_receivers() -> list[int]:
     """Return the receivers with a delivery that is due, in random order, so that each gets its turn."""
     due = Delivery.objects.due().filter(receiver=OuterRef("pk"))
-    return list(_open().filter(Exists(due)).order_by("?").values_list("pk", flat=True))
+    return list(_free().filter(Exists(due)).order_by("?").values_list("pk", flat=True))
+
+
+def is_due(pk: int) -> bool:
+    """Return whether a receiver has a delivery that is due, and no worker sends to it."""
+    return Delivery.objects.due().filter(receiver=pk).exists() and _free().filter(pk=pk).exists()
 
 
 def _open() -> "QuerySet[EventReceiver]":
-    """Return the receivers to which something may be sent now. Those of apps that are off wait until they are on."""
+    """Return the receivers to which something may be sent. Those of apps that are off wait until they are on.
+
+    There is no join, so that an UPDATE checks all conditions again after it waited for another worker's claim.
+    """
+    clients = Client.objects.filter(pk=OuterRef("client"), enabled=True)
+    clients = clients.filter(project__suspended_at=None, project__deleted_at=None)
+    return EventReceiver.objects.exclude(url="").filter(Exists(clients), paused_at=None)
+
+
+def _free() -> "QuerySet[EventReceiver]":
+    """Return the open receivers that no worker sends to, and that are not waiting after a failure."""
     now = clock.now()
-    rows = EventReceiver.objects.exclude(url="").filter(paused_at=None, client__enabled=True)
-    rows = rows.filter(client__project__suspended_at=None, client__project__deleted_at=None)
-    return rows.filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
+    return _open().filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
 
 
 def send_to(pk: int) -> int:
@@ -72,29 +88,34 @@ def send_to(pk: int) -> int:
     """
     claimed = _claim(pk)
     accepted, until = 0, time.monotonic() + RUN_SECONDS
-    while claimed is not None and time.monotonic() < until:
-        receiver = EventReceiver.objects.select_related("client__project").get(pk=pk)
-        delivery = Delivery.objects.due().filter(receiver=pk).select_related("connection__account").first()
-        if delivery is None or not _try(receiver, delivery):
-            break
+    while claimed is not None and _send_next(pk, claimed):
         accepted += 1
-        claimed = _renew(pk, claimed)
+        renewed = _renew(pk, claimed) if time.monotonic() < until else None
+        if renewed is None:
+            break
+        claimed = renewed
     if claimed is not None:
         EventReceiver.objects.filter(pk=pk, busy_until=claimed).update(busy_until=None)
     return accepted
 
 
+def _send_next(pk: int, claimed: datetime) -> bool:
+    """Send the oldest delivery that is due; return whether there was one and the app accepted it."""
+    receiver = EventReceiver.objects.select_related("client__project").filter(pk=pk, busy_until=claimed).first()
+    delivery = Delivery.objects.due().filter(receiver=pk).select_related("connection__account").first()
+    return receiver is not None and delivery is not None and _try(receiver, delivery)
+
+
 def _claim(pk: int) -> datetime | None:
     """Claim a receiver; return the end of the claim, None if it is not open."""
     until = clock.now() + CLAIM
-    return until if _open().filter(pk=pk).update(busy_until=until) else None
+    return until if _free().filter(pk=pk).update(busy_until=until) else None
 
 
 def _renew(pk: int, claimed: datetime) -> datetime | None:
-    """Extend a claim; return its new end, None if it was lost because everything took too long."""
+    """Extend a claim; return its new end, None if it was lost by taking too long, or the receiver is not open now."""
     until = clock.now() + CLAIM
-    mine = EventReceiver.objects.filter(pk=pk, busy_until=claimed, paused_at=None)
-    return until if mine.update(busy_until=until) else None
+    return until if _open().filter(pk=pk, busy_until=claimed).update(busy_until=until) else None
 
 
 def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
@@ -118,45 +139,66 @@ def _send(receiver: EventReceiver, delivery: Delivery) -> Result:
     client = receiver.client
     try:
         receiver_urls.check_receiver_url(client, receiver.url)
+        body, content_type = tokens.message_of(delivery, client)
+        reply = post(receiver.url, body, content_type, loopback=receiver_urls.may_be_loopback(client))
     except ValidationError:
         return Result(error=NOT_ALLOWED)
-    body, content_type = tokens.message_of(delivery, client)
-    try:
-        reply = post(receiver.url, body, content_type, loopback=receiver_urls.may_be_loopback(client))
     except OutboundRefused as refused:
         return Result(error=refused.code)
+    except (DatabaseError, NoSigningKey, SoftTimeLimitExceeded):  # repeated when the claim is over
+        raise
+    except Exception:  # one delivery must not keep the receiver's others from being sent
+        log.exception("Delivery %d could not be sent.", delivery.pk)
+        return Result(error=INTERNAL)
     return Result(reply.status, answer=reply.beginning)
 
 
+# The receiver is locked before its deliveries, as in oidc/events/registration.py.
+
+
 def _note_accepted(receiver: EventReceiver, delivery: Delivery) -> None:
-    now = clock.now()
+    if receiver.failures and (row := _lock_as_tried(receiver)):
+        row.failures, row.failing_since, row.retry_at = 0, None, None
+        row.save(update_fields=["failures", "failing_since", "retry_at"])
     Delivery.objects.filter(pk=delivery.pk).update(
-        state=Delivery.State.DELIVERED, delivered_at=now, tries=delivery.tries, answer=delivery.answer
+        state=Delivery.State.DELIVERED, delivered_at=clock.now(), tries=delivery.tries, answer=delivery.answer
     )
-    if receiver.failures:
-        EventReceiver.objects.filter(pk=receiver.pk).update(failures=0, failing_since=None, retry_at=None)
 
 
 def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
     """Store a failed try, and when to try again; pause a receiver that has failed for long, and tell its developers."""
     now, attempts = clock.now(), delivery.attempts + 1
     is_over = attempts >= TRIES
-    Delivery.objects.waiting().filter(pk=delivery.pk).update(
+    row = _lock_as_tried(receiver)
+    waiting = Delivery.objects.waiting().filter(pk=delivery.pk)
+    waiting.update(tries=delivery.tries, answer=delivery.answer)
+    # Unless it was sent again, or the receiver resumed, during the try.
+    waiting.filter(attempts=delivery.attempts, not_before=delivery.not_before).update(
         attempts=attempts,
-        tries=delivery.tries,
-        answer=delivery.answer,
         state=Delivery.State.FAILED if is_over else Delivery.State.WAITING,
         not_before=now if is_over else now + _varied(PAUSES[attempts - 1]),
     )
-    receiver.failures += 1
-    receiver.failing_since = receiver.failing_since or now
-    receiver.retry_at = now + _varied(min(FIRST_PAUSE * 2 ** min(receiver.failures - 1, 20), LONGEST_PAUSE))
-    if receiver.has_failed_for_long():
-        receiver.paused_at = now
-    receiver.save(update_fields=["failures", "failing_since", "retry_at", "paused_at"])
-    if receiver.paused_at:
+    if row is None:
+        return
+    row.failures += 1
+    row.failing_since = row.failing_since or now
+    row.retry_at = now + _varied(min(FIRST_PAUSE * 2 ** min(row.failures - 1, 20), LONGEST_PAUSE))
+    if row.has_failed_for_long(is_over=is_over):
+        row.paused_at = now
+    row.save(update_fields=["failures", "failing_since", "retry_at", "paused_at"])
+    if row.paused_at:
         report_client_event("client.events_paused", receiver.client, None, details={"channel": receiver.channel})
-        receiver_paused.send(sender=EventReceiver, receiver=receiver)
+        receiver_paused.send(sender=EventReceiver, receiver=row)
+
+
+def _lock_as_tried(receiver: EventReceiver) -> EventReceiver | None:
+    """Lock and return a receiver as it is now; None if its try no longer says anything about it.
+
+    That is so after its URL was changed or it was resumed, or if this worker took so long that another one claimed it.
+    """
+    rows = EventReceiver.objects.select_for_update(no_key=True, of=("self",)).select_related("client__project")
+    same = rows.filter(pk=receiver.pk, url=receiver.url, busy_until=receiver.busy_until, paused_at=None)
+    return same.filter(failing_since=receiver.failing_since).first()
 
 
 def _varied(pause: timedelta) -> timedelta:

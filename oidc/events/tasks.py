@@ -13,7 +13,8 @@ from oidc.events import sending
 from oidc.models import Delivery
 
 # Seconds; a run itself ends after sending.RUN_SECONDS and one more try. A task may run again: receivers are claimed.
-_SENDING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit": 50, "time_limit": 60}
+# The periodic task queues them again, so old ones are dropped instead of piling up while all workers are busy.
+_SENDING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit": 50, "time_limit": 60, "expires": 300}
 
 
 def announce(receivers: Iterable[int]) -> None:
@@ -26,7 +27,8 @@ def announce(receivers: Iterable[int]) -> None:
 def send_deliveries(pk: int) -> int:
     """Send the deliveries of one receiver; return how many were accepted."""
     accepted = sending.send_to(pk)
-    if accepted and pk in sending.due_receivers():
+    # A delivery may have been stored after the last one was read and before the claim ended.
+    if sending.is_due(pk):
         queue_task(send_deliveries, pk)
     return accepted
 

@@ -57,10 +57,15 @@ class EventReceiver(models.Model):
         chosen = self.types.split()
         return [each for each in EventType.choosable() if not chosen or each.value in chosen]
 
-    def has_failed_for_long(self) -> bool:
-        """Return whether it has failed for so long that it is paused."""
+    def has_failed_for_long(self, *, is_over: bool = False) -> bool:
+        """Return whether it has failed for so long that it is paused. `is_over` says that a delivery's tries are used.
+
+        With jitter, the tries of one delivery may end before PAUSE_AFTER.
+        """
         since = self.failing_since
-        return since is not None and self.failures >= PAUSE_AFTER_TRIES and clock.now() - since >= PAUSE_AFTER
+        if since is None or self.failures < PAUSE_AFTER_TRIES:
+            return False
+        return is_over or clock.now() - since >= PAUSE_AFTER
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
