@@ -67,6 +67,12 @@ def app_session(request: HttpRequest, client_id: str) -> AppSession | None:
     return AppSession(base64.urlsafe_b64encode(mac).rstrip(b"=").decode(), tag)
 
 
+def hold_session(request: HttpRequest) -> bool:
+    """Keep the request's session from ending until this transaction ends; return False if it has ended already."""
+    rows = Session.objects.select_for_update(no_key=True).filter(session_key=request.session.session_key)
+    return bool(list(rows.values_list("pk", flat=True)))
+
+
 def end_all_sessions(account: Account) -> None:
     """End all sessions of a person."""
     with transaction.atomic():

@@ -73,7 +73,8 @@ def hash_of(key: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
 
 
-# Sent with `session` before a session in which somebody is signed in is flushed, inside the same transaction.
+# Sent with `session` while a session in which somebody is signed in is flushed, after its row was deleted and inside
+# the same transaction.
 session_flushed = Signal()
 
 
@@ -184,6 +185,8 @@ class SessionStore(db.SessionStore):
             super().flush()
             return
         with transaction.atomic():
+            # First: this waits for codes that are being issued in this session (accounts/sessions.py, hold_session).
+            self.delete()
             session_flushed.send(sender=SessionStore, session=self)
             super().flush()
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.db import transaction
 from django.http import HttpRequest
 
 from accounts.authentication import Authentication, Level
-from accounts.sessions import app_session
+from accounts.sessions import app_session, hold_session
 from oidc.authorization import consent
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError
@@ -108,7 +109,8 @@ def issue_code(
 ) -> tuple[AuthorizationCode, str]:
     """Record or look up the consent, and create a code; return its row and the code itself.
 
-    Raises UserCapExceeded if the app has reached its user limit, and ConsentMissing if the consent was just withdrawn.
+    Raises UserCapExceeded if the app has reached its user limit, ConsentMissing if the consent was just withdrawn, and
+    SessionInterrupted if the session has just ended.
     """
     account, redirect_uri = auth_request.account, auth_request.redirect_uri
     assert account is not None
@@ -119,6 +121,9 @@ def issue_code(
             )
         else:
             connection = consent.require_consent(account, outcome.client, outcome.scopes, redirect_uri)
+        # An app that is told of the end of sessions must not get tokens of one whose end it was not told.
+        if outcome.client.has_receivers and not hold_session(request):
+            raise SessionInterrupted("The session ended while a code was issued.")
         return codes.create_code(
             connection,
             scopes=outcome.scopes,

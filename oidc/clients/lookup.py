@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from accounts.models import Account
 from core.database.prepared_queries import PreparedQuery, RowMapper
-from oidc.models import Client, Project
+from oidc.models import Client, EventReceiver, Project
 from oidc.projects.roles import Gone, report_project_event
 
 MAX_CLIENT_ID_LENGTH = 255  # characters
@@ -15,7 +17,12 @@ _WHOLE: dict[str, Any] = {
 }
 _MAPPER = RowMapper(_WHOLE)
 _BY_CLIENT_ID = PreparedQuery(
-    ("client_id",), lambda client_id: Client.objects.filter(client_id=client_id).values_list(*_MAPPER.paths)
+    ("client_id",),
+    lambda client_id: (
+        Client.objects.filter(client_id=client_id)
+        .annotate(receives=Exists(EventReceiver.objects.exclude(url="").filter(client=OuterRef("pk"))))
+        .values_list(*_MAPPER.paths, "receives")
+    ),
 )
 
 
@@ -29,7 +36,10 @@ def find_client(client_id: str | None) -> Client | None:
     if client_id is None or not is_possible_client_id(client_id):
         return None
     rows = _BY_CLIENT_ID.rows(client_id)
-    client: Client | None = _MAPPER.build(rows[0])[""] if rows else None
+    if not rows:
+        return None
+    client: Client = _MAPPER.build(rows[0])[""]
+    client.has_receivers = bool(rows[0][-1])
     return client
 
 

@@ -92,6 +92,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     # Whether a refresh whose response was lost may be repeated for a while (docs/sign-in.md#lost-responses).
     forgive_lost_responses = models.BooleanField(default=False)
 
+    # Whether it receives logout tokens or security events, as far as `find_client` has read it. Not a column.
+    has_receivers: bool = True
+
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 
     class Meta(AbstractApplication.Meta):  # type: ignore[misc]
