@@ -1027,12 +1027,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="tokenfamily",
             name="session_tag",
-            field=models.CharField(blank=True, default="", editable=False, max_length=22),
+            field=models.CharField(blank=True, db_default="", default="", editable=False, max_length=22),
         ),
         migrations.AddField(
             model_name="tokenfamily",
             name="sid",
-            field=models.CharField(blank=True, default="", editable=False, max_length=43),
+            field=models.CharField(blank=True, db_default="", default="", editable=False, max_length=43),
         ),
         migrations.AddIndex(
             model_name="tokenfamily",

@@ -58,8 +58,8 @@ class TokenFamily(models.Model):
     authentication_claims = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: no claims)
     # The app's id of the browser session (OpenID Connect Back-Channel Logout 1.0, 2.1), and the session's tag while the
     # app has not been told that it ended (docs/events.md#sessions). "" if the authorization has no browser session.
-    sid = models.CharField(max_length=43, blank=True, default="", editable=False)
-    session_tag = models.CharField(max_length=22, blank=True, default="", editable=False)
+    sid = models.CharField(max_length=43, blank=True, default="", db_default="", editable=False)
+    session_tag = models.CharField(max_length=22, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     revocation_reason = models.CharField(
