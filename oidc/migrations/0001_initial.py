@@ -1085,6 +1085,12 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="delivery",
-            index=models.Index(fields=["happened_at"], name="deliveries_by_age"),
+            index=models.Index(
+                condition=models.Q(("state", "failed")), fields=["receiver", "-id"], name="deliveries_failed"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(fields=["sub", "-id"], name="deliveries_of_a_person"),
         ),
     ]

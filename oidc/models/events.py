@@ -118,7 +118,8 @@ class Delivery(models.Model):
                 fields=["receiver", "not_before"], condition=models.Q(state="waiting"), name="deliveries_waiting"
             ),
             models.Index(fields=["receiver", "-id"], name="deliveries_of_a_receiver"),
-            models.Index(fields=["happened_at"], name="deliveries_by_age"),
+            models.Index(fields=["receiver", "-id"], condition=models.Q(state="failed"), name="deliveries_failed"),
+            models.Index(fields=["sub", "-id"], name="deliveries_of_a_person"),
         ]
 
     def __str__(self) -> str:
