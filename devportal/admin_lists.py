@@ -41,6 +41,8 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Connections", "oidc_connection", "link"),
             ("Access tokens", "oidc_accesstoken", "token"),
             ("Refresh tokens", "oidc_refreshtoken", "autorenew"),
+            ("Event receivers", "oidc_eventreceiver", "webhook"),
+            ("Deliveries", "oidc_delivery", "send"),
         ],
     ),
     (
@@ -90,12 +92,15 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),
     ],
+    "oidc_connection": [("Deliveries", "oidc_delivery", "connection")],
+    "oidc_eventreceiver": [("Deliveries", "oidc_delivery", "receiver")],
     "oidc_api": [("Credentials", "oidc_apicredential", "api")],
     "oidc_client": [
         ("Cases", "review_reviewcase", "client"),
         ("Connections", "oidc_connection", "client"),
         ("Access tokens", "oidc_accesstoken", "application"),
         ("Refresh tokens", "oidc_refreshtoken", "application"),
+        ("Event receivers", "oidc_eventreceiver", "client"),
         ("Sign-in log", "console_signinevent", "client"),
     ],
 }

@@ -19,6 +19,7 @@ from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
 from oidc.domains.proofs import problems_of
+from oidc.events import admin_pages as event_pages  # noqa: F401  (registers the pages of events)
 from oidc.models import Client, Connection, ProjectDomain, SigningKey
 from oidc.projects.roles import Gone
 

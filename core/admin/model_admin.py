@@ -190,6 +190,8 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return (queryset.filter(self.search_filter(term)) if term else queryset), False
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        if lookup in {getattr(entry, "parameter_name", None) for entry in self.list_filter}:
+            return True
         name, _, rest = lookup.partition("__")
         fields = {*self.link_filters, *(entry for entry in self.list_filter if isinstance(entry, str))}
         if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):

@@ -43,6 +43,8 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.connection": "view",
         "oidc.accesstoken": "view",
         "oidc.refreshtoken": "view",
+        "oidc.eventreceiver": "view change",
+        "oidc.delivery": "view change",
         "oidc.signingkey": "view change",
         "oidc.api": "view add change",
         "oidc.apiscope": "view add change delete",

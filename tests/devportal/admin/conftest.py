@@ -18,7 +18,9 @@ from devportal.console.models import AuditEvent, SignInEvent
 from devportal.review import developer_actions
 from devportal.review.models import CannedReply
 from oidc.apis.credentials import create_credential
-from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
+from oidc.events.queueing import queue_event
+from oidc.events.types import EventType
+from oidc.models import Client, Connection, Delivery, EventReceiver, Project, ProjectMember, RefreshToken
 from tests import remembered
 from tests.devportal.review.reviewing import fill
 from tests.factories import (
@@ -120,6 +122,9 @@ def make_world(browser: Browser, person: Account) -> World:
         project=project, at=clock.now(), method="GET", path="/v1/me", status=200, milliseconds=3, request_id="r" * 20
     )
     SignInEvent.objects.create(client=web, at=clock.now(), endpoint="authorize", outcome="refused", request_id="s" * 20)
+    receiver = EventReceiver.objects.create(client=web, channel=EventReceiver.Channel.EVENTS, url="https://a.example/")
+    queue_event(EventType.CREDENTIAL_CHANGE, Connection.objects.filter(account=person))
+    assert Delivery.objects.filter(receiver=receiver).exists()
     CannedReply.objects.create(title="Thanks", text="Thank you for {app}.")
     assert AuditEvent.objects.exists()
     assert Connection.objects.exists()

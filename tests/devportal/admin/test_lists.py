@@ -14,7 +14,8 @@ from accounts.models import Account, Outbox, PairwiseSubject
 from core import clock
 from core.admin.model_admin import ServiceModelAdmin
 from devportal.console.models import AuditEvent, SignInEvent
-from oidc.models import Connection, Project
+from oidc.events.queueing import queue_test
+from oidc.models import Connection, Delivery, EventReceiver, Project
 from tests.devportal.admin.conftest import World
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
@@ -118,6 +119,10 @@ def test_a_person_is_found_by_a_sub(as_operator: Browser, world: World) -> None:
         ("oidc/connection", lambda world: "ADA@example.com"),
         ("oidc/accesstoken", lambda world: "ada@example.com"),
         ("oidc/refreshtoken", lambda world: "ada@example.com"),
+        ("oidc/eventreceiver", lambda world: world.client.client_id),
+        ("oidc/delivery", lambda world: world.client.client_id),
+        ("oidc/delivery", lambda world: Delivery.objects.values_list("jti", flat=True)[0]),
+        ("oidc/delivery", lambda world: Delivery.objects.values_list("sub", flat=True)[0]),
         ("api/apikey", lambda world: world.key.public_id),
         ("api/apikey", lambda world: "ada@example.com"),
         ("api/requestlog", lambda world: "r" * 20),
@@ -156,6 +161,8 @@ def _more(world: World) -> None:
         make_key(project, person)
         make_access_token(client, person)
         now = clock.now()
+        receiver = EventReceiver.objects.create(client=client, channel="events", url="https://a.example/")
+        queue_test(receiver)
         SignInEvent.objects.create(client=client, at=now, endpoint="authorize", outcome="refused", request_id="t" * 20)
         AuditEvent.objects.create(at=now, action="x", actor=person, actor_email=person.email, target="y")
         Outbox.objects.create(
