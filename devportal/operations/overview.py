@@ -25,6 +25,7 @@ from devportal.operations import readers, task_runs
 STATEMENT_MILLISECONDS = 1000
 # From these ages on, a card needs attention.
 OLD_MAIL = timedelta(minutes=10)
+OLD_DELIVERY = timedelta(minutes=5)
 OLD_REVIEW = timedelta(days=3)
 GOOD, NEUTRAL, ATTENTION, BAD, UNKNOWN = "good", "neutral", "attention", "bad", "unknown"
 STATES = {GOOD: "Good", NEUTRAL: "", ATTENTION: "Look at this", BAD: "Act now", UNKNOWN: "Not known"}
@@ -147,6 +148,15 @@ def _mail() -> Card:
     return Card("Outbox", f"{_count(waiting.number, readers.MOST_WAITING)} waiting", tuple(notes), state)
 
 
+def _deliveries() -> Card:
+    waiting, paused = readers.waiting_deliveries(), readers.paused_receivers()
+    is_old = waiting.oldest is not None and clock.now() - waiting.oldest > OLD_DELIVERY
+    notes = [f"The oldest has been due for {_age(waiting.oldest)}"] if waiting.oldest and is_old else []
+    notes.append("1 receiver is paused" if paused == 1 else f"{paused:,} receivers are paused")
+    value = f"{_count(waiting.number, readers.MOST_WAITING)} waiting"
+    return Card("Events to apps", value, tuple(notes), BAD if is_old else GOOD)
+
+
 def _signing_key() -> Card:
     keys = readers.signing_keys()
     if keys.active_since is None or keys.expires_at is None:
@@ -202,6 +212,7 @@ PANELS = (
     Panel("Review queue", "review_appreview", _reviews),
     Panel("Cases", "review_reviewcase", _cases),
     Panel("Outbox", "accounts_outbox", _mail),
+    Panel("Events to apps", "oidc_delivery", _deliveries),
     Panel("Signing key", "oidc_signingkey", _signing_key),
     Panel("Periodic tasks", "operations_taskrun", _tasks),
     Panel("Projects near the limit of people", "oidc_project", _near_limit),

@@ -16,12 +16,13 @@ from core.telemetry.exporter import Figure, StateReader
 from devportal.console.models import SignInEvent
 from devportal.operations import task_runs
 from devportal.review.models import AppReview, ReviewCase
-from oidc.models import Client, Project, SigningKey, TakenPlace
+from oidc.events import sending
+from oidc.models import Client, Delivery, EventReceiver, Project, SigningKey, TakenPlace
 from oidc.projects.people import annotate_people_counted, counted_connections
 
 # How many rows of a log are counted at most, from the newest on.
 MOST_COUNTED = 50_000
-# How many waiting mails, and projects near their user limit, are counted at most.
+# How many waiting mails and deliveries, and projects near their user limit, are counted at most.
 MOST_WAITING = 10_000
 MOST_PROJECTS = 5
 MOST_COUNTED_PROJECTS = 100
@@ -58,6 +59,19 @@ def waiting_mail() -> Waiting:
 def given_up_mail() -> int:
     """Return the number of stored mails that could not be sent."""
     return Outbox.objects.filter(given_up_at__isnull=False)[:MOST_WAITING].count()
+
+
+def waiting_deliveries() -> Waiting:
+    """Return the deliveries that wait, counted up to MOST_WAITING, and since when the oldest could have been sent.
+
+    Deliveries to apps that fail, or are paused or off, count as waiting, but not for the second figure.
+    """
+    return Waiting(Delivery.objects.waiting()[:MOST_WAITING].count(), sending.oldest_due())
+
+
+def paused_receivers() -> int:
+    """Return the number of receivers that are paused, because their apps kept failing."""
+    return EventReceiver.objects.exclude(url="").filter(paused_at__isnull=False).count()
 
 
 def signing_keys() -> SigningKeys:
@@ -156,9 +170,9 @@ def read_database() -> list[Figure]:
 
 
 def read_database_figures() -> list[Figure]:
-    """Read outbox, reviews, keys, tasks and connections."""
+    """Read outbox, deliveries, reviews, keys, tasks and connections."""
     with bounded_statements(STATEMENT_MILLISECONDS):
-        return [*_outbox(), *_reviews(), *_keys(), *_tasks(), *_connections()]
+        return [*_outbox(), *_deliveries(), *_reviews(), *_keys(), *_tasks(), *_connections()]
 
 
 def _outbox() -> list[Figure]:
@@ -167,6 +181,15 @@ def _outbox() -> list[Figure]:
         Figure("outbox_waiting", "Mails that wait in the outbox", waiting.number),
         Figure("outbox_oldest_seconds", "Age of the oldest mail that waits", _age(waiting)),
         Figure("outbox_given_up", "Mails that were given up, while they are kept", given_up_mail()),
+    ]
+
+
+def _deliveries() -> list[Figure]:
+    waiting = waiting_deliveries()
+    return [
+        Figure("deliveries_waiting", "Events that wait for their delivery to an app", waiting.number),
+        Figure("deliveries_oldest_seconds", "For how long the oldest could have been sent", _age(waiting)),
+        Figure("receivers_paused", "Receivers that are paused because they kept failing", paused_receivers()),
     ]
 
 

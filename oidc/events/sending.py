@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from core import clock
 from core.outbound.fetching import post
@@ -79,6 +79,13 @@ def _free() -> "QuerySet[EventReceiver]":
     """Return the open receivers that no worker sends to, and that are not waiting after a failure."""
     now = clock.now()
     return _open().filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
+
+
+def oldest_due() -> datetime | None:
+    """Return when the oldest delivery became due that only waits for a free worker, None if there is none."""
+    due = Delivery.objects.due().filter(receiver=OuterRef("pk")).values("not_before")[:1]
+    found: datetime | None = _free().aggregate(oldest=Min(Subquery(due)))["oldest"]
+    return found
 
 
 def send_to(pk: int) -> int:

@@ -17,6 +17,7 @@ MINUTES = 90
 WEB, BEAT = 'job="openport-web",instance="a"', 'job="openport-beat",instance="a"'
 TOKEN = f'openport_http_requests_total{{{WEB},route="token",method="POST",status='
 SLOW = f'openport_http_request_duration_seconds_bucket{{{WEB},route="v1_me",method="GET",le='
+DELIVERIES = 'openport_deliveries_total{job="openport-worker",channel="events",outcome='
 Series = dict[str, str]
 CASES: dict[str, tuple[Series, Series]] = {
     "OpenportDown": ({f"up{{{WEB}}}": "0x90"}, {f"up{{{WEB}}}": "1x90"}),
@@ -89,6 +90,22 @@ CASES: dict[str, tuple[Series, Series]] = {
     "OpenportMailGivenUp": (
         {f"openport_outbox_given_up{{{WEB}}}": "2x70 3x19"},
         {f"openport_outbox_given_up{{{WEB}}}": "2x90"},
+    ),
+    "OpenportDeliveriesLate": (
+        {f"openport_deliveries_oldest_seconds{{{WEB}}}": "0+60x90"},
+        {f"openport_deliveries_oldest_seconds{{{WEB}}}": "12x90", f"openport_deliveries_waiting{{{WEB}}}": "900x90"},
+    ),
+    "OpenportDeliveriesFail": (
+        {DELIVERIES + '"failed"}': "0+60x90", DELIVERIES + '"accepted"}': "0+20x90"},
+        {
+            DELIVERIES + '"failed"}': "0+20x90",
+            DELIVERIES + '"accepted"}': "0+60x90",
+            'openport_deliveries_total{job="openport-web",channel="logout",outcome="failed"}': "0+1x90",
+        },
+    ),
+    "OpenportReceiversPaused": (
+        {f"openport_receivers_paused{{{WEB}}}": "2x70 5x19"},
+        {f"openport_receivers_paused{{{WEB}}}": "2x70 4x19"},
     ),
     "OpenportQueueGrows": (
         {f'openport_queue_length{{{WEB},queue="celery"}}': "0+100x90"},
