@@ -7,8 +7,10 @@ dies between a try and its result, another one repeats the try with the same `jt
 import logging
 import random
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core.exceptions import ValidationError
@@ -47,11 +49,19 @@ class Result:
     status: int | None = None
     error: str = ""
     answer: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the error's text
 
     @property
     def is_delivered(self) -> bool:
         """Whether the app accepted it: any 2xx status, as RFC 8935 and Back-Channel Logout differ in theirs."""
         return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The result as an entry of `Delivery.tries` has it."""
+        if self.status is not None:
+            return {"status": self.status}
+        return {"error": self.error} | ({"parameters": dict(self.parameters)} if self.parameters else {})
 
 
 def due_receivers() -> list[int]:
@@ -130,7 +140,7 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
     began = time.monotonic()
     result = _send(receiver, delivery)
     entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 2)}
-    entry |= {"status": result.status} if result.status is not None else {"error": result.error}
+    entry |= result.details
     delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
     delivery.answer = result.answer
     metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
@@ -151,7 +161,7 @@ def _send(receiver: EventReceiver, delivery: Delivery) -> Result:
     except ValidationError:
         return Result(error=NOT_ALLOWED)
     except OutboundRefused as refused:
-        return Result(error=refused.code)
+        return Result(error=refused.code, parameters=refused.parameters)
     except (DatabaseError, NoSigningKey, SoftTimeLimitExceeded):  # repeated when the claim is over
         raise
     except Exception:  # one delivery must not keep the receiver's others from being sent

@@ -103,7 +103,8 @@ class Delivery(models.Model):
     not_before = models.DateTimeField()
     # Tries since it was queued, or since a developer sent it again.
     attempts = models.PositiveSmallIntegerField(default=0)
-    # The latest tries, oldest first: `at` (ISO 8601), `status` or `error` (core/outbound/targets.py), `seconds`.
+    # The latest tries, oldest first: `at` (ISO 8601), `seconds`, and `status` or `error` with the `parameters` of its
+    # text (core/outbound/targets.py).
     tries: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     # The beginning of the app's latest response.
     answer = models.TextField(blank=True, default="")
