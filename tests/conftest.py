@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from queue import Empty
 from types import SimpleNamespace
@@ -28,13 +29,20 @@ from oidc.tokens import jwt
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
-from tests.services import template
+from tests.services import flushing, template
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
     """Have pytest-django make the test database as a copy of a migrated one."""
     with template.copied(connection):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fast_flush() -> Iterator[None]:
+    """Empty the database faster than Django does, where that takes long."""
+    with flushing.fast() if connection.vendor == "postgresql" else nullcontext():
         yield
 
 
