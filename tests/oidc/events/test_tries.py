@@ -8,6 +8,7 @@ from core.outbound.targets import Code, OutboundRefused
 from oidc.events import registration, sending
 from oidc.models import Delivery, EventReceiver
 from tests.factories import make_account
+from tests.inbox import send_due
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +19,7 @@ def test_a_try_keeps_the_values_of_its_reason(event_receiver: EventReceiver, mon
 
     monkeypatch.setattr(sending, "post", refuse)
     registration.send_test(event_receiver, make_account())
-    sending.send_due()
+    send_due()
     (entry,) = Delivery.objects.get().tries
     assert entry["error"] == "certificate"
     assert entry["parameters"] == {"error": "certificate has expired"}
