@@ -179,6 +179,4 @@ def _store(reports: Sequence[LeakReport]) -> None:
         return
     with transaction.atomic():
         LeakReport.objects.bulk_create(reports)
-        # In the embedded environment the timer handles them, within ten seconds.
-        if not settings.CELERY_TASK_ALWAYS_EAGER:
-            transaction.on_commit(lambda: queue_task(handle_leak_reports), robust=True)
+        transaction.on_commit(lambda: queue_task(handle_leak_reports), robust=True)

@@ -1,8 +1,10 @@
 """What becomes of a credential that was reported as leaked, by a scanner or on the page."""
 
+import re
 from typing import Any
 
 import pytest
+from django.conf import settings as declared
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -249,6 +251,15 @@ def test_a_failure_leaves_its_report_for_the_next_run(scanner: ScannerKey, monke
     assert not ApiKey.objects.filter(revoked_at=None).exists()
 
 
+def test_a_stored_report_is_handled_at_once(monkeypatch: Any, django_capture_on_commit_callbacks: Any) -> None:
+    queued: list[Any] = []
+    monkeypatch.setattr("api.leak_reports.queue_task", queued.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        paste("op_secret_" + "a" * 43)
+        assert queued == []
+    assert queued == [handle_leak_reports]
+
+
 def test_results_are_counted(scanner: ScannerKey, monkeypatch: Any) -> None:
     counted: list[tuple[str, str]] = []
     monkeypatch.setattr("core.telemetry.metrics.leak_reported", lambda *labels: counted.append(labels))
@@ -261,6 +272,25 @@ def test_results_are_counted(scanner: ScannerKey, monkeypatch: Any) -> None:
     assert counted == [
         ("github", "revoked"), ("web form", "known"), ("web form", "unknown"), ("github", "unknown_key"),
     ]  # fmt: skip
+
+
+# --- What the docs say of the patterns ---
+
+
+def test_the_patterns_of_the_docs_match_keys_and_secrets() -> None:
+    section = (declared.PROJECT_DIR / "docs" / "security.md").read_text().partition("### Patterns")[2]
+    key_pattern, secret_pattern = re.findall(r"`(\\b\S+\\b)`", section)[:2]
+    code: dict[str, Any] = {}
+    exec(section.partition("```python\n")[2].partition("```")[0], code)
+    for _ in range(20):
+        _, key = make_key()
+        _, secret = make_web_client()
+        text = f"key={key};secret={secret}\n"
+        assert re.findall(key_pattern, text) == [key]
+        assert re.findall(secret_pattern, text) == [secret]
+        assert code["has_valid_checksum"](key)
+        assert not code["has_valid_checksum"](key[:-1] + ("a" if key[-1] != "a" else "b"))
+        ClientSecret.objects.all().delete()
 
 
 # --- The console ---
