@@ -1,7 +1,8 @@
-"""What lower layers report, as notices: audit events of credentials, owners and clients."""
+"""What lower layers report, as notices: credentials, owners, clients, leaks and paused deliveries."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
@@ -10,8 +11,10 @@ from core.audit import Event, happened
 from devportal.console.models import Notice, NoticeSettings
 from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify
-from oidc.models import Client, Project, ProjectMember
+from devportal.console.notices.texts import Part, register_parts
+from oidc.models import Client, EventReceiver, Project, ProjectMember
 from oidc.projects.roles import Role
+from oidc.signals import credential_leaked, receiver_paused
 
 
 def _secret_created(project: Project, event: Event) -> None:
@@ -64,6 +67,39 @@ def raise_notice(sender: Any, event: Event, **kwargs: Any) -> None:
     project = Project.objects.filter(public_id=event.project).first()
     if project is not None:
         cause(project, event)
+
+
+@receiver(receiver_paused)
+def notice_pause(sender: Any, receiver: EventReceiver, **kwargs: Any) -> None:
+    """Raise the notice about a receiver that is paused because it keeps failing, in its transaction."""
+    client, host = receiver.client, urlsplit(receiver.url).hostname or ""
+    notify(client.project, NoticeKind.DELIVERIES_PAUSED, client=client, details={"host": host})
+
+
+# By the kind of the credential, and whether it was revoked.
+_LEAKS = {
+    ("client_secret", False): NoticeKind.SECRET_LEAKED,
+    ("client_secret", True): NoticeKind.SECRET_LEAKED_AND_REVOKED,
+    ("api_key", False): NoticeKind.KEY_LEAKED,
+    ("api_key", True): NoticeKind.KEY_LEAKED_AND_REVOKED,
+}
+
+
+@receiver(credential_leaked)
+def notice_leak(
+    sender: Any, project: Project, client: Client | None, credential: str, label: str, revoked: bool, **kwargs: Any
+) -> None:
+    """Raise the notice about a leaked credential, in the transaction that revokes or flags it."""
+    details = {"label": label, "url": kwargs.get("url", "")}
+    notify(project, _LEAKS[credential, revoked], client=client, details=details)
+
+
+def _leak_parts(details: Mapping[str, Any]) -> list[Part]:
+    """Return where a leaked credential was found, for the mail."""
+    return [Part("Where it was found:", [details["url"]])] if details.get("url") else []
+
+
+register_parts(_LEAKS.values(), _leak_parts)
 
 
 @receiver(post_delete, sender=ProjectMember)

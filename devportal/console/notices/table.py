@@ -36,6 +36,7 @@ _PEOPLE = ("people", "Open the people page")
 _MEMBERS = ("members", "Open the members")
 _PUBLISH = "The Domains page of the project shows what to publish, and can check again immediately."
 _NOT_EXPECTED = "If you did not expect this, revoke it, and check who is a member of the project."
+_AFTER_LEAK = "Check the logs for requests that are not yours, and remove it from where it was found."
 
 TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.SECRET_EXPIRES: Definition(
@@ -163,28 +164,42 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "appear there without logo and badge.\n\nPublish the DNS record to prove the subdomains again.",
         *_DOMAINS,
     ),
-    NoticeKind.CREDENTIAL_REVOKED_AS_LEAKED: Definition(
+    NoticeKind.SECRET_LEAKED: Definition(
         Topic.LEAKS,
-        "A leaked credential of {project} was revoked",
-        "{credential} was found in public, so we revoked it. Requests with it are refused.\n\nIf a program of yours "
-        "uses it, create a new one. Check the logs for requests that are not yours, and remove the credential from "
-        "where it was found: {source}.",
-        *_PROJECT,
+        "A secret of {client} has leaked",
+        "The secret …{label} of {client} (project {project}) was found in public. It still works, so anyone who has "
+        f"it can use it.\n\nRotate it now. {_AFTER_LEAK}",
+        *_SECRETS,
     ),
-    NoticeKind.CREDENTIAL_FOUND_IN_PUBLIC: Definition(
+    NoticeKind.SECRET_LEAKED_AND_REVOKED: Definition(
         Topic.LEAKS,
-        "A credential of {project} was found in public",
-        "{credential} was found in public: {source}. It still works, so anyone who has it can use it.\n\nRotate it "
-        "now, and check the logs for requests that are not yours.",
-        *_PROJECT,
+        "A secret of {client} has leaked and was revoked",
+        "The secret …{label} of {client} (project {project}) was found in public, so we revoked it. Requests with it "
+        f"are refused.\n\nIf your app used it, create a new secret. {_AFTER_LEAK}",
+        *_SECRETS,
+    ),
+    NoticeKind.KEY_LEAKED: Definition(
+        Topic.LEAKS,
+        "The API key {label} has leaked",
+        "The API key {label} of the project {project} was found in public. It still works, so anyone who has it can "
+        f"use it.\n\nRotate it now. {_AFTER_LEAK}",
+        *_KEYS,
+    ),
+    NoticeKind.KEY_LEAKED_AND_REVOKED: Definition(
+        Topic.LEAKS,
+        "The API key {label} has leaked and was revoked",
+        "The API key {label} of the project {project} was found in public, so we revoked it. Calls with it are "
+        f"refused.\n\nIf a program of yours used it, create a new key. {_AFTER_LEAK}",
+        *_KEYS,
     ),
     NoticeKind.DELIVERIES_PAUSED: Definition(
         Topic.DELIVERIES,
-        "{client} no longer gets events",
-        "{host} has not accepted the events for {client} (project {project}) for some time, so we paused them. People "
-        "can sign in as before, but the app does not learn when they remove it, sign out or close their "
-        "account.\n\nFix the receiver, and turn the deliveries on again.",
-        *_PROJECT,
+        "Deliveries to {client} are paused",
+        "{host} has not accepted deliveries for {client} (project {project}) for some time, so we paused them. People "
+        "can sign in as before, but the app does not learn when they sign out, remove it or close their account.\n\n"
+        "Fix the receiver, and resume the deliveries.",
+        "client_settings",
+        "Open the client",
     ),
     NoticeKind.CLIENT_TURNED_OFF: Definition(
         Topic.AVAILABILITY,

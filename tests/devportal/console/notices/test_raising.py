@@ -7,19 +7,20 @@ import pytest
 from django.db import transaction
 from django.test import Client as Browser
 
-from accounts.models import Account
+from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import Notice, NoticeCause, NoticeSettings
 from devportal.console.notices import raising
 from devportal.console.notices.kinds import DEFAULTS, NoticeKind, Topic
 from devportal.console.notices.raising import notify
 from devportal.console.notices.table import TABLE
-from devportal.console.notices.texts import title_of
+from devportal.console.notices.texts import body_of, title_of
 from oidc.clients import secrets
 from oidc.clients.registration import set_client_enabled
-from oidc.models import Client, Project, ProjectMember
+from oidc.models import Client, EventReceiver, Project, ProjectMember
 from oidc.projects import invitations, members
-from tests.devportal.console.notices.noticing import titles_of
+from oidc.signals import credential_leaked, receiver_paused
+from tests.devportal.console.notices.noticing import mail_notices, titles_of
 from tests.factories import make_account, make_client, make_key, make_web_client
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +91,37 @@ def test_a_client_that_an_operator_turned_off_is_noticed(project: Project, owner
     set_client_enabled(client, owner, enabled=False, reason="It sends spam.")
     assert Notice.objects.filter(account=viewer, kind=NoticeKind.CLIENT_TURNED_OFF).count() == 2
     assert "spam" not in str(list(Notice.objects.values_list("details", flat=True)))
+
+
+@pytest.mark.parametrize("revoked", [True, False])
+def test_leaked_credentials_are_noticed(project: Project, owner: Account, viewer: Account, revoked: bool) -> None:
+    client = make_client(project, name="Orbit")
+    url = "https://github.com/orbit/site/blob/main/.env"
+    for credential, label, of in (("client_secret", "k3Zq", client), ("api_key", "Nightly", None)):
+        credential_leaked.send(
+            sender=None,
+            project=project,
+            client=of,
+            credential=credential,
+            label=label,
+            revoked=revoked,
+            source="github",
+            url=url,
+        )
+    then = " and was revoked" if revoked else ""
+    assert titles_of(viewer.email) == [f"A secret of Orbit has leaked{then}", f"The API key Nightly has leaked{then}"]
+    mail_notices()
+    bodies = [row.body for row in Outbox.objects.filter(to=owner.email)]
+    assert [url in body for body in bodies] == [True, True]
+    assert "…k3Zq" in bodies[0]
+
+
+def test_a_receiver_that_is_paused_is_noticed(project: Project, owner: Account) -> None:
+    client = make_client(project, name="Orbit")
+    receiver = EventReceiver.objects.create(client=client, channel="logout", url="https://orbit.example.com/logout")
+    receiver_paused.send(sender=EventReceiver, receiver=receiver)
+    assert titles_of(owner.email) == ["Deliveries to Orbit are paused"]
+    assert body_of(Notice.objects.get(account=owner))[0].startswith("orbit.example.com has not accepted deliveries")
 
 
 def test_only_active_members_of_a_project_that_exists_get_notices(
@@ -180,7 +212,7 @@ def test_every_text_can_be_filled_in_with_the_details_of_its_kind(project: Proje
         "last_four": "abcd", "days": 3, "expires_at": "2031-01-01T00:00:00+00:00", "key": "K", "masked": "op_key_x…y",
         "since_at": "2031-01-01T00:00:00+00:00", "errors": 30, "total": 40, "rate": 75, "usual_rate": 2, "caller": "K",
         "people": 80, "limit": 100, "domain": "a.example", "lost_at": "2031-01-01T00:00:00+00:00", "host": "h.example",
-        "credential": "The API key K", "source": "github", "scope": "x", "text": "t", "reasons": [], "scopes": {},
+        "label": "abcd", "scope": "x", "text": "t", "reasons": [], "scopes": {},
         "problems": [],
     }  # fmt: skip
     for kind in NoticeKind:
