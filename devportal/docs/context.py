@@ -9,6 +9,8 @@ from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import permissions
 from core.http import responses
+from devportal.console.notices.checks import UNUSED_DAYS
+from devportal.console.notices.records import KEPT
 from devportal.docs.changelog import CHANGES
 from devportal.docs.pages import api_address, listed_apis
 from oidc import names
@@ -104,6 +106,8 @@ def _limits() -> dict[str, Any]:
         "reuse_time": format_duration(settings.REFRESH_REUSE_SECONDS),
         "pending_life": format_duration(settings.PENDING_REQUEST_SECONDS),
         "people": settings.UNVERIFIED_APP_PEOPLE,
+        "notice_days": KEPT.days,
+        "unused_days": UNUSED_DAYS,
         "api_calls": settings.API_CALLS_PER_MINUTE,
         "api_calls_per_person": settings.API_CALLS_PER_PERSON_PER_MINUTE,
         "api_guesses": settings.API_GUESSES_PER_MINUTE,

@@ -185,6 +185,12 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "What unverified apps can do, how to submit an app for review, and what a review covers.",
         ),
         DocsPage(
+            "notices",
+            "notices",
+            "Notices",
+            "What we tell the members of a project, in the console and by mail, and how to choose it.",
+        ),
+        DocsPage(
             "deprecation",
             "deprecation",
             "Deprecation policy",

@@ -100,6 +100,7 @@ GROUPS = (
         /docs/testing                       200 | 405
         /docs/plans                         200 | 405
         /docs/review                        200 | 405
+        /docs/notices                       200 | 405
         /docs/deprecation                   200 | 405
         /docs/changelog                     200 | 405
         /docs/search                        200 | 405

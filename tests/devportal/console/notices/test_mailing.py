@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
+from accounts.mail import outbox
 from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import Notice, NoticeSettings
@@ -83,7 +84,7 @@ class TestDigest:
         self, project: Project, owner: Account, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         missing(project)
-        real = mailing.outbox.queue_mail
+        real = outbox.queue_mail
 
         def fail(to: str, *args: object) -> object:
             if to == owner.email:
@@ -91,7 +92,7 @@ class TestDigest:
             return real(to, *args)  # type: ignore[arg-type]
 
         with monkeypatch.context() as patched:
-            patched.setattr(mailing.outbox, "queue_mail", fail)
+            patched.setattr(outbox, "queue_mail", fail)
             assert tasks.send_notices() == 1
         assert tasks.send_notices() == 1
         assert Outbox.objects.filter(to=owner.email).count() == 1
