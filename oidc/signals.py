@@ -50,6 +50,10 @@ receiver_paused = Signal()
 # and `url` (where it was found, or "").
 credential_leaked = Signal()
 
+# Sent with `client`, `body` and `content_type` (of a POST) when an event is delivered to the playground's receiver
+# (oidc/events/receiver_urls.py). A receiver returns the response, a core.outbound.fetching.Reply.
+playground_delivery = Signal()
+
 
 @dataclass(frozen=True)
 class FailedSignIn:

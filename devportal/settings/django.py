@@ -104,6 +104,8 @@ PEOPLE_AND_API_PREFIXES = ("/.well-known/oauth-protected-resource/",)
 EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/security.txt"})
 # The only URL of the service itself that a client may register as a redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
+# The only one that may receive a client's events. Nothing is mounted there: deliveries stay within the process.
+PLAYGROUND_EVENTS_PATH = "/console/playground/events"
 
 MIDDLEWARE = [
     "core.telemetry.metrics.MetricsMiddleware",

@@ -85,9 +85,12 @@ def _wait_no_longer(receiver: EventReceiver) -> None:
     announce_later([receiver.pk])
 
 
-def send_again(delivery: Delivery, actor: Account) -> None:
-    """Make one delivery due now, with eight new tries, even if it failed or was delivered. Raises Gone."""
-    _send_again(delivery.receiver, Delivery.objects.filter(pk=delivery.pk), actor)
+def send_again(delivery: Delivery, actor: Account) -> bool:
+    """Make one delivery due now, with eight new tries, even if it failed or was delivered. Raises Gone.
+
+    Return whether it is still stored.
+    """
+    return _send_again(delivery.receiver, Delivery.objects.filter(pk=delivery.pk), actor) > 0
 
 
 def send_failed_again(receiver: EventReceiver, actor: Account) -> int:

@@ -214,6 +214,15 @@ def verify_id_token_hint(token: str) -> dict[str, Any]:
     return verify(token, ID_TOKEN_TYP, _any_key)
 
 
+def is_signed(token: str, typ: str) -> bool:
+    """Return whether a token has this `typ` and is signed with a published key, as apps check it."""
+    try:
+        verify(token, typ, _published)
+    except InvalidToken:
+        return False
+    return True
+
+
 def audience_of_id_token(token: str) -> str:
     """Return the client id of an ID token that is signed with a published key, expired or not. Raises InvalidToken."""
     return str(verify(token, ID_TOKEN_TYP, _published).get("aud"))

@@ -11,10 +11,11 @@ from django.conf import settings
 
 from core import clock
 from devportal.docs import context as meanings
+from devportal.docs.events import CLAIMS as EVENT_CLAIMS
 from oidc.errors import InvalidToken
 from oidc.tokens import jwt
 
-TIMES = frozenset({"exp", "iat", "auth_time"})
+TIMES = frozenset({"exp", "iat", "auth_time", "toe"})
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class DecodedClaim:
 
 @dataclass(frozen=True)
 class TokenCheck:
-    """One check of an ID token, and whether it passes."""
+    """One check of a token, and whether it passes."""
 
     what: str
     holds: bool
@@ -46,7 +47,7 @@ class DecodedToken:
     checks: list[TokenCheck]
 
 
-def _part(token: str, number: int) -> dict[str, Any]:
+def part_of(token: str, number: int) -> dict[str, Any]:
     """Decode a part of a JWT, without verifying it."""
     text = token.split(".")[number]
     part: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -55,7 +56,7 @@ def _part(token: str, number: int) -> dict[str, Any]:
 
 def audience_of(access_token: str) -> str:
     """Return `aud`, the identifier of the API that an access token is for."""
-    return str(_part(access_token, 1)["aud"])
+    return str(part_of(access_token, 1)["aud"])
 
 
 def _claims(token: str, known: dict[str, str]) -> list[DecodedClaim]:
@@ -64,10 +65,18 @@ def _claims(token: str, known: dict[str, str]) -> list[DecodedClaim]:
             name,
             json.dumps(value, ensure_ascii=False),
             known.get(name, ""),
-            datetime.fromtimestamp(value, UTC) if name in TIMES else None,
+            _time_of(value) if name in TIMES else None,
         )
-        for name, value in _part(token, 1).items()
+        for name, value in part_of(token, 1).items()
     ]
+
+
+def _time_of(value: Any) -> datetime | None:
+    """Return the time of a claim, None if it is not one."""
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def _is_signed_by_us(token: str) -> bool:
@@ -85,9 +94,9 @@ def decode_id_token(
 
     `nonce` is "" and `max_age` None (else in seconds) if the request had none.
     """
-    said = _part(token, 1)
+    said = part_of(token, 1)
     half = hashlib.sha256(access_token.encode()).digest()[:16]
-    kid = _part(token, 0).get("kid")
+    kid = part_of(token, 0).get("kid")
     checks = [
         TokenCheck(f"It is signed with RS256, by the key {kid} of the signing keys.", _is_signed_by_us(token)),
         TokenCheck(f"iss is the issuer, {settings.ISSUER}", said.get("iss") == settings.ISSUER),
@@ -113,6 +122,11 @@ def decode_access_token(token: str) -> DecodedToken:
     return _explained("Access token", token, meanings.ACCESS_TOKEN, [])
 
 
+def decode_event_token(name: str, token: str, checks: list[TokenCheck]) -> DecodedToken:
+    """Decode a logout token or security event token, whose checks were made when it arrived."""
+    return _explained(name, token, EVENT_CLAIMS, checks)
+
+
 def _explained(name: str, token: str, known: dict[str, str], checks: list[TokenCheck]) -> DecodedToken:
-    header = json.dumps(_part(token, 0), indent=2)
+    header = json.dumps(part_of(token, 0), indent=2)
     return DecodedToken(name, token, header, _claims(token, known), checks)
