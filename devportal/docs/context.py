@@ -9,8 +9,10 @@ from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import permissions
 from core.http import responses
+from core.outbound.limits import SECONDS
 from devportal.console.notices.checks import UNUSED_DAYS
 from devportal.console.notices.records import KEPT
+from devportal.docs import events
 from devportal.docs.changelog import CHANGES
 from devportal.docs.pages import api_address, listed_apis
 from oidc import names
@@ -18,7 +20,10 @@ from oidc.apis.registry import IDENTITY_SCOPES, OFFLINE_ACCESS, OPENID, Scope
 from oidc.authorization.checks import LONGEST
 from oidc.clients import redirect_uris
 from oidc.clients.secrets import MAX_LIVE_SECRETS
+from oidc.events.sending import TRIES
+from oidc.events.types import EventType
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
+from oidc.models.events import PAUSE_AFTER
 from oidc.parameters import MAX_QUERY
 from oidc.scopes import CLAIM_SCOPES, known_scopes
 
@@ -174,6 +179,19 @@ def page_context(name: str) -> dict[str, Any]:
             "phishing_resistant": PHISHING_RESISTANT,
         },
         "tokens": {"id_token_claims": ID_TOKEN, "leeway": format_duration(LEEWAY_SECONDS)},
+        "events": {
+            "event_types": events.security_events(),
+            "logout_event": events.about(EventType.LOGOUT),
+            "event_claims": events.CLAIMS,
+            "logout_header": events.example_header(EventType.LOGOUT),
+            "logout_claims": events.example_claims(EventType.LOGOUT),
+            "event_header": events.example_header(EventType.CREDENTIAL_CHANGE),
+            "event_example": events.example_claims(EventType.CREDENTIAL_CHANGE),
+            "tries": TRIES,
+            "pause_hours": int(PAUSE_AFTER.total_seconds() // 3600),
+            "delivery_days": settings.DELIVERY_DAYS,
+            "seconds": f"{SECONDS:g}",
+        },
         "deprecation": {"deprecation_months": DEPRECATION_MONTHS},
         "apis": {"apis": [(api, api_address(api)) for api in listed_apis()]},
         "discovery": {"endpoints": endpoints()},

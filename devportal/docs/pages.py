@@ -127,6 +127,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "The sign-out endpoint: how to end the person’s session and send them back to your app.",
         ),
         DocsPage(
+            "events",
+            "sign-in/events",
+            "Events",
+            "Back-channel logout and security events: how your app learns that a person signed out, removed it or "
+            "changed their account.",
+        ),
+        DocsPage(
             "discovery",
             "sign-in/discovery",
             "Discovery and keys",
