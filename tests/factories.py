@@ -16,13 +16,26 @@ from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
 from oidc.clients.reviewed_hosts import set_approved_hosts
 from oidc.clients.secrets import create_secret
-from oidc.models import AccessToken, Api, ApiRule, ApiScope, Client, Project, ProjectDomain, ProjectMember, TokenFamily
+from oidc.models import (
+    AccessToken,
+    Api,
+    ApiRule,
+    ApiScope,
+    Client,
+    Delivery,
+    EventReceiver,
+    Project,
+    ProjectDomain,
+    ProjectMember,
+    TokenFamily,
+)
 from oidc.models.clients import new_client_id
 from oidc.tokens import access_tokens
 
 PASSWORD = "correct horse 9 battery"
 REDIRECT_URI = "https://app.example.com/callback"
 SIGN_OUT_URI = "https://app.example.com/bye"
+RECEIVER_URL = "https://app.example.com/events"
 
 
 def make_account(email: str | None = None, *, verified: bool = True, **fields: Any) -> Account:
@@ -105,6 +118,19 @@ def make_api(slug: str = "calendar", *, rules: Sequence[tuple[str, str, str]] = 
         ApiRule.objects.create(api=api, position=position, method=method, path=path, scope=scopes[scope])
     reload_registry()
     return api
+
+
+def make_receiver(client: Client, channel: str = "events", **fields: Any) -> EventReceiver:
+    """Return the client's receiver of a channel, on the host of its redirect URI."""
+    return EventReceiver.objects.create(client=client, channel=channel, **{"url": RECEIVER_URL} | fields)
+
+
+def make_delivery(receiver: EventReceiver, **fields: Any) -> Delivery:
+    """Return a delivery that waits: all sessions of a person ended."""
+    now = clock.now()
+    moments = {"happened_at": now, "not_before": now}
+    what = {"event": "sessions-revoked", "jti": random_text(22), "sub": random_text(22)}
+    return Delivery.objects.create(receiver=receiver, **moments | what | fields)
 
 
 def make_access_token(

@@ -63,6 +63,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # Redirects to a value
     ("devportal/console/rotation.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
+    ("devportal/console/events/views.py", "redirect to a value"): (1, "A route, from client_page()."),
     ("devportal/console/jump.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("oidc/views/pages.py", "redirect to a value"): (
         2,
@@ -223,6 +224,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/log_missing.html", "link {{ log_url }}"): (1, "The same, with a query."),
     ("templates/console/requests.html", "link {{ query }}"): (1, "A query on this page, beginning with `?`."),
     ("templates/console/sign_ins.html", "link {{ query }}"): (1, "The same."),
+    ("templates/console/delivery_detail.html", "link {{ log_url }}"): (1, "A route, with a query on it."),
+    ("templates/console/delivery_detail.html", "link {{ request.get_full_path }}"): (1, "Begins with /console/."),
+    ("templates/console/partials/receiver_state.html", "link {{ request.path }}"): (1, "Begins with /console/."),
+    ("templates/console/playground_events.html", "link {{ request.path }}"): (1, "The same."),
     ("templates/console/partials/pages.html", "link {{ page.*er }}"): (2, "A query on this page."),
     ("templates/console/partials/usage_table.html", "link {{ line.narrow }}"): (1, "A query on this page."),
     ("templates/console/partials/time_tabs.html", "link {{ range.address }}"): (1, "A query on this page."),

@@ -13,8 +13,11 @@ from devportal.console.analytics import views as analytics_views
 from devportal.console.api_keys import views as api_key_views
 from devportal.console.clients import permission_views, secret_views, settings_views
 from devportal.console.clients import views as client_views
+from devportal.console.events import deliveries
+from devportal.console.events import views as events_views
 from devportal.console.logs import request_log, sign_in_log
 from devportal.console.notices import views as notice_views
+from devportal.console.playground import inbox_views
 from devportal.console.playground import views as playground_views
 from devportal.console.projects import home_views
 from devportal.console.projects import views as project_settings_views
@@ -46,11 +49,19 @@ client_pages: list[URLPattern] = [
     path("analytics", analytics_views.client_analytics, name="client_analytics"),
     path("analytics.csv", analytics_views.client_analytics_csv, name="client_analytics_csv"),
     path("sign-ins/<str:entry_id>", sign_in_log.sign_in_detail, name="sign_in_detail"),
+    path("events", events_views.client_events, name="client_events"),
+    path("events/<str:channel>/test", events_views.events_test, name="events_test"),
+    path("events/<str:channel>/resume", events_views.events_resume, name="events_resume"),
+    path("events/<str:channel>/retry", events_views.events_retry, name="events_retry"),
+    path("deliveries", deliveries.deliveries, name="deliveries"),
+    path("deliveries/<str:delivery_id>", deliveries.delivery_detail, name="delivery"),
+    path("deliveries/<str:delivery_id>/again", deliveries.delivery_again, name="delivery_again"),
     path("playground", playground_views.playground, name="playground"),
     path("playground/address", playground_views.playground_address, name="playground_address"),
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
     path("playground/refresh", playground_views.playground_refresh, name="playground_refresh"),
+    path("playground/events", inbox_views.playground_events, name="playground_events"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
 ]
 

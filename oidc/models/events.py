@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from core import clock
+from core.database.postgres.replica import table_from_replica
 from oidc.events.types import EventType
 from oidc.models.projects import Connection
 
@@ -78,6 +79,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.waiting().filter(not_before__lte=clock.now()).order_by("not_before", "pk")
 
 
+@table_from_replica
 class Delivery(models.Model):
     """One event for one app, stored in the transaction that causes it and delivered at least once.
 

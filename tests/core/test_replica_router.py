@@ -7,7 +7,7 @@ from core.database.postgres import replica
 from tests.urls import every_url
 
 ROUTER = replica.ReplicaRouter()
-LOGS = ("requestlog", "signinevent", "auditevent", "usagebucket", "usagehour", "usageday", "usagetotal")
+LOGS = ("requestlog", "signinevent", "auditevent", "usagebucket", "usagehour", "usageday", "usagetotal", "delivery")
 
 
 def test_logs_and_usage_are_all_that_is_read_there() -> None:
@@ -31,6 +31,8 @@ def test_pages_of_logs_and_usage_are_all_that_may_read_there() -> None:
         "admin:console_auditevent_changelist",
         "admin:console_signinevent_changelist",
         "console:activity",
+        "console:deliveries",
+        "console:delivery",
         "console:request_detail",
         "console:project_sign_ins",
         "console:requests",

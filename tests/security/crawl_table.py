@@ -491,11 +491,19 @@ GROUPS = (
         /console/p/{project}/clients/{client}/analytics             302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/analytics.csv         302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/sign-ins/{sign_in}    302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/events                302 404 200 200 200 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/events/logout/test    302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/events/logout/resume  302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/events/logout/retry   302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/deliveries            302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/deliveries/{delivery}        302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/deliveries/{delivery}/again  302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground            302 404 403 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/playground/address    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/refresh    302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/playground/events     302 404 403 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/page                  302 404 200 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302

@@ -36,7 +36,15 @@ from oidc.projects import invitations
 from oidc.scopes import known_scopes
 from tests.devportal.admin.conftest import World, make_world
 from tests.devportal.review.reviewing import decide, fill, fresh
-from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
+from tests.factories import (
+    PASSWORD,
+    make_access_token,
+    make_account,
+    make_client,
+    make_delivery,
+    make_project,
+    make_receiver,
+)
 from tests.relying_party import sign_in
 
 # Nobody's session; people who have nothing to do with the project: a person, and the owner of another project; its
@@ -180,6 +188,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "key": ApiKey.objects.get(project=world.project).public_id,
         "request_entry": RequestLog.objects.filter(project=world.project).latest("pk").pk,
         "sign_in": SignInEvent.objects.filter(client=client).latest("pk").pk,
+        "delivery": make_delivery(make_receiver(client, "logout"), event="logout").pk,
         "member": ProjectMember.objects.get(account=owner, project=world.project).pk,
         "review": review.pk,
         "case": cases.open_case("report", world.project, client, text="Odd.").pk,

@@ -29,12 +29,13 @@ FORM = "application/x-www-form-urlencoded"
 # Everything that a page reads from its address, and everything that a form reads.
 READ_BY_PAGES = """
     before after kind by q add language range endpoint client key status method person result request since until from
-    to day event code state iss error error_description page
+    to day event code state iss error error_description page channel sub jti
 """
 READ_BY_FORMS = """
     name type redirect_uris post_logout_redirect_uris more url enabled understood typed permissions expires_on email
     role to decision step logo remove_logo home_page_url privacy_policy_url terms_url support_address note
     ask_account_read why_account_read text wanted scope prompt client_secret address once
+    channel logout-url logout-session_required events-url events-types
 """
 PARAMETERS, FIELDS = READ_BY_PAGES.split(), READ_BY_FORMS.split()
 

@@ -140,7 +140,15 @@ def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, s
 # Filters with a few choices: name, label, and choices with their labels.
 Selects = Sequence[tuple[str, str, Mapping[str, str]]]
 # Labels of the filters without choices.
-_LABELS = {"q": "Text", "who": "By", "request_id": "Request id", "from": "From", "to": "Before"}
+_LABELS = {
+    "q": "Text",
+    "who": "By",
+    "request_id": "Request id",
+    "sub": "User id",
+    "jti": "jti",
+    "from": "From",
+    "to": "Before",
+}
 
 
 @dataclass(frozen=True)

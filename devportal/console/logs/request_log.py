@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from urllib.parse import quote_plus
 
@@ -192,6 +193,10 @@ class RequestLogEntry:
     page: str = ""
     client: Client | None = None
     key: ApiKey | None = None
+
+    @property
+    def at(self) -> datetime:
+        return self.row.at
 
     @property
     def api_name(self) -> str:

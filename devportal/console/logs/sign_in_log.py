@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -71,6 +72,10 @@ class SignInLogEntry:
     """One step of a sign-in."""
 
     row: SignInEvent
+
+    @property
+    def at(self) -> datetime:
+        return self.row.at
 
     @property
     def badge(self) -> str:

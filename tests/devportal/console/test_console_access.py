@@ -13,7 +13,15 @@ from devportal.console.urls import console_urls
 from devportal.review import developer_actions, urls
 from oidc.models import Project, ProjectMember
 from oidc.projects import invitations
-from tests.factories import make_account, make_domain, make_key, make_project, make_web_client
+from tests.factories import (
+    make_account,
+    make_delivery,
+    make_domain,
+    make_key,
+    make_project,
+    make_receiver,
+    make_web_client,
+)
 
 
 def routes(patterns: "list[URLPattern | URLResolver]", outer: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str]]]:
@@ -43,6 +51,8 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "number": developer_actions.save_submission(client, owner, {}).number,
         "version": "none",
         "entry_id": 1,
+        "channel": "logout",
+        "delivery_id": make_delivery(make_receiver(client, "logout"), event="logout").pk,
         "invitation_id": invitations.invite(project, "ines@example.com", "viewer", owner).pk,
     }
 

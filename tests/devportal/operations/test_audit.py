@@ -19,7 +19,7 @@ from oidc.models import Client, ClientSecret, Project, ProjectInvitation, Projec
 from oidc.projects import invitations, lifecycle, members, roles
 from tests.devportal.console.test_console_access import ROUTES, things_of
 from tests.devportal.review.reviewing import decide, make_reviewer, sent
-from tests.factories import REDIRECT_URI, make_account
+from tests.factories import REDIRECT_URI, SIGN_OUT_URI, make_account
 from tests.security.consoles import SENT
 
 Role = ProjectMember.Role
@@ -119,7 +119,15 @@ CHANGES: dict[str, Change] = {
     # The public page of a reviewed app
     "app_page": Change("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
     #
+    # Events
+    "client_events": Change("client.events_changed", {"channel": "logout", "logout-url": SIGN_OUT_URI}),
+    "events_test": Change("client.events_tested", {idempotency.FIELD: ""}),
+    "events_resume": Change("client.events_resumed"),
+    "events_retry": Change("client.events_sent_again", {idempotency.FIELD: ""}),
+    "delivery_again": Change("client.events_sent_again", {idempotency.FIELD: ""}),
+    #
     # Playground
+    "playground_events": Change("client.events_changed", {"channel": "events", "wanted": "yes"}),
     "playground_address": Change("client.changed", {"wanted": "yes"}),
 }
 

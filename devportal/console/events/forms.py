@@ -1,0 +1,64 @@
+"""The forms of a client's receivers."""
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from oidc.events.types import EventType
+from oidc.models import EventReceiver
+
+CHANNEL = "channel"
+_OFF = "Leave it empty to turn it off."
+
+
+def _url_field(label: str, help_text: str) -> forms.CharField:
+    """Return the field for a receiver's URL. Whether it is allowed is checked when it is saved."""
+    return forms.CharField(
+        label=label,
+        required=False,
+        help_text=help_text,
+        widget=forms.TextInput(
+            attrs={
+                "inputmode": "url",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+    )
+
+
+class LogoutForm(forms.Form):
+    """Where the client receives logout tokens."""
+
+    url = _url_field("Logout URL", f"Your library calls it the back-channel logout URI. {_OFF}")
+    session_required = forms.BooleanField(
+        label="Only with a session id",
+        required=False,
+        help_text="Your app finds its sessions by their sid, and can’t use a logout token without one.",
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
+        initial = {"url": receiver.url, "session_required": receiver.session_required}
+        super().__init__(data, initial=initial, prefix=EventReceiver.Channel.LOGOUT)
+
+
+class EventsForm(forms.Form):
+    """Where the client receives security events, and which ones."""
+
+    url = _url_field("Events URL", _OFF)
+    types = forms.MultipleChoiceField(
+        choices=[(each.value, each.label) for each in EventType.choosable()],
+        required=False,
+        error_messages={"invalid_choice": "%(value)s is not an event type. Choose from the list."},
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
+        initial = {"url": receiver.url, "types": [each.value for each in receiver.wanted_types]}
+        super().__init__(data, initial=initial, prefix=EventReceiver.Channel.EVENTS)
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.cleaned_data
+        if given.get("url") and "types" in given and not given["types"]:
+            self.add_error("types", "Choose at least one event type, or leave the URL empty.")
+        return given
