@@ -1,6 +1,7 @@
 """An app's inbox on this machine: it receives events and answers as a test says."""
 
 import contextlib
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -71,12 +72,14 @@ class Inbox:
     """The requests that arrived, and how the next one is answered."""
 
     port: int = 0
+    scheme: str = "http"
+    host: str = "localhost"
     received: list[Received] = field(default_factory=list)
     answer: Answer = field(default_factory=lambda: status(202))
 
     def url(self, path: str = "/events") -> str:
         """Return the inbox's URL."""
-        return f"http://localhost:{self.port}{path}"
+        return f"{self.scheme}://{self.host}:{self.port}{path}"
 
     @property
     def events(self) -> list[str]:
@@ -98,12 +101,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve() -> Iterator[Inbox]:
-    """Yield an inbox that listens on a free port of the loopback interface."""
-    inbox = Inbox()
+def serve(tls: ssl.SSLContext | None = None, host: str = "localhost") -> Iterator[Inbox]:
+    """Yield an inbox that listens on a free port of the loopback interface, with `tls` for https."""
+    inbox = Inbox(scheme="https" if tls else "http", host=host)
     handler = type("Handler", (_Handler,), {"inbox": inbox})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     inbox.port = server.server_port
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
