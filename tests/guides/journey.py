@@ -45,7 +45,7 @@ def walk(
     paths = paths or Paths()
     ada = app.person
     _see_signed_out(app, paths)
-    assert "Hello, Ada Lovelace" in _sign_in(app, paths).text
+    assert "Hello, Ada Lovelace" in sign_in(app, paths).text
     before = _me(app, paths)
     assert (before["email"], before["name"]) == (ada.email, "Ada Lovelace")
 
@@ -60,7 +60,7 @@ def walk(
     arrived_at = ada.go(leaves(app, paths.sign_out))
     page = ada.browser.get(arrived_at, follow_redirects=True)
     assert "Hello, Ada Lovelace" not in ada.browser.get(f"{app.origin}{paths.home}").text
-    _sign_in(app, paths)
+    sign_in(app, paths)
     assert "sign-in" in ada.asked, "the person was signed out at the service too"
 
     ada.browser.cookies.clear()
@@ -77,7 +77,8 @@ def refusal_of(app: OpenGuide, way: Way) -> str:
     return _said(app, app.person.browser.get(arrived_at, follow_redirects=True))
 
 
-def _sign_in(app: OpenGuide, paths: Paths) -> httpx.Response:
+def sign_in(app: OpenGuide, paths: Paths) -> httpx.Response:
+    """Sign in to the app, and return its page."""
     arrived_at = app.person.go(leaves(app, paths.sign_in))
     page = app.person.browser.get(arrived_at, follow_redirects=True)
     assert page.status_code == 200, _said(app, page)

@@ -5,13 +5,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.guides.journey import Paths, walk
+from tests.clients.ended_sessions import check_sessions_end
+from tests.guides.journey import Paths, sign_in, walk
 from tests.guides.reading import OpenGuide, needs
 from tests.guides.runs import record_run
+from tests.services import keeper
 
 MODULE = Path("/usr/lib/apache2/modules/mod_auth_openidc.so")
 pytestmark = [
@@ -30,7 +33,8 @@ def folder() -> Iterator[Path]:
 
 
 def test_apache(guide: Callable[..., OpenGuide], folder: Path) -> None:
-    app = guide("apache")
+    port = keeper.free_port()
+    app = guide("apache", port=port, backchannel_logout_uri=f"http://localhost:{port}/callback?logout=backchannel")
     app.folder = folder
     app.save()
     install, load, run = app.commands
@@ -43,6 +47,8 @@ def test_apache(guide: Callable[..., OpenGuide], folder: Path) -> None:
         sign_out=f"{callback}?logout={app.origin}/signed-out.html".replace(":", "%3A"),
     )
     walk(app, paths, before_refresh=lambda: time.sleep(2.1))
+    app.person.decision = "allow"
+    check_sessions_end(app.service, app.client["client_id"], app.person, partial(sign_in, app, paths), f"{app.origin}/")
 
     assert "grant_type=refresh_token" in app.log.read_text(errors="replace")
     packages = install.removeprefix("sudo apt-get install ").split()
