@@ -111,9 +111,9 @@ class ProductionService(Service):
         assert done.returncode == 0, done.stdout[-4000:]
         return done.stdout
 
-    def start_celery(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def start_celery(self, *arguments: str, program: str = "celery") -> "subprocess.Popen[bytes]":
         """Start a Celery process, such as `worker` or `beat`, that writes to the service's log; `end` stops it."""
-        command = [sys.executable, "-m", "celery", "-A", "devportal", *arguments]
+        command = [sys.executable, "-m", program, "-A", "devportal", *arguments]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 command,

@@ -185,6 +185,10 @@ class Service:
         """Return all that it has printed."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
+    def environment(self) -> dict[str, str]:
+        """Return the variables of its processes."""
+        return self._environment()
+
     def _release_guard(self) -> None:
         # Killed, not closed: closing its input is what makes it act.
         if self._guard is not None:
