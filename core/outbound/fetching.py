@@ -24,6 +24,7 @@ from core.outbound.limits import (
     MAX_REDIRECTS,
     MAX_REPLY_BYTES,
     MAX_WIRE_BYTES,
+    REPLY_SECONDS,
     Deadline,
 )
 from core.outbound.name_lookup import LOOPBACK, find_addresses
@@ -247,6 +248,7 @@ def post(url: str, body: bytes, content_type: str, *, loopback: bool = False) ->
         (b"Content-Length", str(len(body)).encode()),
     ]
     with _response(_Request(b"POST", headers, body), _route(target, addresses), trust, deadline) as response:
+        deadline.shorten(REPLY_SECONDS)
         return Reply(response.status, _beginning(response))
 
 

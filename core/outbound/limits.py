@@ -5,6 +5,7 @@ import time
 SECONDS = 5.0  # of a whole request: resolving, connecting, redirects and reading
 MAX_BYTES = 65_536  # of the body
 MAX_REPLY_BYTES = 1024  # of the body of a response to a POST
+REPLY_SECONDS = 1.0  # for that, after the status was received
 MAX_REDIRECTS = 3  # on the same host
 MAX_HEADER_BYTES = 32_768  # of a response, including interim ones (1xx)
 MAX_WIRE_BYTES = 262_144  # of a response as it is sent: headers, body, and chunk framing
@@ -22,6 +23,10 @@ class Deadline:
 
     def __init__(self) -> None:
         self._end = time.monotonic() + SECONDS
+
+    def shorten(self, seconds: float) -> None:
+        """Let it end at most this many seconds from now."""
+        self._end = min(self._end, time.monotonic() + seconds)
 
     def left(self) -> float:
         """Return the seconds that are left; 0 after the deadline."""

@@ -121,5 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             answer(self.wfile)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
     def log_message(self, *args: Any) -> None:
         """Write no log."""
