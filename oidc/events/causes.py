@@ -7,7 +7,6 @@ from django.dispatch import receiver
 
 from accounts.models import Account, SecurityEvent
 from accounts.signals import account_disabled, account_enabled, activity_recorded, sessions_ended
-from core import clock
 from oidc.events.queueing import end_app_sessions, queue_event, queue_for_account, sessions_of
 from oidc.events.types import EMAIL_SCOPE, EventType
 from oidc.models import Connection, TokenFamily
@@ -61,7 +60,6 @@ def tell_activity(sender: Any, event: SecurityEvent, **kwargs: Any) -> None:
             event.account,
             credential_type=credential_type,
             change_type=change_type,
-            event_timestamp=clock.timestamp(),
         )
     if event.kind in NEW_EMAIL or event.details.get("new_email"):
         queue_for_account(EventType.IDENTIFIER_CHANGED, event.account, scope=EMAIL_SCOPE)

@@ -55,8 +55,10 @@ def event_claims(delivery: Delivery, client: Client) -> dict[str, Any]:
 
 def _members(delivery: Delivery) -> dict[str, Any]:
     members: dict[str, Any] = dict(delivery.details)
+    if delivery.event in (EventType.SESSION_REVOKED, EventType.CREDENTIAL_CHANGE):  # CAEP 1.0, 2
+        members["event_timestamp"] = int(delivery.happened_at.timestamp())
     if delivery.event == EventType.SESSION_REVOKED:
-        members |= {"sid": delivery.sid, "event_timestamp": int(delivery.happened_at.timestamp())}
+        members["sid"] = delivery.sid
     elif delivery.event == EventType.IDENTIFIER_CHANGED:
         members |= _new_email(delivery)
     return members
