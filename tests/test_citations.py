@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import repository
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
     ".ci", "accounts", "api", "benchmarks", "core", "deploy", "devportal", "docs", "examples", "oidc", "static",
     "templates", "tests",
 )  # fmt: skip
 SUFFIXES = {"", ".css", ".html", ".in", ".js", ".json", ".md", ".mjs", ".py", ".svg", ".toml", ".ts", ".txt"}
-# Written by others: packages that tests install, and files of theirs that are kept here.
-OTHERS = {"__pycache__", "node_modules", "vendor"}
 
 DOCUMENT = re.compile(r"(?<![\w./-])docs/([\w-]+\.md)(?:#([\w-]+))?")
 MENTION = re.compile(r"(?<![\w./*-])((?:\.\./)?(?:[\w-]+/)*[\w-]+\.md)\b")
@@ -30,11 +30,11 @@ ELSEWHERE = re.compile(
 
 
 def files() -> Iterator[Path]:
-    """Yield the text files of the repository, without the files of installed packages."""
+    """Yield the text files of the repository, without copies of files of others."""
     yield from (path for path in ROOT.iterdir() if path.is_file() and path.suffix in SUFFIXES - {".txt"})
     for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*"):
-            if path.suffix in SUFFIXES and not OTHERS & set(path.parts) and path.is_file():
+        for path in repository.walk(ROOT / folder):
+            if path.suffix in SUFFIXES and "vendor" not in path.parts and path.is_file():
                 yield path
 
 

@@ -12,15 +12,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.test_citations import OTHERS
+from tests import repository
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING")))
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w./*-]+")
 SUFFIX = re.compile(r"\w\.(py|html|css|js|mjs|ts|json|toml|txt|in|conf|yaml|sql|svg|sh|service|timer)$")
-# What git does not track, and what stands elsewhere than in the repository.
-MADE = (".cache", ".data", ".static", ".venv", "__pycache__", "node_modules")
 # Not of the repository: a service makes them, a test runs without them, or an operator writes them.
 ELSEWHERE = {
     "docs/accounts.md": {"your-data.html", "your-data.json", "exports/"},  # in an export, and where exports are kept
@@ -37,12 +35,8 @@ PACKAGE = re.compile(r"^### `([\w/]+)/`")
 @cache
 def paths() -> frozenset[str]:
     """Return every file and folder of the repository, from its root."""
-    found: set[str] = set()
-    for path in ROOT.rglob("*"):
-        inner = path.relative_to(ROOT)
-        if not OTHERS & set(inner.parts) and inner.parts[0] not in (*MADE, ".git"):
-            found.add(inner.as_posix())
-    return frozenset(found)
+    inner = (path.relative_to(ROOT) for path in repository.walk(ROOT))
+    return frozenset(path.as_posix() for path in inner if "vendor" not in path.parts)
 
 
 @cache

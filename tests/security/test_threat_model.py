@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import repository
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"`(test_\w+)`")
@@ -24,8 +26,10 @@ def threats() -> list[tuple[str, str]]:
 def functions() -> set[str]:
     """Return the names of all tests."""
     found: set[str] = set()
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        found |= set(re.findall(r"^(?:    )?def (test_\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE))
+    for path in repository.walk(ROOT / "tests"):
+        if path.suffix == ".py" and path.name.startswith("test_"):
+            text = path.read_text(encoding="utf-8")
+            found |= set(re.findall(r"^(?:    )?def (test_\w+)\(", text, re.MULTILINE))
     return found
 
 
