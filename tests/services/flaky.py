@@ -7,6 +7,7 @@ pytest. `make test-all` runs all tests this way, and `make test` does so with `C
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,19 @@ KNOWN = {
     "tests/faults/test_sign_ins_at_once.py": ANSWERS_IN_TIME,
     "tests/faults/test_slow_callers.py": "others have to be answered within a second, and the host may be busy",
 }
-LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
 
 def main(arguments: list[str]) -> int:
     """Return pytest's exit code, or 1 if tests are flaky that are not in KNOWN."""
-    status = _run_pytest(*arguments)
-    if status != pytest.ExitCode.TESTS_FAILED:
-        return status
-    failed = _last_failed()
-    status = _run_pytest(*arguments, "-n", "0", "--last-failed", "--last-failed-no-failures", "none")
-    flaky = sorted(failed - _last_failed())
+    # pytest notes what failed in a folder, and `make test-all` runs two of these programs at once.
+    with tempfile.TemporaryDirectory() as notes:
+        arguments = [*arguments, "-o", f"cache_dir={notes}"]
+        status = _run_pytest(*arguments)
+        if status != pytest.ExitCode.TESTS_FAILED:
+            return status
+        failed = _last_failed(notes)
+        status = _run_pytest(*arguments, "-n", "0", "--last-failed", "--last-failed-no-failures", "none")
+        flaky = sorted(failed - _last_failed(notes))
     for nodeid in flaky:
         reason = _known_reason(nodeid)
         sys.stderr.write(f"flaky{f' (known: {reason})' if reason else ''}: {nodeid}\n")
@@ -50,8 +53,9 @@ def _run_pytest(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode
 
 
-def _last_failed() -> set[str]:
-    return set(json.loads(LAST_FAILED.read_text(encoding="utf-8"))) if LAST_FAILED.exists() else set()
+def _last_failed(notes: str) -> set[str]:
+    file = Path(notes, "v", "cache", "lastfailed")
+    return set(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else set()
 
 
 if __name__ == "__main__":
