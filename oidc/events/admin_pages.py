@@ -153,7 +153,7 @@ class DeliveryAdmin(ReadOnlyModelAdmin[Delivery]):
 
     @admin.display(description="client")
     def client(self, delivery: Delivery) -> str:
-        return delivery.receiver.client.name
+        return str(delivery.receiver.client.name)
 
     @admin.display(description="channel")
     def channel(self, delivery: Delivery) -> str:

@@ -42,7 +42,7 @@ class AddressesField(StrictListField):
 class EventTypeField(StrictCharField):
     """A type of security events: its name or its URI."""
 
-    def to_internal_value(self, data: Any) -> EventType:  # type: ignore[override]  # an EventType is a text
+    def to_internal_value(self, data: Any) -> EventType:
         name = super().to_internal_value(data)
         try:
             return registration.event_types([name])[0]

@@ -30,7 +30,8 @@ def table_error(section: str, position: int, key: str, message: str) -> serializ
 
 def apply_rows(rows: Iterable[Any], apply: Callable[[Any], Any]) -> list[Any]:
     """Apply each row and return the results. Raises ValidationError with the errors of all rows by their position."""
-    done, errors = [], {}
+    done: list[Any] = []
+    errors: dict[Any, Any] = {}
     for position, values in enumerate(rows):
         try:
             done.append(apply(values))

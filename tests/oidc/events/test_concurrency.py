@@ -19,11 +19,12 @@ from core import clock
 from core.http.sessions import SessionStore
 from core.outbound.fetching import Reply
 from oidc import signing_keys
-from oidc.authorization import outcomes
+from oidc.authorization import consent
 from oidc.authorization.consent import remove_consent
 from oidc.clients import registration as clients
 from oidc.events import queueing, registration, sending
 from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
+from oidc.tokens import codes
 from tests.factories import make_account, make_project, make_web_client
 from tests.inbox import send_due
 from tests.oidc.tokens.test_concurrency import at_once
@@ -208,14 +209,15 @@ def test_a_code_is_not_issued_in_a_session_that_has_just_ended(
     party.browser.raise_request_exception = False
     flush = ends_of_one_session(party)[0]
     families = TokenFamily.objects.count()
-    real = outcomes.consent.require_consent
+    real = consent.require_consent
 
     def ends_before(*args: Any) -> Connection:
         at_once(1, lambda number: flush())
-        return real(*args)
+        connection: Connection = real(*args)
+        return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(outcomes.consent, "require_consent", ends_before)
+        patch.setattr(consent, "require_consent", ends_before)
         assert issue(party).status_code == 400
     assert TokenFamily.objects.count() == families
     assert waiting() == ["logout", "session-revoked"]
@@ -227,7 +229,7 @@ def test_a_sign_out_waits_for_a_code_that_is_being_issued(party: RelyingParty, m
     sid = first.get().sid
     TokenFamily.objects.update(session_tag="", sid="told earlier")
     flush = ends_of_one_session(party)[0]
-    real = outcomes.codes.create_code
+    real = codes.create_code
     ended: list[Future[None]] = []
 
     def run() -> None:
@@ -240,7 +242,7 @@ def test_a_sign_out_waits_for_a_code_that_is_being_issued(party: RelyingParty, m
         return real(*args, **options)
 
     with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
-        patch.setattr(outcomes.codes, "create_code", ends_meanwhile)
+        patch.setattr(codes, "create_code", ends_meanwhile)
         issue(party)
         ended[0].result(SECONDS)
     assert waiting() == ["logout", "session-revoked"]

@@ -235,7 +235,8 @@ def test_refresh_tokens_with_offline_access_outlive_the_session(party: RelyingPa
 
 @pytest.mark.parametrize("code", [200, 204])
 def test_these_responses_are_a_success(party: RelyingParty, suite: Inbox, code: int) -> None:
-    suite.answer = status(code, **{"Cache-Control": "no-store"})
+    headers: dict[str, Any] = {"Cache-Control": "no-store"}
+    suite.answer = status(code, **headers)
     logged_out(party, suite)
     assert Delivery.objects.get().state == Delivery.State.DELIVERED
 

@@ -11,7 +11,7 @@ from accounts.models import Account
 from core import clock
 from core.outbound.fetching import Reply
 from core.outbound.targets import Code, OutboundRefused
-from oidc.events import queueing, registration, sending, tasks
+from oidc.events import queueing, registration, sending, tasks, tokens
 from oidc.events.tokens import message_of
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.signals import receiver_paused
@@ -46,7 +46,7 @@ class App:
 def far_app(monkeypatch: pytest.MonkeyPatch) -> App:
     app = App()
     monkeypatch.setattr(sending, "post", app.post)
-    monkeypatch.setattr(sending.tokens, "message_of", lambda delivery, client: (delivery.jti.encode(), "text/plain"))
+    monkeypatch.setattr(tokens, "message_of", lambda delivery, client: (delivery.jti.encode(), "text/plain"))
     return app
 
 
@@ -159,7 +159,7 @@ def test_a_mistake_of_the_service_in_one_delivery_does_not_hold_up_the_others(
 ) -> None:
     broken, other = queue(event_receiver, 2)
     Delivery.objects.filter(pk=broken.pk).update(event="unknown")
-    monkeypatch.setattr(sending.tokens, "message_of", message_of)
+    monkeypatch.setattr(tokens, "message_of", message_of)
     far_app.status = 202
     send_due()
     later(6)

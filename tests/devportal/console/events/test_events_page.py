@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from core import clock
 from devportal.console import idempotency
 from devportal.console.events.states import State, statuses
-from oidc.events import receiver_urls, sending
+from oidc.events import receiver_urls
 from oidc.events.types import EventType
 from oidc.models import Client, Delivery, EventReceiver, Project
 from tests.devportal.console.forms import MOST_STATEMENTS, at, send, trail
 from tests.factories import RECEIVER_URL, make_client, make_delivery, make_receiver, make_web_client
-from tests.inbox import Inbox, serve, status
+from tests.inbox import Inbox, send_due, serve, status
 
 ALL = [each.value for each in EventType.choosable()]
 Channel = EventReceiver.Channel
@@ -235,14 +235,14 @@ def test_a_test_is_sent_and_its_result_is_on_the_page(as_developer: Browser, app
         save(as_developer, app, channel, inbox.url(), types=ALL)
         act(as_developer, app, "events_test", channel)
     assert "Reload this page" in shown(as_developer, app).get_text()
-    sending.send_due()
+    send_due()
     assert sorted(inbox.events) == ["backchannel-logout", "verification"]
     text = shown(as_developer, app).get_text()
     assert text.count("The app accepted the event.") == 2
     assert text.count("Working") == 2
     inbox.answer = status(404, b"nothing here")
     act(as_developer, app, "events_test")
-    sending.send_due()
+    send_due()
     text = shown(as_developer, app).get_text()
     assert "The app answered 404." in text
     assert "Check the path of the URL." in text
@@ -262,9 +262,9 @@ def test_resuming_sends_what_waited(as_developer: Browser, app: Client, inbox: I
     make_delivery(receiver, not_before=clock.now() + timedelta(hours=5))
     act(as_developer, app, "events_test")
     assert Delivery.objects.count() == 1, "no test while it is paused"
-    assert sending.send_due() == 0
+    assert send_due() == 0
     act(as_developer, app, "events_resume")
-    assert sending.send_due() == 1
+    assert send_due() == 1
     assert statuses(app)["events"].state == State.WORKING
 
 
@@ -275,7 +275,7 @@ def test_failed_deliveries_are_sent_again(as_developer: Browser, app: Client, in
     assert "Send failed deliveries again" in shown(as_developer, app).get_text()
     act(as_developer, app, "events_retry")
     assert "2 failed deliveries are sent again." in shown(as_developer, app).get_text()
-    assert sending.send_due() == 2
+    assert send_due() == 2
     assert "Send failed deliveries again" not in shown(as_developer, app).get_text()
 
 

@@ -14,12 +14,13 @@ from core.outbound import fetching
 from core.outbound.targets import OutboundRefused
 from devportal.console.playground import inbox
 from devportal.console.playground.inbox import MOST, messages_of, receive
-from oidc.events import sending, tokens
+from oidc.events import tokens
 from oidc.events.receiver_urls import playground_receiver_url
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.tokens import jwt
 from tests.devportal.console.forms import at, send
 from tests.factories import make_client, make_delivery, make_receiver
+from tests.inbox import send_due
 from tests.relying_party import RelyingParty, sign_in
 
 FORM, SET = "application/x-www-form-urlencoded", "application/secevent+jwt"
@@ -50,7 +51,7 @@ def test_real_events_arrive_within_the_process(
     point(as_developer, app)
     RelyingParty(app, sign_in(Browser(), owner)).tokens()
     end_all_sessions(owner)
-    assert sending.send_due() == 3
+    assert send_due() == 3
     found = messages_of(app)
     assert sorted(message.event.rpartition("/")[2] for message in found) == [
         "backchannel-logout",
@@ -74,9 +75,9 @@ def test_a_test_and_its_repetition(as_developer: Browser, app: Client) -> None:
     point(as_developer, app)
     url = at("events_test", app.project, app, channel="events")
     assert send(as_developer, url, {}, form_on=page(app))["Location"] == page(app)
-    sending.send_due()
+    send_due()
     Delivery.objects.update(state="waiting")  # as if the worker had died before it stored the result
-    sending.send_due()
+    send_due()
     newest, oldest = messages_of(app)
     assert (newest.is_repeated, oldest.is_repeated) == (True, False)
     assert newest.decoded.token == oldest.decoded.token or newest.is_accepted
