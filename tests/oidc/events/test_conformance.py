@@ -75,13 +75,14 @@ def verified(received: Received, client: Client, **options: Any) -> dict[str, An
     found = discovery()
     keys = jwt.PyJWKSet.from_dict(Browser().get("/.well-known/jwks").json())
     key = keys[header_of(received.token)["kid"]]
+    demanded: Any = {"require": ["iss", "aud", "iat", "exp", "jti", "events"]} | options
     claims: dict[str, Any] = jwt.decode(
         received.token,
         key,
         algorithms=found["id_token_signing_alg_values_supported"],
         issuer=found["issuer"],
         audience=client.client_id,
-        options={"require": ["iss", "aud", "iat", "exp", "jti", "events"]} | options,
+        options=demanded,
     )
     return claims
 
