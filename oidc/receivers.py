@@ -19,9 +19,11 @@ from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.events.causes import tell_purged
+from oidc.events.types import EventType
 from oidc.models import (
     AppPage,
     Connection,
+    Delivery,
     FormerMember,
     MemberOfRemovedProject,
     Project,
@@ -113,6 +115,40 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
         }
 
 
+# What each event says, to the person whom it is about.
+_EVENTS_TO_PEOPLE = {
+    EventType.LOGOUT: "You signed out of the service",
+    EventType.SESSION_REVOKED: "One of your sessions ended",
+    EventType.SESSIONS_REVOKED: "All your sessions ended",
+    EventType.CREDENTIAL_CHANGE: "You changed how you sign in",
+    EventType.IDENTIFIER_CHANGED: "Your email address changed",
+    EventType.ACCOUNT_DISABLED: "Your account was closed",
+    EventType.ACCOUNT_ENABLED: "Your account is open again",
+    EventType.ACCOUNT_PURGED: "Your account was deleted",
+    EventType.TOKENS_REVOKED: "You removed the app",
+}
+
+
+@receiver(exporting)
+def export_events(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return the events about the person that were queued for apps, for the data export."""
+    return {"events_to_apps": _events(account)}
+
+
+def _events(account: Account) -> Iterator[dict[str, Any]]:
+    rows = Delivery.objects.filter(connection__account=account).select_related("connection__client")
+    for row in rows_of(rows):
+        assert row.connection is not None
+        yield {
+            "app": row.connection.client.name,
+            "event": row.event,
+            "what": _EVENTS_TO_PEOPLE[EventType(row.event)],
+            "at": moment(row.happened_at),
+            "state": row.state,
+            "delivered_at": moment(row.delivered_at),
+        }
+
+
 @receiver(exporting)
 def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
     """Return the person's current and former projects, and their invitations, for the data export."""
@@ -183,6 +219,8 @@ def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None
         tell_purged(instance)
         end_authorizations(sender, instance)
         keep_places_of_account(instance)
+        # An app may have repeated the person's email address in its response.
+        Delivery.objects.filter(connection__account=instance).exclude(answer="").update(answer="")
         Connection.objects.filter(account=instance).update(
             scopes="", removed_scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
         )

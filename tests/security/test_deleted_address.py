@@ -16,7 +16,9 @@ from accounts.models import Account, Family, Invitation, Outbox
 from accounts.plans import invitations as family_invitations
 from api import usage_counts
 from core import clock
-from oidc.models import ProjectMember
+from oidc.events.queueing import queue_for_account
+from oidc.events.types import EventType
+from oidc.models import Delivery, EventReceiver, ProjectMember
 from oidc.projects import invitations, members
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import RelyingParty, sign_in
@@ -57,7 +59,11 @@ def live_through_everything(account: Account) -> Browser:
     other = make_account("bo@example.com")
     project = make_project(other, name="Orbit")
     ProjectMember.objects.create(project=project, account=account, role=ProjectMember.Role.OWNER)
-    RelyingParty(make_client(project), browser).tokens(login_hint=ADDRESS)
+    app = make_client(project)
+    RelyingParty(app, browser).tokens(scope="openid email", login_hint=ADDRESS)
+    EventReceiver.objects.create(client=app, channel="events", url="https://app.example.com/events")
+    queue_for_account(EventType.IDENTIFIER_CHANGED, account)
+    Delivery.objects.update(answer=f"<p>Changed to {ADDRESS}</p>")  # what the app answered
     invitations.invite(project, "eve@example.com", "viewer", account)
     family = Family.objects.create(owner=account)
     family_invitations.invite(family, "kim@example.com", account)
@@ -75,7 +81,7 @@ def live_through_everything(account: Account) -> Browser:
 def test_no_table_names_a_person_who_deleted_their_account(leaving: Account, settings: Any) -> None:
     settings.ACCOUNT_DELETION_DAYS = 0
     browser = live_through_everything(leaving)
-    assert "accounts.Outbox.body" in stored(ADDRESS)
+    assert {"accounts.Outbox.body", "oidc.Delivery.answer"} <= stored(ADDRESS)
     for project in [row.project for row in leaving.project_memberships.select_related("project")]:
         if project.name == "Canary's":
             project.delete()

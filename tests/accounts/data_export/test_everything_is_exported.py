@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.db.models import Model
 
 from accounts.data_export import archive, readable
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
@@ -12,7 +13,9 @@ from core import clock
 from devportal.console.models import NoticeSettings
 from devportal.review.cases import open_case
 from devportal.review.models import AppReport, AppReview, InternalNote, ReviewEntry
-from oidc.models import Client, FormerMember, MemberOfRemovedProject, Project
+from oidc.events.queueing import queue_for_account
+from oidc.events.types import EventType
+from oidc.models import Client, Connection, EventReceiver, FormerMember, MemberOfRemovedProject, Project
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported, files_of
 from tests.people_pages import make_world
@@ -44,6 +47,11 @@ SECTIONS = {
     "oidc.MemberOfRemovedProject.account": "removed_projects",
     "oidc.ProjectMember.account": "projects",
     "usersessions.UserSession.user": "sessions",
+}
+# The same for models that refer to a person through a consent alone.
+SECTIONS_OF_CONNECTIONS = {"oidc.Delivery.connection": "events_to_apps"}
+REASONS_OF_CONNECTIONS = {
+    "oidc.TokenFamily.connection": "hashed tokens; what they open is in connected_apps"
 }
 REASONS = {
     "accounts.AccountRecovery.started_by": "what an operator did for somebody else; the step is in console_activity",
@@ -80,10 +88,10 @@ REASONS = {
 }
 
 
-def pointing() -> set[str]:
-    """Return each model and field that points to an account."""
+def pointing(model: type[Model] = Account) -> set[str]:
+    """Return each model and field that points to an account, or to a row of another model."""
     relations: list[Any] = [
-        relation for relation in Account._meta.get_fields(include_hidden=True) if relation.auto_created
+        relation for relation in model._meta.get_fields(include_hidden=True) if relation.auto_created
     ]
     return {
         f"{relation.related_model._meta.label}.{relation.field.name}" for relation in relations if relation.is_relation
@@ -95,6 +103,10 @@ def test_every_reference_to_a_person_is_exported_or_has_a_reason() -> None:
     assert not set(SECTIONS) & set(REASONS)
 
 
+def test_every_reference_to_a_consent_is_exported_or_has_a_reason() -> None:
+    assert pointing(Connection) == set(SECTIONS_OF_CONNECTIONS) | set(REASONS_OF_CONNECTIONS)
+
+
 @pytest.mark.django_db
 def test_each_section_of_an_export_has_the_expected_data() -> None:
     """Somebody who has something of everything has something in each section; what only others have is made here."""
@@ -103,7 +115,7 @@ def test_each_section_of_an_export_has_the_expected_data() -> None:
     _fill_the_rest(owner)
     held = exported(owner)
     empty = []
-    for source, section in SECTIONS.items():
+    for source, section in (SECTIONS | SECTIONS_OF_CONNECTIONS).items():
         value = held
         for part in section.split("."):
             value = value[part]
@@ -141,6 +153,9 @@ def _fill_the_rest(owner: Account) -> None:
     AppReport.objects.create(case=case, reporter=owner, reason="other", at=now)
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
     InternalNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
+    consent = Connection.objects.filter(account=owner).latest("pk")
+    EventReceiver.objects.create(client=consent.client, channel="events", url="https://a.example/")
+    queue_for_account(EventType.CREDENTIAL_CHANGE, owner)
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
     MemberOfRemovedProject.objects.create(account=owner, project_key=1, left_at=clock.now())
     subscribe(owner, make_plan("pro"), "Active")

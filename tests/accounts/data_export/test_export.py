@@ -25,7 +25,9 @@ from core.storage import stored_files
 from core.storage.stored_files import StoreUnavailable
 from devportal.console.models import AuditEvent
 from oidc.authorization import consent
-from oidc.models import Connection
+from oidc.events.queueing import queue_for_account, queue_test
+from oidc.events.types import EventType
+from oidc.models import Connection, EventReceiver
 from tests.exports import exported, files_of, unzipped
 from tests.factories import PASSWORD, make_account, make_key, make_project
 from tests.relying_party import RelyingParty, age_sign_in, sign_in
@@ -392,6 +394,28 @@ def test_an_allowed_app_has_no_former_access(app: RelyingParty, person: Account)
     app.tokens(scope="openid")
     (row,) = exported(person)["connected_apps"]
     assert (row["scopes"], row["could"]) == (["openid"], [])
+
+
+def test_the_events_that_apps_were_told_are_in_it(app: RelyingParty, person: Account) -> None:
+    app.tokens(scope="openid")
+    receiver = EventReceiver.objects.create(client=app.client, channel="events", url="https://app.example.com/")
+    queue_test(receiver)  # about nobody
+    consent.remove_consent(Connection.objects.get(account=person))
+    (row,) = exported(person)["events_to_apps"]
+    assert (row["app"], row["event"], row["state"]) == ("Orbit Notes", "tokens-revoked", "waiting")
+    shown = section(files_of(person)[archive.PAGE].decode(), "events_to_apps")
+    assert "You removed the app" in shown
+    assert "tokens-revoked" not in shown
+    assert not list(exported(make_account("other@example.com"))["events_to_apps"])
+
+
+def test_each_event_about_a_person_has_a_sentence_in_it(app: RelyingParty, person: Account) -> None:
+    app.tokens(scope="openid")
+    EventReceiver.objects.create(client=app.client, channel="events", url="https://app.example.com/")
+    for event in EventType.choosable():
+        queue_for_account(event, person)
+    rows = exported(person)["events_to_apps"]
+    assert len({row["what"] for row in rows}) == len(rows) == len(EventType.choosable())
 
 
 def test_times_on_the_page_are_in_the_zone_of_the_account(person: Account) -> None:
