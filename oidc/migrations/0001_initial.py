@@ -1076,7 +1076,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["receiver", "not_before"], name="deliveries_waiting"
+                condition=models.Q(("state", "waiting")),
+                fields=["receiver", "not_before", "id"],
+                name="deliveries_waiting",
             ),
         ),
         migrations.AddIndex(

@@ -118,7 +118,7 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
         indexes = [
             models.Index(
-                fields=["receiver", "not_before"], condition=models.Q(state="waiting"), name="deliveries_waiting"
+                fields=["receiver", "not_before", "id"], condition=models.Q(state="waiting"), name="deliveries_waiting"
             ),
             models.Index(fields=["receiver", "-id"], name="deliveries_of_a_receiver"),
             models.Index(fields=["receiver", "-id"], condition=models.Q(state="failed"), name="deliveries_failed"),
