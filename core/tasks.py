@@ -58,7 +58,7 @@ def _work_for_ever() -> None:
         except Exception:
             log.exception("%s could not be queued.", task.name)
         finally:
-            connections.close_all()  # those that a task opened in this thread
+            connections.close_all()  # a task may have opened some in this thread
             _waiting.task_done()
 
 
