@@ -37,6 +37,7 @@ ID_TOKEN = {
     "acr": "the level of authentication, if your request or client asks for one",
     "amr": "how the person reached this level (pwd, otp, pop, user, mfa), only with acr",
     "nonce": "the nonce of your request, not in tokens from a refresh",
+    "sid": "the id of the person’s session for your app, which logout tokens name when the session ends",
     "at_hash": "half of the SHA-256 of the access token, which ties the ID token to it",
     "email": "email address",
     "email_verified": "whether the person has confirmed the email address",
