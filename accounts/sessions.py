@@ -19,6 +19,7 @@ from allauth.usersessions.signals import on_password_changed
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, models, transaction
+from django.db.models import Exists, OuterRef
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -149,13 +150,14 @@ def _end(listed: "models.QuerySet[UserSession]") -> None:
 def end_everybodys_sessions() -> int:
     """End the sessions of all browsers, including those in which nobody is signed in; return how many there were."""
     ended = 0
-    tables: tuple[tuple[type[models.Model], bool], ...] = ((Session, True), (UserSession, False))
-    for model, counts in tables:
-        while batch := list(model._default_manager.all()[:BATCH]):
-            with transaction.atomic():
-                model._default_manager.filter(pk__in=[row.pk for row in batch]).delete()
-                _report_ended(row for row in batch if isinstance(row, UserSession))
-            ended += len(batch) if counts else 0
+    while listed := list(UserSession.objects.all()[:BATCH]):
+        with transaction.atomic():
+            ended += Session.objects.filter(session_key__in=[row.session_key for row in listed]).delete()[0]
+            UserSession.objects.filter(pk__in=[row.pk for row in listed]).delete()
+            _report_ended(listed)
+    others = Session.objects.filter(~Exists(UserSession.objects.filter(session_key=OuterRef("pk"))))
+    while keys := list(others.values_list("pk", flat=True)[:BATCH]):
+        ended += Session.objects.filter(pk__in=keys).delete()[0]
     return ended
 
 
