@@ -42,6 +42,9 @@ SCOPE = "openid email profile"
 # For an API besides the developer API: its scopes, and a refresh token, which gets the access token for it.
 CALENDAR_SCOPE = "offline_access calendar.read calendar.write"
 COOKIE = "sample_app"
+# Where the service reports that a session has ended, and what else happens to the person's account.
+LOGOUT_PATH, EVENTS_PATH = "/backchannel-logout", "/security-events"
+ENDING = ("session-revoked", "sessions-revoked", "account-disabled", "account-purged", "tokens-revoked")
 TIMEOUT = 10  # seconds
 MAX_FORM = 10_000  # bytes
 
@@ -218,6 +221,20 @@ class Provider:
         claims: dict[str, Any] = json.loads(checked.claims)
         return claims
 
+    def read_event(self, token: str, typ: str) -> dict[str, Any]:
+        """Return the claims of a logout token or security event token for this app. Raises SignInFailed."""
+        keys = JWKSet.from_json(httpx.get(self.metadata["jwks_uri"], timeout=TIMEOUT).raise_for_status().text)
+        expected = {"iss": self.settings.issuer, "aud": self.settings.client_id, "jti": None, "events": None}
+        try:
+            checked = JWT(jwt=token, key=keys, algs=["RS256"], check_claims=expected)
+        except (JWException, ValueError) as error:
+            raise SignInFailed(f"The token is not valid: {error}") from error
+        claims: dict[str, Any] = json.loads(checked.claims)
+        # Each try is signed again, so that an old token is a copy. An ID token is no logout token.
+        if json.loads(checked.header).get("typ") != typ or "nonce" in claims or claims["iat"] < time.time() - 120:
+            raise SignInFailed("The token is too old, or of another kind.")
+        return claims
+
     def me(self, session: Session) -> httpx.Response:
         """Call the developer API for the person."""
         header = {"Authorization": f"Bearer {session.access_token}"}
@@ -271,7 +288,13 @@ class App(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         # Forms, not links: neither a link on another site nor a browser that loads ahead begins or ends a session.
-        pages = {"/sign-in": self.sign_in, "/sign-out": self.sign_out, "/events": self.add_event}
+        pages = {
+            "/sign-in": self.sign_in,
+            "/sign-out": self.sign_out,
+            "/events": self.add_event,
+            LOGOUT_PATH: self.backchannel_logout,
+            EVENTS_PATH: self.security_event,
+        }
         self.guarded(pages.get(self.path, lambda: self.show("<h1>There is no such page</h1>", 404)))
 
     def guarded(self, page: Any) -> None:
@@ -329,6 +352,26 @@ class App(BaseHTTPRequestHandler):
             self.show(f"<h1>The event was not added</h1><p>{escape(answer.text)}</p><p><a href='/'>Back</a></p>", 400)
         else:
             self.redirect("/", self.cookie())
+
+    def backchannel_logout(self) -> None:
+        """End the session whose end the service reports (OpenID Connect Back-Channel Logout 1.0, 2.5 to 2.8)."""
+        claims = self.provider.read_event(parse_qs(self.body()).get("logout_token", [""])[0], "logout+jwt")
+        self.end_sessions(claims.get("sub"), claims.get("sid"))
+        self.show("")
+
+    def security_event(self) -> None:
+        """End the sessions that a security event concerns (RFC 8935 §2)."""
+        claims = self.provider.read_event(self.body(), "secevent+jwt")
+        for uri, members in claims["events"].items():
+            if uri.rpartition("/")[2] in ENDING:
+                self.end_sessions(claims["sub_id"].get("sub"), members.get("sid"))
+        self.show("", 202)
+
+    def end_sessions(self, sub: str | None, sid: str | None) -> None:
+        """End the session `sid`, or without one all sessions of the person."""
+        for key, session in list(self.sessions.items()):
+            if session.claims.get("sub") == sub and sid in (None, session.claims.get("sid")):
+                self.sessions.pop(key, None)
 
     def body(self) -> str:
         """Return the form that was sent, "" if it is too long."""

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -30,6 +32,8 @@ def sample_app(live_service: Service, tmp_path_factory: pytest.TempPathFactory) 
         "type": "web",
         "redirect_uris": [f"{origin}/callback"],
         "post_logout_redirect_uris": [f"{origin}/"],
+        "backchannel_logout_uri": f"{origin}/backchannel-logout",
+        "events_url": f"{origin}/security-events",
     }
     declared = live_service.provision(
         people=[
@@ -74,6 +78,54 @@ def test_sign_in_and_out(live_service: Service, sample_app: str) -> None:
     leave = browser.post("/sign-out").headers["Location"]
     assert guest.go(leave).startswith(f"{sample_app}/?state=")
     assert "Nobody is signed in" in browser.get("/").text
+
+
+def signed_in(service: Service, sample_app: str) -> tuple[Person, httpx.Client]:
+    """Return a person who has signed in to the app, and their browser there."""
+    guest, browser = Person(service, GUEST), httpx.Client(base_url=sample_app, timeout=20)
+    browser.get(guest.go(browser.post("/sign-in").headers["Location"]))
+    assert "Hello, Guest" in browser.get("/").text
+    return guest, browser
+
+
+def is_signed_out(browser: httpx.Client) -> bool:
+    """Wait up to ten seconds until nobody is signed in to the app."""
+    until = time.monotonic() + 10
+    while "Nobody is signed in" not in browser.get("/").text:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def test_signing_out_of_the_service_ends_the_session_of_that_browser(live_service: Service, sample_app: str) -> None:
+    guest, browser = signed_in(live_service, sample_app)
+    _, elsewhere = signed_in(live_service, sample_app)
+    guest.fill_in(guest.visit(f"{live_service.address}/connect/logout"), "csrfmiddlewaretoken", decision="sign-out")
+    assert is_signed_out(browser)
+    assert "Hello, Guest" in elsewhere.get("/").text
+
+
+def test_removing_the_app_ends_all_sessions(live_service: Service, sample_app: str) -> None:
+    guest, browser = signed_in(live_service, sample_app)
+    _, elsewhere = signed_in(live_service, sample_app)
+    listed = guest.visit(f"{live_service.address}/account/apps/").text
+    (remove,) = set(re.findall(r"/account/apps/\d+/remove", listed))
+    guest.fill_in(guest.visit(f"{live_service.address}{remove}"), "csrfmiddlewaretoken")
+    assert is_signed_out(browser)
+    assert is_signed_out(elsewhere)
+
+
+@pytest.mark.parametrize("path", ["/backchannel-logout", "/security-events"])
+def test_other_tokens_sign_nobody_out(live_service: Service, sample_app: str, path: str) -> None:
+    _, browser = signed_in(live_service, sample_app)
+    other = httpx.Client(base_url=sample_app, cookies=browser.cookies)
+    leave = signed_in(live_service, sample_app)[1].post("/sign-out").headers["Location"]
+    id_token = parse_qs(urlsplit(leave).query)["id_token_hint"][0]
+    for token in (id_token, "garbage", "", id_token[:-4] + "AAAA"):
+        body = urlencode({"logout_token": token}) if path == "/backchannel-logout" else token
+        assert httpx.post(f"{sample_app}{path}", content=body).status_code == 400
+    assert "Hello, Guest" in other.get("/").text
 
 
 def test_errors_are_explained(live_service: Service, sample_app: str) -> None:
