@@ -41,6 +41,8 @@ class DocsPage:
 def _summary_of(guide: Guide) -> str:
     if guide.protects:
         return f"Protect your API with {guide.libraries}: check access tokens, API keys and scopes."
+    if guide.continues:
+        return f"{guide.title} ({guide.libraries}): check logout tokens and security events, and end sessions."
     return f"Sign-in with {guide.title} ({guide.libraries}): from an empty folder to a call of the API and sign-out."
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.clients.apis import Credential, declare_apis
 from tests.guides.protecting import ProtectedApi, open_api_guide
 from tests.guides.reading import OpenGuide, open_guide
+from tests.guides.receiving import Receiver, Signer, open_receiver, signer_of
 from tests.services.service import Service, live_service
 
 __all__ = ["live_service"]  # a fixture, found here by name
@@ -43,6 +44,26 @@ def protected(
 
     def open_by_name(name: str) -> ProtectedApi:
         opened.append(open_api_guide(live_service, name, tmp_path, credentials))
+        return opened[-1]
+
+    yield open_by_name
+    for one in opened:
+        one.guide.close()
+
+
+@pytest.fixture(scope="session")
+def signer(live_service: Service) -> Signer:
+    """The key of the running service."""
+    return signer_of(live_service)
+
+
+@pytest.fixture
+def receiver(live_service: Service, signer: Signer, tmp_path: Path) -> Iterator[Callable[[str], Receiver]]:
+    """Opens a guide to receive events by its name (tests/guides/receiving.py)."""
+    opened: list[Receiver] = []
+
+    def open_by_name(name: str) -> Receiver:
+        opened.append(open_receiver(live_service, name, tmp_path, signer))
         return opened[-1]
 
     yield open_by_name

@@ -152,14 +152,14 @@ def open_guide(
     """Register a client as the guide says, at a free port (or `port`), and read the guide's page as its developer.
 
     `keys` are what else a provisioning file says of the client. What the guide registers has the port of its page
-    replaced by a free one, so that guides run side by side.
+    replaced by a free one, so that guides run side by side. A guide that continues another one has the blocks of both.
     """
     guide = GUIDES[name]
-    port = port or keeper.free_port()
-    owner, ada = f"{name}@example.com", f"ada.{name}@example.com"
+    port, number = port or keeper.free_port(), next(_readings)
+    owner, ada = f"{name}@example.com", f"ada.{number}.{name}@example.com"
     declaration = {
-        # Each reading has a separate client: the secret of an existing one is not shown again.
-        "name": f"{guide.title} app {next(_readings)}",
+        # Each reading has a separate client and person: the secret of an existing client is not shown again.
+        "name": f"{guide.title} app {number}",
         "type": guide.app_type,
         "redirect_uris": [_at(guide.redirect_uri, host, port)],
         "post_logout_redirect_uris": [_at(guide.signed_out_uri, host, port)],
@@ -170,11 +170,13 @@ def open_guide(
     )
     client = declared["projects"][0]["clients"][0]
     with signed_in(service, owner) as browser:
-        page = browser.get(f"/docs/guides/{name}", params={"client": client["client_id"]})
+        names = [each for each in (guide.continues, name) if each]
+        pages = [browser.get(f"/docs/guides/{each}", params={"client": client["client_id"]}) for each in names]
         project = declared["projects"][0]["id"]
         env = new_env_file(browser, project, client["client_id"]) if client["client_secret"] else ""
-    assert page.status_code == 200
-    return OpenGuide(guide, service, folder, client, Person(service, ada), Code(page.text).blocks, env)
+    assert [page.status_code for page in pages] == [200] * len(pages)
+    blocks = [block for page in pages for block in Code(page.text).blocks]
+    return OpenGuide(guide, service, folder, client, Person(service, ada), blocks, env)
 
 
 def new_env_file(browser: httpx.Client, project_id: str, client_id: str) -> str:

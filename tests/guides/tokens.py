@@ -1,7 +1,8 @@
-"""What the service's database says of an app's tokens: whether an app that says so has really refreshed."""
+"""What the service's database says of an app: its tokens, and the ids of its sessions."""
 
 import contextlib
 import sqlite3
+from typing import Any
 
 import psycopg
 
@@ -9,19 +10,35 @@ from tests.services.service import Service
 
 ISSUED = (
     "SELECT count(*) FROM oidc_refreshtoken JOIN oidc_client ON oidc_client.id = oidc_refreshtoken.application_id"
-    " WHERE oidc_client.client_id = "
+    " WHERE oidc_client.client_id = {}"
+)
+SESSIONS = (
+    "SELECT accounts_pairwisesubject.sub, oidc_family.sid FROM oidc_family"
+    " JOIN oidc_connection ON oidc_connection.id = oidc_family.connection_id"
+    " JOIN accounts_pairwisesubject ON accounts_pairwisesubject.id = oidc_connection.subject_id"
+    " JOIN oidc_client ON oidc_client.id = oidc_connection.client_id"
+    " WHERE oidc_client.client_id = {} ORDER BY oidc_family.id"
 )
 
 
 def count_refresh_tokens(service: Service, client_id: str) -> int:
     """Return how many refresh tokens a client was ever given: one with each sign-in, one with each refresh."""
+    ((count,),) = _rows(service, ISSUED, client_id)
+    return int(count)
+
+
+def latest_session(service: Service, client_id: str) -> tuple[str, str]:
+    """Return `sub` and `sid` of the latest session of a client."""
+    sub, sid = _rows(service, SESSIONS, client_id)[-1]
+    return str(sub), str(sid)
+
+
+def _rows(service: Service, query: str, client_id: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query with one parameter, a client id."""
     address = service.settings.get("DATABASE_URL")
     if address:
         with psycopg.connect(address) as postgres:
-            row = postgres.execute(f"{ISSUED} %s".encode(), [client_id]).fetchone()
-    else:
-        file = next(service.home.glob("*.sqlite3"))
-        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as sqlite:
-            row = sqlite.execute(f"{ISSUED} ?", [client_id]).fetchone()
-    assert row is not None
-    return int(row[0])
+            return postgres.execute(query.format("%s").encode(), [client_id]).fetchall()
+    file = next(service.home.glob("*.sqlite3"))
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as sqlite:
+        return sqlite.execute(query.format("?"), [client_id]).fetchall()

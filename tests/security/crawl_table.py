@@ -84,6 +84,9 @@ GROUPS = (
         /docs/guides/protect-express        200 | 405
         /docs/guides/protect-spring         200 | 405
         /docs/guides/protect-go             200 | 405
+        /docs/guides/events-express         200 | 405
+        /docs/guides/events-django          200 | 405
+        /docs/guides/events-fastapi         200 | 405
         /docs/guides/protect-your-api       200 | 405
         /docs/sign-in/authorization         200 | 405
         /docs/sign-in/tokens                200 | 405

@@ -177,6 +177,11 @@ class Reader:
         }
 
     @property
+    def delivery_days(self) -> int:
+        """How long the service can send an event again."""
+        return int(settings.DELIVERY_DAYS)
+
+    @property
     def is_insecure(self) -> bool:
         """Whether the service uses plain http, which libraries reject unless configured otherwise."""
         return settings.ISSUER.startswith("http://")

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from oidc.models import Client
@@ -42,10 +43,16 @@ class Guide:
     app_type: str = Client.Type.WEB
     signed_out_path: str = "/"
     protects: bool = False  # for authors of APIs: the code checks tokens instead of signing people in
+    continues: str = ""  # the name of the guide whose app it extends
 
     @property
     def libraries(self) -> str:
         return " and ".join(self.links)
+
+    @property
+    def continued(self) -> "Guide | None":
+        """The guide whose app it extends."""
+        return GUIDES.get(self.continues)
 
     @property
     def signed_out_uri(self) -> str:
@@ -54,11 +61,18 @@ class Guide:
 
 
 PROTECT = "Protect your API"  # a group
+RECEIVE = "Receive events"  # another
 
 
 def _protecting(name: str, title: str, links: dict[str, str]) -> Guide:
     """Return a guide for authors of APIs. It needs no client; `redirect_uri` only has the port of its code."""
     return Guide(f"protect-{name}", title, PROTECT, links, redirect_uri="http://localhost:3100", protects=True)
+
+
+def _receiving(name: str, title: str, links: dict[str, str], continues: str = "", **keys: Any) -> Guide:
+    """Return a guide to receive logout tokens and security events, for the app of another guide."""
+    title = f"Events with {title}"
+    return Guide(f"events-{name}", title, RECEIVE, links, continues=continues or name, **keys)
 
 
 _AUTHLIB = {"Authlib": "https://docs.authlib.org/"}
@@ -194,13 +208,22 @@ _ALL = (
             )
         },
     ),
+    _receiving("express", "Express", {"jose": "https://github.com/panva/jose"}),
+    _receiving(
+        "django",
+        "Django",
+        {"PyJWT": "https://pyjwt.readthedocs.io/en/stable/"},
+        continues="django-mozilla",
+        redirect_uri="http://localhost:3000/oidc/callback/",
+    ),
+    _receiving("fastapi", "FastAPI", {"PyJWT": "https://pyjwt.readthedocs.io/en/stable/"}),
 )
 GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
 
 
 def guides_for(app_type: str) -> list[Guide]:
-    """Return the guides for a type of client, in their order."""
-    return [guide for guide in GUIDES.values() if guide.app_type == app_type and not guide.protects]
+    """Return the guides that sign people in to a type of client, in their order."""
+    return [one for one in GUIDES.values() if one.app_type == app_type and not one.protects and not one.continues]
 
 
 def groups() -> dict[str, list[Guide]]:

@@ -89,6 +89,7 @@ def guide_code(
     values: dict[str, Any] = {key: LITERALS[language](value) for key, value in reader.values.items()}
     # `text` has the plain values, for use inside a longer literal, such as a path in a URL.
     values |= {"text": reader.values, "port": reader.port, "insecure": reader.is_insecure}
+    values["delivery_days"] = reader.delivery_days
     templates = [f"snippets/guides/{reader.guide.name}/{name}.txt", f"snippets/guides/{name}.txt"]
     code = render_to_string(templates, values).strip("\n")
     anchor = f"code-{(file or name).replace('/', '-').replace('.', '-').lower()}"

@@ -6,6 +6,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import clock
 from devportal.docs.examples import CLIENT_ID
+from devportal.docs.guides.registry import RECEIVE, Guide, groups, guides_for
 from devportal.docs.pages import PAGES
 from oidc.models import Client, Project
 from tests.factories import make_client, make_web_client
@@ -62,3 +63,13 @@ def test_clients_of_others_are_neither_listed_nor_selected(as_outsider: Browser,
 def test_clients_of_deleted_projects_are_not_listed(as_owner: Browser, owner: Account, web: Client) -> None:
     Project.objects.update(deleted_at=clock.now())
     assert web.client_id not in page(as_owner, f"?client={web.client_id}")
+
+
+@pytest.mark.parametrize("guide", groups()[RECEIVE], ids=lambda guide: guide.name)
+def test_a_guide_to_receive_events_continues_the_app_of_another(guide: Guide, as_viewer: Browser, web: Client) -> None:
+    assert guide.continued is not None
+    assert guide.redirect_uri == guide.continued.redirect_uri
+    shown = as_viewer.get(PAGES[f"guide_{guide.name}"].address).content.decode()
+    assert f'href="/docs/guides/{guide.continues}?client={web.client_id}"' in shown
+    assert f"&quot;{web.client_id}&quot;" in shown
+    assert guide not in guides_for(guide.app_type)
