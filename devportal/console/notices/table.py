@@ -198,8 +198,8 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "{host} has not accepted deliveries for {client} (project {project}) for some time, so we paused them. People "
         "can sign in as before, but the app does not learn when they sign out, remove it or close their account.\n\n"
         "Fix the receiver, and resume the deliveries.",
-        "client_settings",
-        "Open the client",
+        "client_events",
+        "Open the events",
     ),
     NoticeKind.CLIENT_TURNED_OFF: Definition(
         Topic.AVAILABILITY,
