@@ -9,6 +9,7 @@ from django.test import Client as Browser
 from django.urls import URLPattern, URLResolver, reverse
 
 from accounts.models import Account
+from devportal.console.models import Notice
 from devportal.console.urls import console_urls
 from devportal.review import developer_actions, urls
 from oidc.models import Project, ProjectMember
@@ -53,6 +54,7 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "entry_id": 1,
         "channel": "logout",
         "delivery_id": make_delivery(make_receiver(client, "logout"), event="logout").pk,
+        "notice_id": Notice.objects.filter(project=project, account=owner).latest("pk").pk,
         "invitation_id": invitations.invite(project, "ines@example.com", "viewer", owner).pk,
     }
 
