@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.conf import settings
+
 from oidc.events import tokens
 from oidc.events.types import EMAIL_SCOPE, EventType
 from oidc.models import Client, Delivery
@@ -118,7 +120,6 @@ CLAIMS = {
     "events": "what happened: the event type as a URI, with its members",
 }
 
-EXAMPLE_CLIENT_ID = "op_client_Qm8wT3xKvL5n"
 _EXAMPLE = {
     "jti": "u1D4cZ8yqR7mKx0WbN3sVt",
     "sub": "r5Yb1uQk8ZsJt0cW2mXe4H",
@@ -136,9 +137,9 @@ _DETAILS: Mapping[EventType, Mapping[str, object]] = {
 }
 
 
-def example_claims(event: EventType, client_id: str = EXAMPLE_CLIENT_ID) -> str:
-    """Return the claims of a token about an example person, as JSON."""
-    client = Client(client_id=client_id)
+def example_claims(event: EventType, client_id: str = "") -> str:
+    """Return the claims of a token about an example person, as JSON; without `client_id` for an example client."""
+    client = Client(client_id=client_id or f"{settings.CLIENT_ID_PREFIX}Qm8wT3xKvL5n")
     delivery = Delivery(
         event=event,
         jti=_EXAMPLE["jti"],

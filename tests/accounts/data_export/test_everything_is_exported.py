@@ -50,9 +50,7 @@ SECTIONS = {
 }
 # The same for models that refer to a person through a consent alone.
 SECTIONS_OF_CONNECTIONS = {"oidc.Delivery.connection": "events_to_apps"}
-REASONS_OF_CONNECTIONS = {
-    "oidc.TokenFamily.connection": "hashed tokens; what they open is in connected_apps"
-}
+REASONS_OF_CONNECTIONS = {"oidc.TokenFamily.connection": "hashed tokens; what they open is in connected_apps"}
 REASONS = {
     "accounts.AccountRecovery.started_by": "what an operator did for somebody else; the step is in console_activity",
     "accounts.Account_user_permissions.account": "permissions come with roles alone",
