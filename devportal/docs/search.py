@@ -33,6 +33,8 @@ _NOISE = frozenset(
 )  # fmt: skip
 # Words that people use, and the words that the docs use.
 _SAME = {
+    "webhook": "events",
+    "webhooks": "events",
     "uri": "url",
     "uris": "url",
     "login": "signin",

@@ -42,6 +42,9 @@ FIRST = {
     "test account": "/docs/testing#live",
     "sunset": "/docs/deprecation",
     "atom feed": "/docs/changelog",
+    "webhook": "/docs/sign-in/events#event-types",
+    "back-channel logout": "/docs/sign-in/events#logout",
+    "sid": "/docs/sign-in/events#sessions",
 }
 
 
