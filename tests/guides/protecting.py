@@ -1,7 +1,6 @@
 """What each guide to protect an API has to show: which tokens its API takes, and which it does not."""
 
 import itertools
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import httpx
 from devportal.docs.guides.registry import GUIDES
 from tests.clients.apis import READ, SCARCE, SCARCE_CALLS, WRITE, Credential
 from tests.clients.app import App
+from tests.clients.ended_sessions import remove_app
 from tests.clients.person import PASSWORD, Person
 from tests.clients.terminal import Code
 from tests.guides.reading import ADA, OpenGuide
@@ -50,12 +50,7 @@ class ProtectedApi:
 
     def remove_app(self) -> None:
         """Remove the app as the person does, under Connected apps."""
-        listed = self.guide.person.visit(f"{self.app.service.address}/account/apps/")
-        path = re.search(r'href="([^"]*/account/apps/\d+/remove)"', listed.text)
-        assert path, listed.text[:3000]
-        page = self.guide.person.visit(str(httpx.URL(str(listed.url)).join(path[1])))
-        done = self.guide.person.fill_in(page, "csrfmiddlewaretoken")
-        assert done.status_code == 302
+        remove_app(self.guide.person)
 
 
 def open_api_guide(service: Service, name: str, folder: Path, credentials: dict[str, Credential]) -> ProtectedApi:
