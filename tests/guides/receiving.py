@@ -223,7 +223,7 @@ def check_refusals(one: Receiver) -> None:
     """Send what nobody but the service can send: nothing of it ends the session, or is an error of the app."""
     sub, sid = one.sign_in()
     for path in TYPES:
-        sent = itertools.chain(_wrong_tokens(one, path, sub, sid), _odd_tokens(one, path, sub))
+        sent = itertools.chain(wrong_tokens(one, path, sub, sid), odd_tokens(one, path, sub))
         for name, token in sent:
             _refuse(path, name, one.send(path, token))
         for name, body in {"no body": "", "1 MB": "x" * 1_000_000, "no form": "%00=%ff&&;=\0"}.items():
@@ -250,7 +250,7 @@ def _refuse(path: str, name: str, answer: httpx.Response) -> None:
     assert body["description"], name
 
 
-def _wrong_tokens(one: Receiver, path: str, sub: str, sid: str) -> Iterator[tuple[str, str]]:
+def wrong_tokens(one: Receiver, path: str, sub: str, sid: str) -> Iterator[tuple[str, str]]:
     """Return tokens of the service with claims that are not those of this app or this moment."""
     typ, now = LOGOUT_TOKEN_TYP if path == LOGOUT else EVENT_TOKEN_TYP, int(time.time())
     good = one.claims(path, sub)
@@ -277,7 +277,7 @@ def _wrong_tokens(one: Receiver, path: str, sub: str, sid: str) -> Iterator[tupl
     yield "an access token", one.signer.sign(good | {"exp": now + 3600}, "at+jwt")
 
 
-def _odd_tokens(one: Receiver, path: str, sub: str) -> Iterator[tuple[str, str]]:
+def odd_tokens(one: Receiver, path: str, sub: str) -> Iterator[tuple[str, str]]:
     """Return tokens that the service did not sign, or that are none."""
     typ = LOGOUT_TOKEN_TYP if path == LOGOUT else EVENT_TOKEN_TYP
     claims, header = one.claims(path, sub), {"kid": one.signer.kid, "typ": typ}

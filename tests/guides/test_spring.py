@@ -1,28 +1,30 @@
 """The guide for Spring Security's client, with a secret and without one."""
 
+import itertools
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
+from oidc.events.tokens import EVENT_TOKEN_TYP, LOGOUT_TOKEN_TYP
+from oidc.events.types import EventType
 from tests.clients.ended_sessions import check_sessions_end, delivered
-from tests.guides.event_tokens import EVENT, check_forged, event_claims, forged, send
 from tests.guides.java import managed
 from tests.guides.journey import Paths, Press, sign_in, walk
 from tests.guides.reading import OpenGuide, needs
+from tests.guides.receiving import EVENTS, LOGOUT, Receiver, Signer, odd_tokens, wrong_tokens
 from tests.guides.runs import record_run
 from tests.services import keeper
 
 pytestmark = [pytest.mark.slow, needs("java", "mvn")]
 
 PATHS = Paths(sign_in="/oauth2/authorization/service", refresh="/refresh", sign_out=Press("Sign out"))
-LOGOUT, EVENTS = "/logout/connect/back-channel/service", "/events"
+BACK_CHANNEL = "/logout/connect/back-channel/service"
 
 
-def test_spring(guide: Callable[..., OpenGuide]) -> None:
+def test_spring(guide: Callable[..., OpenGuide], signer: Signer) -> None:
     port = keeper.free_port()
     receivers = {
-        "backchannel_logout_uri": f"http://localhost:{port}{LOGOUT}",
+        "backchannel_logout_uri": f"http://localhost:{port}{BACK_CHANNEL}",
         "events_url": f"http://localhost:{port}{EVENTS}",
     }
     app = guide("spring", port=port, **receivers)
@@ -30,42 +32,47 @@ def test_spring(guide: Callable[..., OpenGuide]) -> None:
     run, _public = app.commands
     app.run(run)
     walk(app, PATHS)
-    check_logout_tokens(app)
-    check_events(app)
+    receiver = Receiver(app, PATHS, signer)
+    check_logout_tokens(receiver)
+    check_events(receiver)
     record_run(
         "spring",
         managed(app, "org.springframework.boot:spring-boot", "org.springframework.security:spring-security-core"),
     )
 
 
-def check_logout_tokens(app: OpenGuide) -> None:
+def check_logout_tokens(one: Receiver) -> None:
     """Check that a session that ends at the service ends in the app, and that the service's own deliveries arrive."""
-    client_id, ada = app.client["client_id"], app.person
+    app, ada = one.guide, one.guide.person
     ada.browser.cookies.clear()
     ada.decision = "allow"
-    with delivered(app.service, client_id, "tokens-revoked"):  # by the last cause
-        check_sessions_end(app.service, client_id, ada, partial(sign_in, app, PATHS), f"{app.origin}/")
+    with delivered(app.service, one.client_id, "tokens-revoked"):  # by the last cause
+        check_sessions_end(app.service, one.client_id, ada, one.sign_in, f"{app.origin}/")
 
 
-def check_events(app: OpenGuide) -> None:
-    """Check that the app forgets a person's tokens after a genuine event, once, and after no other."""
-    sign_in(app, PATHS)
-    sub, url = person_id(app), f"{app.origin}{EVENTS}"
-    check_forged(url, forged(app.service, app.client["client_id"], sub))
-    assert send(url, "x", "application/json").status_code == 415
-    assert person_id(app) == sub
+def check_events(one: Receiver) -> None:
+    """Check that the app forgets a person's tokens after an event of the service, once, and after no other token."""
+    sub, sid = one.sign_in()
+    refused = dict(itertools.chain(wrong_tokens(one, EVENTS, sub, sid), odd_tokens(one, EVENTS, sub)))
+    refused |= {"logout": one.signer.sign(one.claims(LOGOUT, sub), LOGOUT_TOKEN_TYP), "empty": "", "huge": "x" * 10**6}
+    for name, token in refused.items():
+        answer = one.send(EVENTS, token)
+        assert answer.status_code == 400, (name, answer.status_code, answer.text[:2000])
+        assert answer.json().keys() == {"err", "description"}, name
+    assert one.post(EVENTS, refused["logout"], "application/json").status_code == 415
+    assert person_id(one) == sub
 
-    (token,) = app.service.sign((EVENT, event_claims(app.service, app.client["client_id"], sub)))
-    assert send(url, token).status_code == 202
-    assert app.person.browser.get(f"{app.origin}/me").has_redirect_location, "the tokens are gone"
-    sign_in(app, PATHS)
-    assert send(url, token).status_code == 202, "it is accepted again, because the first response may be lost"
-    assert person_id(app) == sub
+    token = one.signer.sign(one.claims(EVENTS, sub, EventType.TOKENS_REVOKED), EVENT_TOKEN_TYP)
+    assert one.send(EVENTS, token).status_code == 202
+    assert one.guide.person.browser.get(f"{one.guide.origin}/me").has_redirect_location, "the tokens are gone"
+    sign_in(one.guide, PATHS)  # and back to that page
+    assert one.send(EVENTS, token).status_code == 202, "it is accepted again, because the first response may be lost"
+    assert person_id(one) == sub
 
 
-def person_id(app: OpenGuide) -> str:
+def person_id(one: Receiver) -> str:
     """Return the person's id from the page for which the app needs their tokens."""
-    return str(app.person.browser.get(f"{app.origin}/me").json()["id"])
+    return str(one.guide.person.browser.get(f"{one.guide.origin}/me").json()["id"])
 
 
 def test_spring_without_a_secret(guide: Callable[..., OpenGuide]) -> None:

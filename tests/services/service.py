@@ -103,23 +103,6 @@ class Service:
         declared: dict[str, Any] = json.loads(done.stdout)
         return declared
 
-    def sign(self, *tokens: tuple[str, dict[str, Any]]) -> list[str]:
-        """Return tokens of any type (`typ`) with any claims, signed with the service's key."""
-        code = "import json, sys; from oidc.tokens.jwt import sign; "
-        code += "print(json.dumps([sign(claims, typ) for typ, claims in json.load(sys.stdin)]))"
-        done = subprocess.run(
-            [sys.executable, "manage.py", "shell", "-v0", "-c", code],
-            cwd=self.source,
-            env=self._environment(),
-            input=json.dumps(tokens),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        signed: list[str] = json.loads(done.stdout)
-        return signed
-
     def mails(self, address: str) -> list[str]:
         """Return the texts of the mails to an address, the oldest first."""
         texts = []
