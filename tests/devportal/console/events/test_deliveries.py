@@ -68,6 +68,17 @@ def test_filters_narrow_the_list(as_viewer: Browser, app: Client, receiver: Even
     assert listed(as_viewer, app, to="2020-01-01T00:00") == []
 
 
+@pytest.mark.parametrize("sub", [f"{SUB[:5]}…", f"…{SUB[-5:]}", f"{SUB[:5]}…{SUB[-4:]}", f"{SUB[:-1]}…"])
+def test_a_masked_id_can_not_be_found_out_letter_by_letter(
+    sub: str, as_viewer: Browser, app: Client, receiver: EventReceiver
+) -> None:
+    make_delivery(receiver, sub=SUB)
+    wrong = sub.replace(SUB[4], "#").replace(SUB[-5], "#")
+    right, other = (as_viewer.get(at("deliveries", app.project, app), {"sub": text}) for text in (sub, wrong))
+    assert right.context["filters"].errors["sub"] == other.context["filters"].errors["sub"]
+    assert listed(as_viewer, app, sub=sub) == listed(as_viewer, app, sub=wrong)
+
+
 @pytest.mark.parametrize("name", ["state", "event", "channel", "sub", "jti", "from", "range", "before"])
 def test_odd_filters_are_no_error(name: str, as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
     make_delivery(receiver)
