@@ -86,6 +86,9 @@ def _is_new(project: Project, kind: NoticeKind, once: str, again_after: timedelt
     """Store the cause; return False if it raised a notice before, or was repeated too often in the last hour."""
     now = clock.now()
     causes = NoticeCause.objects.filter(project=project, kind=kind.value)
+    if not once and causes.filter(at__gt=now - _HOUR).count() >= MOST_AN_HOUR:
+        log.warning("Notices of kind %s in project %s are left out: too many in an hour.", kind, project.public_id)
+        return False
     # Of two transactions with the same cause, the second one waits here for the first one.
     row, is_new = NoticeCause.objects.get_or_create(
         project=project, kind=kind.value, once=once or random_text(22), defaults={"at": now}
@@ -97,9 +100,6 @@ def _is_new(project: Project, kind: NoticeKind, once: str, again_after: timedelt
         if not causes.filter(pk=row.pk, at__lte=now - again_after).update(at=now):
             causes.filter(pk=row.pk, at__lt=now).update(at=now)
             return False
-    if not once and causes.filter(at__gt=now - _HOUR).count() > MOST_AN_HOUR:
-        log.warning("Notices of kind %s in project %s are left out: too many in an hour.", kind, project.public_id)
-        return False
     return True
 
 

@@ -162,6 +162,7 @@ def test_a_cause_that_is_repeated_does_not_fill_the_table(project: Project, late
     for _ in range(raising.MOST_AN_HOUR + 5):
         notify(project, NoticeKind.KEY_CREATED, details={"key": "x"})
     assert Notice.objects.filter(account__email="olga@example.com").count() == raising.MOST_AN_HOUR
+    assert NoticeCause.objects.count() == raising.MOST_AN_HOUR
     later(3601)
     assert notify(project, NoticeKind.KEY_CREATED, details={"key": "x"}) == 2
 
