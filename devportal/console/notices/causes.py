@@ -104,6 +104,11 @@ register_parts(_LEAKS.values(), _leak_parts)
 
 @receiver(post_delete, sender=ProjectMember)
 def forget_former_member(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
-    """Delete the notices and settings of a member who leaves or is removed."""
+    """Delete the notices and settings of a member who leaves or is removed, and do not name them in those of others.
+
+    Notices show the email address that somebody has now, which is no longer the project's business.
+    """
     for model in (Notice, NoticeSettings):
         model._default_manager.filter(project=instance.project_id, account=instance.account_id).delete()
+    for role in ("actor", "person"):
+        Notice.objects.filter(project=instance.project_id, **{role: instance.account_id}).update(**{role: None})

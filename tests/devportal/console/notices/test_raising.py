@@ -204,7 +204,18 @@ def test_a_person_whose_account_is_deleted_is_no_longer_named(
     developer.delete()
     page = as_owner.get("/console/notices").content.decode()
     assert developer.email not in page
-    assert "Somebody whose account is deleted created the API key Nightly" in page
+    assert "Somebody who is no longer a member created the API key Nightly" in page
+
+
+def test_a_former_member_is_no_longer_named_by_their_email_address_of_today(
+    project: Project, owner: Account, developer: Account, as_owner: Browser
+) -> None:
+    make_key(project, developer, name="Nightly")
+    members.leave_project(project, developer)
+    Account.objects.filter(pk=developer.pk).update(email="private@example.com")
+    page = as_owner.get("/console/notices").content.decode()
+    assert "private@example.com" not in page
+    assert "Somebody who is no longer a member created the API key Nightly" in page
 
 
 def test_every_text_can_be_filled_in_with_the_details_of_its_kind(project: Project, app: Client) -> None:
