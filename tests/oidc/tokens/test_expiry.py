@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from core import clock
 from oidc.models import AccessToken, AuthorizationCode, Connection, RefreshToken, TokenFamily
 from oidc.tokens import expiry
-from tests.factories import make_account, make_client, make_project
+from tests.factories import make_account, make_client, make_project, make_receiver
 from tests.relying_party import RelyingParty
 from tests.services.many_rows import Filler
 
@@ -69,6 +69,17 @@ def test_a_manual_run_deletes_all_stray_rows(app: RelyingParty, monkeypatch: pyt
     for _ in range(5):
         bare_family(2 * DAY)
     assert expiry.delete_expired(everything=True) == 5
+
+
+def test_of_the_old_families_of_a_session_only_the_newest_waits_for_its_end(app: RelyingParty) -> None:
+    app.tokens()
+    make_receiver(app.client, "logout")
+    families = [bare_family(2 * DAY) for _ in range(5)]
+    for family, tag in zip(families, ("here", "there", "here", "here", ""), strict=True):
+        TokenFamily.objects.filter(pk=family.pk).update(sid=f"sid of {tag}", session_tag=tag)
+    expiry.delete_expired(everything=True)
+    left = TokenFamily.objects.filter(session_tag__in=("here", "there"), sid__startswith="sid of")
+    assert set(left.values_list("pk", flat=True)) == {families[1].pk, families[3].pk}
 
 
 def test_rows_that_refer_to_a_deleted_token_are_kept(app: RelyingParty, later: Callable[[float], None]) -> None:
