@@ -93,6 +93,7 @@ GROUPS = (
         /docs/sign-in/userinfo              200 | 405
         /docs/sign-in/revocation            200 | 405
         /docs/sign-in/sign-out              200 | 405
+        /docs/sign-in/events                200 | 405
         /docs/sign-in/discovery             200 | 405
         /docs/apis                          200 | 405
         /docs/apis/{api}                    200 | 405
