@@ -111,8 +111,8 @@ PROJECT_PAGES = (
 )  # fmt: skip
 CLIENT_PAGES = {
     "web": (
-        "", "permissions", "secrets", "quick-start", "sign-ins", "analytics", "playground", "tester", "review", "type",
-        "delete",
+        "", "permissions", "secrets", "events", "deliveries", "quick-start", "sign-ins", "analytics", "playground",
+        "playground/events", "tester", "review", "type", "delete",
     ),
     # What differs between the types.
     "spa": ("secrets", "quick-start", "playground"),
