@@ -57,6 +57,14 @@ def _resume(request: HttpRequest, receiver: EventReceiver, form: Any) -> str:
     return "Everything that waits is sent again within a few seconds."
 
 
+def _send_failed_again(request: HttpRequest, receiver: EventReceiver, form: Any) -> str:
+    try:
+        count = registration.send_failed_again(receiver, account_of(request))
+    except Gone as gone:
+        raise ActionRefused(_DELETED) from gone
+    return f"Deliveries that had failed and are sent again: {count:,}."
+
+
 @admin.register(EventReceiver)
 class EventReceiverAdmin(ReadOnlyModelAdmin[EventReceiver]):
     """URLs of clients that receive events. Developers change them in the console."""
@@ -81,6 +89,15 @@ class EventReceiverAdmin(ReadOnlyModelAdmin[EventReceiver]):
             _resume,
             is_open=lambda request, row: bool(row.url) and (row.is_paused or row.failures > 0),
             icon="play_arrow",
+        ),
+        RowAction(
+            "again",
+            "Send failed deliveries again",
+            "Each delivery that has failed gets eight new tries, with the same jti. If the receiver is paused, resume "
+            "it as well.",
+            _send_failed_again,
+            is_open=lambda request, row: bool(row.url),
+            icon="replay",
         ),
     )
 

@@ -654,7 +654,8 @@ GROUPS = (
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
         models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent operations/taskrun "
-        "oidc/accesstoken oidc/apicredential oidc/connection oidc/refreshtoken oidc/signingkey",
+        "oidc/accesstoken oidc/apicredential oidc/connection oidc/delivery oidc/eventreceiver oidc/refreshtoken "
+        "oidc/signingkey",
     ),
     Group(
         "Lists and rows that reviewers read as well",
@@ -766,6 +767,9 @@ GROUPS = (
         /admin/oidc/apicredential/{row}/do/rotate/             302 403 200 200 | 302 403 200 200
         /admin/oidc/client/{row}/do/off/                       302 403 200 200 | 302 403 200 200
         /admin/oidc/client/{row}/do/on/                        302 403 302 302 | 302 403 302 302
+        /admin/oidc/delivery/{row}/do/again/                   302 403 302 302 | 302 403 302 302
+        /admin/oidc/eventreceiver/{row}/do/again/              302 403 200 200 | 302 403 302 302
+        /admin/oidc/eventreceiver/{row}/do/resume/             302 403 302 302 | 302 403 302 302
         /admin/oidc/project/{row}/do/lift/                     302 403 302 302 | 302 403 302 302
         /admin/oidc/project/{row}/do/rename/                   302 403 200 200 | 302 403 200 200
         /admin/oidc/project/{row}/do/suspend/                  302 403 200 200 | 302 403 200 200

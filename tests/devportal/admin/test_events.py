@@ -66,6 +66,14 @@ def test_a_failed_delivery_is_sent_again_with_new_tries(as_operator: Browser, de
     assert AuditEvent.objects.filter(action="client.events_sent_again").count() == 1, "it waits already"
 
 
+def test_all_failed_deliveries_of_a_receiver_are_sent_again(as_operator: Browser, delivery: Delivery) -> None:
+    as_operator.post(f"{RECEIVERS}{delivery.receiver_id}/do/again/")
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == ("waiting", 0)
+    event = AuditEvent.objects.get(action="client.events_sent_again")
+    assert (event.actor_email, event.details["deliveries"]) == ("opal@example.com", 1)
+
+
 def test_a_delivery_of_a_receiver_that_is_off_is_not_sent_again(as_operator: Browser, delivery: Delivery) -> None:
     EventReceiver.objects.update(url="")
     as_operator.post(f"{DELIVERIES}{delivery.pk}/do/again/")
