@@ -38,9 +38,11 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker survives any outage of t
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # Celery's processes use LOGGING as well (devportal/celery.py)
-# Mail has a separate queue, so that it can have separate workers. By default, a worker reads both queues.
-CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
+# Mail and events to apps have separate queues, so that they can have separate workers: apps that answer slowly must not
+# delay other tasks. By default, a worker reads all queues.
+CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail", "events")]  # type: ignore[no-untyped-call]
 CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
+CELERY_TASK_ROUTES["oidc.events.tasks.send_deliveries"] = {"queue": "events"}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker reserves a mail that another one could send
 # A task that takes longer is stopped. Its next run does the rest.
 CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600

@@ -36,7 +36,7 @@ TRIES = len(PAUSES) + 1
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 JITTER = 0.1  # pauses are up to this much longer or shorter
 CLAIM = timedelta(seconds=30)  # longer than a try takes
-RUN_SECONDS = 20.0  # for one receiver in one run
+RUN_SECONDS = 5.0  # for one receiver in one run; then others get their turn
 TRIES_KEPT = 16
 # Errors of a try: its URL is no longer allowed (receiver_urls.py); there is a mistake in the service itself.
 NOT_ALLOWED, INTERNAL = "not_allowed", "internal"

@@ -21,7 +21,7 @@ from tests.services import keeper, podman, postgres
 from tests.services.service import as_toml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-LASTING = ("web", "worker", "mailer", "beat")
+LASTING = ("web", "worker", "mailer", "sender", "beat")
 START_SECONDS = 60
 # Beyond what the compose file says: what a machine may ask of every container.
 LIMITS = ["--network", "host", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 UNITS = DEPLOY / "systemd"
 VARIABLES = {"AUTH_HOST": "a", "API_HOST": "b", "ADMIN_HOST": "c", "DEFAULT_FROM_EMAIL": "Openport <a@b>"}
-LASTING = ("web", "worker", "mailer", "beat")
+LASTING = ("web", "worker", "mailer", "sender", "beat")
 # Of 100; systemd itself calls up to 40 "OK".
 MOST_EXPOSED = 20
 
@@ -93,7 +93,7 @@ def test_every_queue_has_a_worker() -> None:
     words = [role.command for role in compose.roles(**VARIABLES).values() if "worker" in role.command]
     served = {queue for command in words for queue in command[command.index("--queues") + 1].split(",")}
     assert queues <= served
-    assert served <= {"celery", "mail"}
+    assert served <= {"celery", "mail", "events"}
 
 
 def test_the_store_of_limits_evicts_nothing() -> None:
@@ -178,11 +178,11 @@ def test_units_and_containers_do_the_same() -> None:
     roles = {name: " ".join(role.command) for name, role in compose.roles(**VARIABLES).items()}
     assert words(ours["portal-migrate"]) == words(roles["migrate"])
     assert words(ours["portal-beat"]) == words(roles["beat"])
-    for queue, role in (("celery", "worker"), ("mail", "mailer")):
+    for queue, role in (("celery", "worker"), ("mail", "mailer"), ("events", "sender")):
         started = words(ours["portal-worker@"].replace("%i", queue))
         assert started[:-1] == words(roles[role])[:-1]
     wanted = (UNITS / "portal.target").read_text(encoding="utf-8")
-    assert "portal-worker@celery.service portal-worker@mail.service" in wanted
+    assert "portal-worker@celery.service portal-worker@mail.service portal-worker@events.service" in wanted
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")

@@ -18,6 +18,7 @@ from accounts.models import Outbox
 from accounts.tasks import clear_outbox, send_mail, send_waiting_mail
 from core import tasks
 from devportal.celery import app as celery
+from oidc.events.tasks import send_deliveries
 
 pytestmark = pytest.mark.django_db
 Mover = Callable[[float], None]
@@ -349,14 +350,16 @@ def test_nobody_waits_for_a_broker_that_does_not_answer(
     tasks._waiting.join()
 
 
-def test_mail_has_a_separate_queue_that_a_plain_worker_also_reads() -> None:
+def test_mail_and_events_have_separate_queues_that_a_plain_worker_also_reads() -> None:
     for task in (send_mail, send_waiting_mail):
         route = celery.amqp.router.route({}, task.name)
         assert route["queue"].name == "mail"
+    assert celery.amqp.router.route({}, send_deliveries.name)["queue"].name == "events"
     assert celery.amqp.router.route({}, clear_outbox.name).get("queue", celery.amqp.default_queue).name == "celery"
     assert {(queue.name, queue.routing_key) for queue in celery.amqp.queues.consume_from.values()} == {
         ("celery", "celery"),
         ("mail", "mail"),
+        ("events", "events"),
     }
 
 
