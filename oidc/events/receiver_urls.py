@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from core.http.hosts import is_loopback
 from core.outbound.targets import HTTPS_PORT
 from oidc.clients.redirect_uris import RULES, apply_rules, is_own_address
+from oidc.clients.reviewed_hosts import approved_among
 from oidc.domains.names import domains_of, hosts_of, is_covered
 from oidc.models import Client
 
@@ -15,6 +16,10 @@ OWN_ADDRESS = "This URL belongs to the service itself. Enter a URL of your app."
 FOREIGN_HOST = (
     "{host} is neither the host of one of the client’s redirect URLs nor on a domain that your project has proven. Use "
     "such a host, or prove the domain first."
+)
+OUTSIDE_REVIEW = (
+    "{host} is outside of what the app’s review covers, so it can’t learn about the people of the reviewed app. Use a "
+    "host of its review, or have the app reviewed again."
 )
 NO_LOOPBACK = "Events can’t be sent to this machine. Enter an https URL that is reachable from the internet."
 ONLY_HTTPS = "Enter a URL that begins with https://."
@@ -56,3 +61,12 @@ def check_receiver_url(client: Client, url: str) -> None:
         raise ValidationError(ONLY_443)
     if host not in hosts_of(client.registered_redirect_uris) and not is_covered(host, domains_of(client.project)):
         raise ValidationError(FOREIGN_HOST.format(host=host))
+    if _is_outside_review(client, host):
+        raise ValidationError(OUTSIDE_REVIEW.format(host=host))
+
+
+def _is_outside_review(client: Client, host: str) -> bool:
+    """Return whether the app is reviewed, but not at this host (docs/review.md#hosts)."""
+    if not client.is_verified or client.first_party or host in client.reviewed_hosts.split():
+        return False
+    return not is_covered(host, approved_among(client, domains_of(client.project)))

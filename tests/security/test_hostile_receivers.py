@@ -14,6 +14,7 @@ from core import clock
 from core.outbound import OutboundRefused
 from core.outbound.fetching import Reply, post
 from core.outbound.limits import MAX_REPLY_BYTES, REPLY_SECONDS
+from oidc.clients.reviewed_hosts import set_approved_hosts, set_reviewed_hosts
 from oidc.events import queueing, receiver_urls, sending
 from oidc.models import Client, Delivery, EventReceiver
 from tests.factories import make_client
@@ -277,6 +278,24 @@ def test_other_urls_are_refused_at_registration_and_before_each_request(
     send_due()
     delivery.refresh_from_db()
     assert [each["error"] for each in delivery.tries] == (["not_allowed"] if url else [])
+    assert rig.dialled == []
+
+
+def test_a_reviewed_app_receives_nothing_at_a_host_that_was_added_after_its_review(
+    rig: Rig, receiver: EventReceiver
+) -> None:
+    other = "https://other.example/events"
+    client: Client = receiver.client
+    client.verified_at = clock.now()
+    set_approved_hosts(client, client.redirect_uris.split())
+    client.redirect_uris += " https://other.example/callback"
+    set_reviewed_hosts(client)
+    client.save()
+    receiver_urls.check_receiver_url(client, HERE)
+    with pytest.raises(ValidationError):
+        receiver_urls.check_receiver_url(client, other)
+    EventReceiver.objects.filter(pk=receiver.pk).update(url=other)
+    assert [each["error"] for each in result_of(receiver).tries] == ["not_allowed"]
     assert rig.dialled == []
 
 

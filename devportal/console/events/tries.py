@@ -13,7 +13,7 @@ from oidc.events.sending import INTERNAL, NOT_ALLOWED
 ACCEPTED = "The app accepted the event."
 _NOT_ALLOWED = (
     "The URL may no longer receive events: its host is neither that of a redirect URL of this client nor on a domain "
-    "that the project has proven."
+    "that the project has proven, or it is outside of what the app’s review covers."
 )
 _INTERNAL = "Something went wrong on our side, so nothing was sent. We try again."
 _UNREACHABLE_HERE = "Nothing accepts connections at this host and port of the machine on which this service runs."
