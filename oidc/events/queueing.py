@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
+from django.db import connection as database
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -35,11 +36,30 @@ def queue_event(event: EventType, connections: "QuerySet[Connection]", *, scope:
     found = receivers.values_list(
         "pk", "types", *(f"client__connections__{name}" for name in ("pk", "subject__sub", "scopes"))
     )
-    store(
-        _delivery(receiver, event, connection=connection, sub=sub, details=details)
+    wanted = [
+        (receiver, connection, sub)
         for receiver, types, connection, sub, scopes in found
         if sub and _wants(types, event) and (not scope or scope in scopes.split())
+    ]
+    held = _hold({connection for _, connection, _ in wanted})
+    store(
+        _delivery(receiver, event, connection=connection, sub=sub, details=details)
+        for receiver, connection, sub in wanted
+        if connection in held
     )
+
+
+def _hold(keys: Collection[int]) -> set[int]:
+    """Keep connections from being deleted until the transaction ends; return the ones that still exist.
+
+    Without it, the cause of an event would fail if an app were deleted at the same moment. `FOR KEY SHARE` waits for
+    nothing else, so it can't be part of a deadlock with transactions that lock connections first.
+    """
+    if not keys or database.vendor != "postgresql":
+        return set(keys)
+    with database.cursor() as cursor:
+        cursor.execute("SELECT id FROM oidc_connection WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [sorted(keys)])
+        return {pk for (pk,) in cursor.fetchall()}
 
 
 def queue_for_account(event: EventType, account: Account, *, scope: str = "", **details: Any) -> None:

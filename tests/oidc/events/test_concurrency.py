@@ -13,6 +13,7 @@ from django.db import connection, connections, transaction
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
+from accounts.activity.recording import record
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, end_sessions_by_key
 from core import clock
@@ -308,3 +309,14 @@ def test_resuming_and_a_failure_at_once_do_not_block_each_other(
     for _ in range(15):
         EventReceiver.objects.update(retry_at=None)
         at_once(len(acts), lambda number: acts[number]())
+
+
+# --- A client that is deleted ---
+
+
+def test_an_event_about_a_client_that_is_being_deleted_does_not_fail_its_cause(party: RelyingParty) -> None:
+    party.tokens()
+    person = Account.objects.get(email="ada@example.com")
+    blocked_by(lambda: clients.delete_client(party.client, person), lambda: record(person, "password_changed"))
+    assert person.security_events.filter(kind="password_changed").exists()
+    assert not Delivery.objects.exists()
