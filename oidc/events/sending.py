@@ -142,7 +142,9 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
     entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 2)}
     entry |= result.details
     delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
-    delivery.answer = result.answer
+    # The app may repeat the email address of a person whose account is deleted, and who is forgotten here.
+    is_forgotten = delivery.connection is not None and delivery.connection.account is None
+    delivery.answer = "" if is_forgotten else result.answer
     metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
     with transaction.atomic():
         if result.is_delivered:
