@@ -15,10 +15,12 @@ from jwcrypto.jwt import JWT, JWTMissingKey
 
 from accounts.models import Account
 from core import clock
+from oidc.errors import InvalidToken
 from oidc.events import registration
 from oidc.events.queueing import end_app_sessions, queue_event
 from oidc.events.types import LOGOUT_URI, EventType
 from oidc.models import Connection, EventReceiver, TokenFamily
+from oidc.tokens import jwt
 from tests.inbox import Inbox, Received, send_due
 from tests.relying_party import RelyingParty, claims_of
 from tests.services import node
@@ -164,3 +166,15 @@ def test_content_types_are_those_of_the_specifications(delivered: list[Received]
         ("/events", "application/secevent+jwt"),
     }
     assert delivered[0].body.startswith(b"logout_token=")
+
+
+def test_the_service_accepts_them_neither_as_id_tokens_nor_as_access_tokens(
+    delivered: list[Received], listening: RelyingParty
+) -> None:
+    for token in (each.token for each in delivered):
+        with pytest.raises(InvalidToken):
+            jwt.verify_id_token_hint(token)
+        with pytest.raises(InvalidToken):
+            jwt.verify_access_token(token)
+        for path in ("/v1/me", "/connect/userinfo"):
+            assert listening.call(path, token).status_code == 401
