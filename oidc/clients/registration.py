@@ -17,7 +17,17 @@ from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
 from oidc.domains.names import hosts_of
-from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Delivery, Project, RefreshToken, TokenFamily
+from oidc.models import (
+    AccessToken,
+    AuthorizationCode,
+    Client,
+    Connection,
+    Delivery,
+    EventReceiver,
+    Project,
+    RefreshToken,
+    TokenFamily,
+)
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
 from oidc.projects.lifecycle import QuotaExceeded
@@ -182,6 +192,8 @@ def delete_client(client: Client, actor: Account) -> None:
             return
         report_client_event("client.deleted", row, actor, before=_shown(row))
         keep_places_of_client(row)
+        # Receivers before deliveries, like workers (oidc/events/sending.py).
+        list(EventReceiver.objects.select_for_update(no_key=True).filter(client=row).order_by("pk").values_list("pk"))
         # Children first, one statement per table: Django's collector would load all tokens, which may be a million.
         of_client = {"family__connection__client": row.pk}
         RefreshToken.objects.filter(**of_client).update(access_token=None)

@@ -320,3 +320,32 @@ def test_an_event_about_a_client_that_is_being_deleted_does_not_fail_its_cause(p
     blocked_by(lambda: clients.delete_client(party.client, person), lambda: record(person, "password_changed"))
     assert person.security_events.filter(kind="password_changed").exists()
     assert not Delivery.objects.exists()
+
+
+def test_a_client_is_deleted_while_a_failed_try_is_stored(
+    party: RelyingParty, receiver: EventReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = Account.objects.get(email="ada@example.com")
+    queueing.queue_test(receiver)
+    monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(500, ""))
+    lock = sending._lock_as_tried
+
+    def delete() -> None:
+        try:
+            clients.delete_client(party.client, person)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def lock_first(tried: EventReceiver) -> EventReceiver | None:
+            row = lock(tried)
+            deletions.append(pool.submit(delete))
+            wait_until(_somebody_waits)
+            return row
+
+        deletions: list[Future[None]] = []
+        monkeypatch.setattr(sending, "_lock_as_tried", lock_first)
+        sending.send_to(receiver.pk)
+        deletions[0].result(SECONDS)
+    assert not Delivery.objects.exists()
