@@ -11,14 +11,14 @@ from api.leaked_credentials import FLAG, REVOKE
 
 @register(Tags.security)
 def check_leaked_credentials(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E050`: an unknown way to treat leaked credentials, or keys that can't be read."""
+    """Return `devportal.E042`: an unknown way to treat leaked credentials, or keys that can't be read."""
     found: list[CheckMessage] = []
     if settings.LEAKED_CREDENTIALS not in (REVOKE, FLAG):
         text = "LEAKED_CREDENTIALS must be revoke or flag."
-        found.append(Error(text, hint="Set LEAKED_CREDENTIALS.", id="devportal.E050"))
+        found.append(Error(text, hint="Set LEAKED_CREDENTIALS.", id="devportal.E042"))
     try:
         read_public_keys(settings.LEAK_REPORT_KEYS)
     except ValueError as error:
         hint = "Save the document that GitHub publishes, and name the file in LEAK_REPORT_KEYS_FILE."
-        found.append(Error(f"LEAK_REPORT_KEYS {error}.", hint=hint, id="devportal.E050"))
+        found.append(Error(f"LEAK_REPORT_KEYS {error}.", hint=hint, id="devportal.E042"))
     return found

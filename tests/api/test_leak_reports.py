@@ -283,8 +283,8 @@ def test_unreadable_settings_stop_the_start(settings: Any) -> None:
         document_of(one=good, other=other_curve),
     ):
         settings.LEAK_REPORT_KEYS = wrong
-        assert problems() == ["devportal.E050"], wrong[:80]
+        assert problems() == ["devportal.E042"], wrong[:80]
     settings.LEAK_REPORT_KEYS = ""
     settings.LEAKED_CREDENTIALS = "delete"
-    assert problems() == ["devportal.E050"]
+    assert problems() == ["devportal.E042"]
     assert read_public_keys("") == {}
