@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import Account
 from core.http.wrong_method import post_only
 from devportal.console.access import Membership, RoleTooLow, switcher_for
+from devportal.console.fixes import client_page
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Gone, InsufficientRole, Role
 
@@ -247,9 +248,9 @@ def _role_too_low(request: HttpRequest, membership: Membership, at_least: str) -
     )
 
 
-def redirect_to_client(client: Client, page: str = "client_settings") -> HttpResponse:
+def redirect_to_client(client: Client, page: str = "client_settings", anchor: str = "") -> HttpResponse:
     """Redirect to one of a client's pages, by its URL name."""
-    return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
+    return HttpResponseRedirect(client_page(client, page, anchor))
 
 
 def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 
 from accounts.models import Account
 from core.limits.middleware import limited_by_person
@@ -13,7 +13,6 @@ from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
 from devportal.console.events.forms import CHANNEL, EventsForm, LogoutForm
 from devportal.console.events.states import statuses
-from devportal.console.fixes import client_page
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.docs import events as event_docs
 from oidc.events import registration
@@ -24,6 +23,7 @@ from oidc.projects.roles import Role, lock_for_change
 
 Channel = EventReceiver.Channel
 ReceiverForm = LogoutForm | EventsForm
+PAGE = "client_events"  # its URL name
 SAVED = "Saved. The changes apply to events from now on."
 TURNED_OFF = "Turned off. Your app gets no events at this URL any more."
 
@@ -38,18 +38,13 @@ def client_events(request: HttpRequest, project_id: str, client_id: str) -> Http
         return _page(request, membership, client)
     channel = request.POST.get(CHANNEL, "")
     if channel not in Channel.values:
-        return to_page(client)
+        return redirect_to_client(client, PAGE)
     receiver = registration.receiver_of(client, channel)
     form = _form_class(channel)(request.POST, receiver=receiver)
     if form.is_valid() and _save(membership, client, channel, form):
         messages.success(request, SAVED if form.cleaned_data["url"] else TURNED_OFF)
-        return to_page(client, channel)
+        return redirect_to_client(client, PAGE, channel)
     return _page(request, membership, client, {channel: form})
-
-
-def to_page(client: Client, anchor: str = "") -> HttpResponse:
-    """Redirect to the client's page."""
-    return HttpResponseRedirect(client_page(client, "client_events", anchor))
 
 
 def _form_class(channel: str) -> type[LogoutForm] | type[EventsForm]:
@@ -155,7 +150,7 @@ def events_test(request: HttpRequest, project_id: str, client_id: str, channel: 
         messages.success(request, "The test is on its way. Its result appears below.")
     if receiver.url == playground_receiver_url():
         return redirect_to_client(client, "playground_events")
-    return to_page(client, channel)
+    return redirect_to_client(client, PAGE, channel)
 
 
 @limited_by_person
@@ -168,7 +163,7 @@ def events_resume(request: HttpRequest, project_id: str, client_id: str, channel
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             registration.resume(receiver, membership.account)
         messages.success(request, "Resumed. Everything that waits is sent now.")
-    return to_page(client, channel)
+    return redirect_to_client(client, PAGE, channel)
 
 
 @limited_by_person
@@ -189,4 +184,4 @@ def events_retry(request: HttpRequest, project_id: str, client_id: str, channel:
         messages.success(request, text)
     elif count == 0:
         messages.info(request, "No delivery has failed, so nothing was sent.")
-    return to_page(client, channel)
+    return redirect_to_client(client, PAGE, channel)
