@@ -1,7 +1,8 @@
-"""Callers of the developer API, and counters that begin at nothing."""
+"""Callers of the developer API, a secret scanner, and counters that begin at nothing."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from api.models import ApiKey
 from core import clock
 from core.limits.counters import Counters, counters
 from oidc.models import Client, Project
+from tests.api.scanning import ScannerKey
 from tests.factories import make_access_token, make_client, make_key, make_project
 
 Mover = Callable[[float], None]  # of the service's clock, ahead by seconds
@@ -33,6 +35,14 @@ def _forget() -> None:
 def count() -> Counters:
     """The counters that the service uses in this test."""
     return counters()
+
+
+@pytest.fixture
+def scanner(settings: Any) -> ScannerKey:
+    """A secret scanner whose key the service knows."""
+    key = ScannerKey()
+    settings.LEAK_REPORT_KEYS = key.document
+    return key
 
 
 @pytest.fixture

@@ -23,13 +23,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def scanner(settings: Any) -> ScannerKey:
-    key = ScannerKey()
-    settings.LEAK_REPORT_KEYS = key.document
-    return key
-
-
-@pytest.fixture
 def raw(db: None) -> str:
     return make_key()[1]
 

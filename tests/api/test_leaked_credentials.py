@@ -25,13 +25,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def scanner(settings: Any) -> ScannerKey:
-    key = ScannerKey()
-    settings.LEAK_REPORT_KEYS = key.document
-    return key
-
-
-@pytest.fixture
 def flagging(settings: Any) -> None:
     settings.LEAKED_CREDENTIALS = "flag"
 
