@@ -138,3 +138,9 @@ def test_a_default_is_compared_with_its_text(default: Any, text: str, expected: 
 def test_a_variable_that_is_read_twice_keeps_its_default() -> None:
     source = 'A = env.str("A", "") or made()\nB: int = env.int("B", 3 * 60)\nC = env.list("C", default=[f(A)])\n'
     assert variables(source) == {"A": "", "B": 180, "C": UNKNOWN}
+
+
+def test_each_id_of_a_check_has_one_row() -> None:
+    ids = re.findall(r"^\| `(devportal\.[EW]\d+)`", DOCUMENT, re.MULTILINE)
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+    assert ids == sorted(ids)
