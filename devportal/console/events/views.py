@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -91,6 +92,7 @@ def _page(
         event_types=event_docs.security_events(),
         playground_url=playground_receiver_url(),
         may_be_loopback=may_be_loopback(client),
+        delivery_days=settings.DELIVERY_DAYS,
         examples=[
             (event, event_docs.example_header(event), event_docs.example_claims(event, client.client_id))
             for event in (EventType.LOGOUT, EventType.SESSIONS_REVOKED)
@@ -147,7 +149,7 @@ def events_test(request: HttpRequest, project_id: str, client_id: str, channel: 
         repeated="This test was already sent. No second one was sent.",
         missing="No test was sent. Please press the button again.",
     ):
-        messages.success(request, "The test is on its way. Its result appears below.")
+        messages.success(request, "The test is on its way. Reload this page in a moment to see the result.")
     if receiver.url == playground_receiver_url():
         return redirect_to_client(client, "playground_events")
     return redirect_to_client(client, PAGE, channel)
