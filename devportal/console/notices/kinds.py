@@ -10,7 +10,7 @@ from oidc.projects.roles import Role
 
 
 class NoticeKind(StrEnum):
-    """What a notice is about. notices/texts.py has the text of each."""
+    """What a notice is about. notices/table.py has the text of each."""
 
     SECRET_EXPIRES = "secret_expires"
     KEY_EXPIRES = "key_expires"
@@ -35,7 +35,7 @@ class NoticeKind(StrEnum):
     DOMAIN_NARROWED = "domain_narrowed"
     DELIVERIES_PAUSED = "deliveries_paused"
     CLIENT_TURNED_OFF = "client_turned_off"
-    # The steps of a review. The first part of each name is a code of devportal/review.
+    # The steps of a review. All but REVIEW_SCOPES_WITHDRAWN have a kind of ReviewEntry after `review_`.
     REVIEW_SUBMITTED = "review_submitted"
     REVIEW_RESUBMITTED = "review_resubmitted"
     REVIEW_WITHDRAWN = "review_withdrawn"

@@ -20,7 +20,7 @@ CAUSES_KEPT = timedelta(days=400)
 
 
 def clear_old() -> int:
-    """Delete notices and causes that are older than they are kept; return how many rows went."""
+    """Delete notices and causes that are older than they are kept; return how many rows were deleted."""
     now = clock.now()
     gone = delete_oldest(Notice.objects.all(), "at", now - KEPT)
     return gone + delete_in_batches(NoticeCause.objects.filter(at__lt=now - CAUSES_KEPT))
