@@ -216,7 +216,7 @@ def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
 
 @transaction.atomic
 def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
-    """Write to the developers about a case. They get a mail and see the text in the app's timeline.
+    """Write to the developers about a case. They get a notice and see the text in the app's timeline.
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
@@ -419,7 +419,7 @@ MOST_A_RUN = 500
 def open_due_re_reviews() -> int:
     """Open a case for each verified app whose last review is older than RE_REVIEW_DAYS; return their number.
 
-    Each case is opened in a separate transaction, with the mail to the developers. The service's own apps are left to
+    Each case is opened in a separate transaction, with the notice to the developers. The service's own apps are left to
     the operator.
     """
     if not settings.RE_REVIEW_DAYS:

@@ -178,7 +178,7 @@ def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpR
         # Saving has changed the client's row.
         now = get_client(request, client.project.public_id, client.client_id, Role.DEVELOPER)
         return _page(request, *now, refused=NOT_SENT)
-    messages.success(request, "Submitted for review. You will get a mail when the reviewers respond.")
+    messages.success(request, "Submitted for review. You will get a notice when the reviewers respond.")
     return redirect_to_client(client, "review")
 
 
@@ -281,7 +281,7 @@ def review_logo(request: HttpRequest, project_id: str, client_id: str, version: 
     return image_response(partial(read_file, name), "private, no-cache")
 
 
-SENT = "Your appeal is sent. You will get a mail when it is answered."
+SENT = "Your appeal is sent. You will get a notice when it is answered."
 
 
 class AppealForm(forms.Form):

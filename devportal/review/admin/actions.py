@@ -69,7 +69,7 @@ START = RowAction(
     "start",
     "Start the review",
     "From now on you can decide on the submission. Its domains are looked up again, which takes a few seconds at most. "
-    "The developers get a mail that the review has started.",
+    "The developers get a notice that the review has started.",
     action_handlers.start,
     prepare=action_handlers.look_up_domains,
     is_open=_from("start"),
@@ -79,7 +79,7 @@ START = RowAction(
 COMMENT = RowAction(
     "answer",
     "Write to the developers",
-    "Your note is added to the timeline, and the developers get it by mail. It is not a decision.",
+    "Your note is added to the timeline, and the developers get a notice. It is not a decision.",
     action_handlers.answer,
     form=forms.NoteForm,
     is_open=_from("answer"),

@@ -83,7 +83,9 @@ def _is_open(request: HttpRequest, case: Any) -> bool:
 
 def _closing(case: Any) -> str:
     if case.kind == Kind.APPEAL:
-        return "The developers get what you write by mail. Lift the suspension first, if that is what you decided."
+        return (
+            "The developers get a notice with what you write. Lift the suspension first, if that is what you decided."
+        )
     return "The case leaves the list of open cases. Only reviewers can read what you write."
 
 
@@ -110,7 +112,7 @@ NOTE = RowAction(
 ASK = RowAction(
     "ask",
     "Write to the developers",
-    "Your note is added to the app's timeline, and the developers get it by mail.",
+    "Your note is added to the app's timeline, and the developers get a notice.",
     _ask,
     form=forms.NoteForm,
     is_open=_is_open,
@@ -119,7 +121,7 @@ ASK = RowAction(
 RENEW = RowAction(
     "renew",
     "Everything is in order",
-    "The approval is renewed from now on, and the case is closed. The developers get a mail.",
+    "The approval is renewed from now on, and the case is closed. The developers get a notice.",
     _renew,
     form=forms.OptionalNoteForm,
     is_open=lambda request, case: (
