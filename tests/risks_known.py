@@ -63,7 +63,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # Redirects to a value
     ("devportal/console/rotation.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
-    ("devportal/console/events/views.py", "redirect to a value"): (1, "A route, from client_page()."),
+    ("devportal/console/navigation.py", "redirect to a value"): (1, "A route, from client_page()."),
     ("devportal/console/jump.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("oidc/views/pages.py", "redirect to a value"): (
         2,

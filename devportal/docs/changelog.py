@@ -37,11 +37,12 @@ CHANGES: tuple[Change, ...] = (
             "Apps can ask for scopes of further APIs, which are listed under APIs. An access token is for one API, and "
             "the parameter resource chooses it. Tokens of apps that use no other API are as before.",
             "invalid_target is a new error, for requests with the parameter resource. It was ignored before.",
-            "Apps can receive logout tokens (back-channel logout) and security events. ID tokens have the claim sid, and "
-            "discovery has backchannel_logout_supported and backchannel_logout_session_supported.",
-            "API keys and client secrets that are reported as leaked can be revoked. Developers get notices about that and "
-            "other events in their projects.",
-            "Guides show how to receive events, and how to protect an API with access tokens and API keys of this service.",
+            "Apps can receive logout tokens (back-channel logout) and security events. ID tokens have the claim sid, "
+            "and discovery has backchannel_logout_supported and backchannel_logout_session_supported.",
+            "API keys and client secrets that are reported as leaked can be revoked. Developers get notices about that "
+            "and other events in their projects.",
+            "Guides show how to receive events, and how to protect an API with access tokens and API keys of this "
+            "service.",
             "The guides read the client secret from the .env file that the console offers. Their commands also work in "
             "PowerShell.",
             "The documentation has pages about testing and about deprecations, and says how to deal with clocks that "
