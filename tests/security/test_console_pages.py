@@ -101,7 +101,9 @@ def test_fields_outside_the_form_are_ignored(place: Place) -> None:
         assert {t: r for t, r in plain.items() if r != forced[t]} == {}, name
 
 
-RANDOM = re.compile(r"(id|_at|at|created|updated|digest|last_four|key|made|token|details|target|public_id|request_id|once)$")
+RANDOM = re.compile(
+    r"(id|_at|at|created|updated|digest|last_four|key|made|token|details|target|public_id|request_id|once)$"
+)
 
 
 def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
