@@ -1,11 +1,12 @@
 """DNS queries to the servers in DNS_SERVERS, else to the system's (docs/settings.md#requests-that-leave).
 
 Names are looked up unchanged: search lists and the hosts file are ignored, so that no short name of the operator's
-network is found.
+network is found. Only for apps in development, the hosts file may say that a name is this machine.
 """
 
 import ipaddress
 import re
+from pathlib import Path
 
 import dns.exception
 import dns.name
@@ -20,6 +21,7 @@ from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
 from core.outbound.targets import Code, IPAddress, OutboundRefused, is_public
 
 DNS_PORT = 53
+HOSTS_FILE = Path("/etc/hosts")
 LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
 # In names that hold records but are not hosts, a label may begin with an underscore (RFC 8552).
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
@@ -44,9 +46,11 @@ def find_addresses(host: str, deadline: Deadline, *, loopback: bool = False) -> 
     """Return the IP addresses of a host, all of them public; queries A and AAAA records once each.
 
     With `loopback` or OUTBOUND_LOOPBACK_PORT, the result may instead consist of loopback addresses only, and
-    `localhost` and names below it are 127.0.0.1 without a query. Raises OutboundRefused: `no_address`,
-    `private_address`, `dns_failed`, `dns_timeout`.
+    `localhost` and names below it are 127.0.0.1 without a query. With `loopback`, so are names for which the hosts file
+    says so. Raises OutboundRefused: `no_address`, `private_address`, `dns_failed`, `dns_timeout`.
     """
+    if loopback and _is_loopback_in_hosts_file(host):
+        return (LOOPBACK,)
     loopback = loopback or bool(settings.OUTBOUND_LOOPBACK_PORT)
     if loopback and is_loopback(host):
         return (LOOPBACK,)
@@ -60,6 +64,16 @@ def find_addresses(host: str, deadline: Deadline, *, loopback: bool = False) -> 
     if not all(map(is_public, addresses)):
         raise OutboundRefused(Code.PRIVATE_ADDRESS)
     return addresses
+
+
+def _is_loopback_in_hosts_file(host: str) -> bool:
+    """Return whether the hosts file maps a name to this machine, as some set-ups for development do."""
+    try:
+        lines = HOSTS_FILE.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    entries = (line.partition("#")[0].split() for line in lines)
+    return any(is_loopback(address) and host in names for address, *names in filter(None, entries))
 
 
 def txt_records(name: str) -> list[str]:

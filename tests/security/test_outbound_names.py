@@ -8,7 +8,9 @@ import dns.resolver
 import pytest
 
 from core import outbound
-from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS
+from core.outbound import name_lookup
+from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
+from core.outbound.name_lookup import LOOPBACK, find_addresses
 from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of
 from tests.services import pages
 
@@ -128,3 +130,16 @@ def test_with_a_port_set_nothing_else_that_is_not_public_is_asked(also: str, rig
     assert_refused("https://mixed.test/", "private_address", "not public")
     assert outbound.fetch(URL).status == 404  # public hosts are asked as ever, by TLS
     assert rig.dialled == [(PUBLIC, 443)]
+
+
+def test_the_hosts_file_counts_only_for_apps_in_development_and_only_for_this_machine(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("# 127.0.0.1 commented.test\n127.0.0.1 localhost suite.test # a suite\n10.0.0.9 inside.test\n\n")
+    monkeypatch.setattr(name_lookup, "HOSTS_FILE", hosts)
+    assert find_addresses("suite.test", Deadline(), loopback=True) == (LOOPBACK,)
+    for host, loopback in (("suite.test", False), ("inside.test", True), ("commented.test", True)):
+        with pytest.raises(outbound.OutboundRefused) as caught:
+            find_addresses(host, Deadline(), loopback=loopback)
+        assert caught.value.code == "no_address"
