@@ -33,7 +33,8 @@ _STEPS_OF_STATUS: Mapping[int, str] = {
     429: "Let the app accept more requests, or answer at once and do the work later.",
 }
 _STEPS: Mapping[str, str] = {
-    NOT_ALLOWED: "Enter another URL, add the host as a redirect URL, or prove its domain.",
+    NOT_ALLOWED: "Enter another URL, add the host as a redirect URL, or prove its domain. A reviewed app may need "
+    "another review.",
     Code.TIMEOUT: "Let the app answer at once and do the work later.",
     Code.UNREACHABLE: "Check that the app runs, and that no firewall blocks requests from the internet.",
     Code.CERTIFICATE: "Install a valid certificate with all intermediate certificates.",
