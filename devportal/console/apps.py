@@ -12,4 +12,4 @@ class ConsoleConfig(AppConfig):
         from devportal.console.analytics import store  # noqa: F401  (see above)
         from devportal.console.notices import causes, records, samples  # noqa: F401  (see above)
         from devportal.console.notices import tasks as notice_tasks  # noqa: F401  (see above)
-        from devportal.console.playground import inbox  # noqa: F401  (see above)
+        from devportal.console.playground import event_receiver  # noqa: F401  (see above)

@@ -17,7 +17,7 @@ from devportal.console.events import deliveries
 from devportal.console.events import views as events_views
 from devportal.console.logs import request_log, sign_in_log
 from devportal.console.notices import views as notice_views
-from devportal.console.playground import inbox_views
+from devportal.console.playground import event_receiver_views
 from devportal.console.playground import views as playground_views
 from devportal.console.projects import home_views
 from devportal.console.projects import views as project_settings_views
@@ -61,7 +61,7 @@ client_pages: list[URLPattern] = [
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
     path("playground/refresh", playground_views.playground_refresh, name="playground_refresh"),
-    path("playground/events", inbox_views.playground_events, name="playground_events"),
+    path("playground/events", event_receiver_views.playground_events, name="playground_events"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
 ]
 

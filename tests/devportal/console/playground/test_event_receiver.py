@@ -12,8 +12,8 @@ from django.test import Client as Browser
 from accounts.sessions import end_all_sessions
 from core.outbound import fetching
 from core.outbound.targets import OutboundRefused
-from devportal.console.playground import inbox
-from devportal.console.playground.inbox import MOST, messages_of, receive
+from devportal.console.playground import event_receiver
+from devportal.console.playground.event_receiver import MOST, messages_of, receive
 from oidc.events import tokens
 from oidc.events.receiver_urls import playground_receiver_url
 from oidc.models import Client, Delivery, EventReceiver, Project
@@ -156,7 +156,7 @@ def test_the_newest_messages_are_kept_for_a_while(app: Client, monkeypatch: pyte
         deliver(app, "events", jwt.sign(claims | {"jti": f"id {number}"}, "secevent+jwt"))
     assert len(messages_of(app)) == MOST
     assert f"id {MOST + 4}" in str(messages_of(app)[0].decoded.claims)
-    assert len(cache.get(inbox._key(app, "events"))) == MOST
+    assert len(cache.get(event_receiver._key(app, "events"))) == MOST
     assert messages_of(make_client(app.project, name="Another")) == []
 
 

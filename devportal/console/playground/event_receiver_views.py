@@ -11,7 +11,7 @@ from devportal.console.events.forms import CHANNEL
 from devportal.console.events.states import statuses
 from devportal.console.events.views import change_receiver
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from devportal.console.playground import inbox
+from devportal.console.playground import event_receiver
 from devportal.docs.context import format_duration
 from oidc.events.receiver_urls import playground_receiver_url
 from oidc.events.registration import receiver_of
@@ -32,10 +32,10 @@ def playground_events(request: HttpRequest, project_id: str, client_id: str) -> 
             membership,
             client,
             receivers=[found[channel] for channel in EventReceiver.Channel.values],
-            messages_received=inbox.messages_of(client),
+            messages_received=event_receiver.messages_of(client),
             address=playground_receiver_url(),
-            most=inbox.MOST,
-            kept=format_duration(inbox.SECONDS),
+            most=event_receiver.MOST,
+            kept=format_duration(event_receiver.SECONDS),
             once=idempotency.new_token(),
         )
     channel = request.POST.get(CHANNEL, "")
