@@ -1,10 +1,9 @@
 """What every test may ask for."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import datetime, timedelta
-from queue import Empty
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,15 +80,21 @@ def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devportal.review.revisions.request_check", lambda pk: None)
 
 
+START_TASK_THREADS = tasks._start
+
+
 @pytest.fixture(autouse=True)
-def queued_tasks_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run no queued task in a thread, and forget the tasks of each test."""
+def queued_tasks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run no queued task, also not in a thread that another test has started."""
+    monkeypatch.setattr("core.tasks._waiting", Queue(tasks.MOST_WAITING))
+    monkeypatch.setattr("core.tasks._threads", [])
     monkeypatch.setattr("core.tasks._start", lambda: None)
-    yield
-    with contextlib.suppress(Empty):
-        while True:
-            tasks._waiting.get_nowait()
-            tasks._waiting.task_done()
+
+
+@pytest.fixture
+def task_threads(queued_tasks_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads take the queued tasks of this test, as in the service."""
+    monkeypatch.setattr("core.tasks._start", START_TASK_THREADS)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,12 +12,11 @@ from accounts.tasks import send_mail
 from core import tasks
 from devportal.celery import app as celery
 
-START = tasks._start  # tests/conftest.py replaces it in each test
+pytestmark = pytest.mark.usefixtures("task_threads")
 
 
 @pytest.fixture
 def production(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_start", START)
     monkeypatch.setitem(celery.conf, "task_always_eager", False)
     monkeypatch.setattr(settings, "CELERY_TASK_ALWAYS_EAGER", False)
 
@@ -34,7 +33,6 @@ def test_a_silent_broker_delays_nobody(production: None, monkeypatch: pytest.Mon
 
 
 def test_queued_tasks_arrive_in_order(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks._waiting.join()
     sent: list[Any] = []
     monkeypatch.setattr(send_mail, "apply_async", lambda args, **options: sent.append(args))
     for pk in range(100):
@@ -46,7 +44,6 @@ def test_queued_tasks_arrive_in_order(production: None, monkeypatch: pytest.Monk
 def test_more_than_can_wait_is_left_to_the_periodic_task(
     production: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tasks._waiting.join()
     go_on = threading.Event()
     monkeypatch.setattr(send_mail, "apply_async", lambda args, **options: go_on.wait(10))
     for pk in range(tasks.MOST_WAITING + 10):
@@ -59,8 +56,6 @@ def test_more_than_can_wait_is_left_to_the_periodic_task(
 def test_in_the_embedded_environment_threads_run_tasks_and_a_slow_one_delays_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tasks._waiting.join()
-    monkeypatch.setattr(tasks, "_start", START)
     go_on, ran = threading.Event(), threading.Event()
 
     def run(args: Any, **options: Any) -> None:

@@ -308,6 +308,7 @@ def test_a_sender_that_died_after_the_server_answered_sends_the_same_mail_again(
     assert delivery.send_due() == 0
 
 
+@pytest.mark.usefixtures("task_threads")
 def test_without_a_broker_nothing_fails_and_nothing_is_lost(
     django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +324,7 @@ def test_without_a_broker_nothing_fails_and_nothing_is_lost(
     assert send_waiting_mail() == 1
 
 
+@pytest.mark.usefixtures("task_threads")
 def test_the_queue_contains_only_the_key_of_a_mail(
     django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +337,7 @@ def test_the_queue_contains_only_the_key_of_a_mail(
     assert sent == [(((row.pk,),), {"retry": False})]
 
 
+@pytest.mark.usefixtures("task_threads")
 def test_nobody_waits_for_a_broker_that_does_not_answer(
     django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
