@@ -43,14 +43,15 @@ def _start() -> None:
     with _lock:
         _threads[:] = [thread for thread in _threads if thread.is_alive()]
         for number in range(len(_threads), THREADS_OF_EMBEDDED if settings.CELERY_TASK_ALWAYS_EAGER else 1):
-            _threads.append(threading.Thread(target=_work_for_ever, daemon=True, name=f"tasks-{number}"))
-            _threads[-1].start()
+            thread = threading.Thread(target=_work_for_ever, args=(_waiting,), daemon=True, name=f"tasks-{number}")
+            _threads.append(thread)
+            thread.start()
 
 
-def _work_for_ever() -> None:
+def _work_for_ever(waiting: "Queue[tuple[Task[Any, Any], tuple[Any, ...]]]") -> None:
     limits.apply_to_tasks(this_thread_only=True)
     while True:
-        task, args = _waiting.get()
+        task, args = waiting.get()
         try:
             task.apply_async(args, retry=False)  # without a broker, this runs the task
         except OperationalError:
@@ -59,7 +60,7 @@ def _work_for_ever() -> None:
             log.exception("%s could not be queued.", task.name)
         finally:
             connections.close_all()  # a task may have opened some in this thread
-            _waiting.task_done()
+            waiting.task_done()
 
 
 HIDDEN = "[hidden]"
