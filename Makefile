@@ -20,8 +20,6 @@ ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
 SERVERS := ($(APART)) and not quiet
 # Each process would compile all source again, and each test process rewrite all tests: half of what starting one takes.
 unexport PYTHONDONTWRITEBYTECODE
-# Runs a command and then prints what it said, which would mix with what others say at the same time.
-LATER = mkdir -p .cache; ($(2)) > .cache/$(1).log 2>&1; status=$$?; cat .cache/$(1).log; exit $$status
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]
 
@@ -30,7 +28,7 @@ OR_NONE := || [ $$? -eq 5 ]
 ifndef AT_ONCE
 .NOTPARALLEL:
 endif
-.PHONY: help run app api test test-all on-postgres by-servers on-sqlite guides check format lock sbom bench clean
+.PHONY: help run app api test test-all guides check format lock sbom bench clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,20 +46,11 @@ api: .venv/.runtime ## Runs a sample API on port 3100 (or API_PORT), the calenda
 test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks some, among the thorough ones too
 	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 
-# Tests by servers wait for a third of their time, in which others may work: two of these targets run at any time.
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
-	@$(MAKE) --no-print-directory --keep-going $(if $(AT_ONCE),,--jobs=2 AT_ONCE=1) by-servers on-postgres on-sqlite
-	TEST_ENGINE=postgres $(STRICT) --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
-
-by-servers: .venv/.dev
+	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
-
-# They never wait, and so leave most of the processor to the ones above while those need it.
-on-postgres: .venv/.dev
-	$(call LATER,$@,TEST_ENGINE=postgres nice -n 5 $(STRICT) $(ON_TWO) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE)))
-
-on-sqlite: .venv/.dev
-	$(call LATER,$@,TEST_ENGINE=sqlite nice -n 5 $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
 	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)

@@ -9,9 +9,6 @@ is left for the end, when the other processes are idle: xdist itself begins with
 and the longest have one or two.
 
 With `--apart`, only the files that have such tests are read: to read all takes longer than some of these runs.
-
-`make test-all` runs the thorough tests on PostgreSQL at the same time as these, with a lower priority (`nice`): tests
-that need services wait for a third of their time. Tests with bounds by the clock that this would break are `quiet`.
 """
 
 import re
