@@ -273,6 +273,8 @@ def test_other_urls_are_refused_at_registration_and_before_each_request(
     client.save()
     with pytest.raises(ValidationError):
         receiver_urls.check_receiver_url(client, url)
+    if "\x00" in url:  # PostgreSQL can't store it
+        return
     EventReceiver.objects.filter(pk=receiver.pk).update(url=url)
     delivery = queueing.queue_test(receiver)
     send_due()

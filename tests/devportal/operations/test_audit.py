@@ -138,6 +138,9 @@ CHANGES_NOTHING = {
     "client_tester",
     # A worker writes what it sees, and the trail tells it then.
     "domain_check",
+    # What a member sees themselves.
+    "notice_settings",
+    "notices_read",
     # They act on one's own session alone.
     "playground_begin",
     "playground_exchange",
