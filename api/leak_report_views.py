@@ -4,21 +4,17 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from api import leak_reports
-from api.leak_reports import ReportError
 from api.leaked_credentials import FLAG, Source
-from core.http.client_ip import limit_key
 from core.http.responses import envelope
-from core.limits.counters import Throttled, check_rate
+from core.http.webhooks import WebhookError, count_failure, read_body, webhook
 from core.limits.middleware import limited_by_address
 from core.serving.errors import refusals_of
 from core.telemetry import metrics
@@ -34,57 +30,29 @@ def refused_by_server(status: int, message: str) -> HttpResponse:
     return JsonResponse(envelope(code, message), status=status)
 
 
-@csrf_exempt
-def leak_webhook(request: HttpRequest) -> HttpResponse:
+@webhook
+def leak_webhook(request: HttpRequest) -> list[dict[str, str]]:
     """Take a secret scanner's report; its signature authenticates it."""
+    if not settings.LEAK_REPORT_KEYS:
+        raise WebhookError(404, "not_found", "Reports are off: LEAK_REPORT_KEYS is not set.")
     try:
-        response = JsonResponse(_take(request), safe=False)
-    except ReportError as refused:
-        if refused.status != 404:
-            metrics.leak_reported(Source.GITHUB, refused.code)
-        response = JsonResponse(envelope(refused.code, refused.message), status=refused.status)
-        if refused.status == 405:
-            response["Allow"] = "POST"
-        if refused.retry_after:
-            response["Retry-After"] = str(refused.retry_after)
-    response["Cache-Control"] = "no-store"
-    return response
+        return _take(request)
+    except WebhookError as refused:
+        metrics.leak_reported(Source.GITHUB, refused.code)
+        raise
 
 
 def _take(request: HttpRequest) -> list[dict[str, str]]:
-    if not settings.LEAK_REPORT_KEYS:
-        raise ReportError(404, "not_found", "Reports are off: LEAK_REPORT_KEYS is not set.")
-    if request.method != "POST":
-        raise ReportError(405, "method_not_allowed", "Use POST.")
-    body = _body(request)
+    body = read_body(request, MAX_BODY_BYTES)
     identifier, signature = (
         request.headers.get(f"Github-Public-Key-{name}", "") for name in ("Identifier", "Signature")
     )
     try:
         leak_reports.verify_signature(identifier, signature, body)
-    except ReportError:
-        _count_failure(request)
+    except WebhookError:
+        count_failure(request, "leak report failures")
         raise
     return leak_reports.take_report(body)
-
-
-def _count_failure(request: HttpRequest) -> None:
-    """Count a report with an invalid signature by IP address. Raises ReportError above FAILURES_PER_MINUTE."""
-    try:
-        check_rate("leak report failures", limit_key(request), settings.FAILURES_PER_MINUTE)
-    except Throttled as limited:
-        text = "Too many reports with an invalid signature."
-        raise ReportError(429, "rate_limited", text, limited.retry_after) from limited
-
-
-def _body(request: HttpRequest) -> bytes:
-    try:
-        body = request.body
-    except RequestDataTooBig:
-        body = b" " * (MAX_BODY_BYTES + 1)
-    if len(body) > MAX_BODY_BYTES:
-        raise ReportError(413, "too_large", f"A report has at most {MAX_BODY_BYTES} bytes.")
-    return body
 
 
 class _Unshown(forms.Textarea):

@@ -23,6 +23,7 @@ from api.leaked_credentials import Source, known_digests
 from api.models import LeakReport
 from api.tasks import handle_leak_reports
 from core.credentials import digest, random_text
+from core.http.webhooks import WebhookError
 from core.tasks import queue_task
 
 MOST_ENTRIES = 1000
@@ -31,16 +32,6 @@ LONGEST_SIGNATURE = 200  # one of P-256 has at most 96 characters
 FIELDS = {"token": 1000, "type": 200, "url": 4000, "source": 100}
 REQUIRED = ("token", "type")
 LONGEST_URL = 500  # longer ones are not stored
-
-
-@dataclass(eq=False)
-class ReportError(Exception):
-    """A report is rejected: HTTP status, error code, and message."""
-
-    status: int
-    code: str
-    message: str
-    retry_after: int = 0
 
 
 # --- Reports of secret scanners ---
@@ -70,16 +61,16 @@ def read_public_keys(document: str) -> Mapping[str, ec.EllipticCurvePublicKey]:
 
 
 def verify_signature(identifier: str, signature: str, body: bytes) -> None:
-    """Raise ReportError unless `signature` (base64, DER) is one of the body's bytes by the key with this identifier."""
+    """Raise WebhookError unless `signature` (base64, DER) is one of the body by the key with this identifier."""
     key = read_public_keys(settings.LEAK_REPORT_KEYS).get(identifier)
     if key is None:
-        raise ReportError(401, "unknown_key", "Github-Public-Key-Identifier names no key in LEAK_REPORT_KEYS.")
+        raise WebhookError(401, "unknown_key", "Github-Public-Key-Identifier names no key in LEAK_REPORT_KEYS.")
     try:
         if len(signature) > LONGEST_SIGNATURE:
             raise ValueError
         key.verify(base64.b64decode(signature, validate=True), body, ec.ECDSA(SHA256()))
     except (ValueError, InvalidSignature) as error:
-        raise ReportError(401, "invalid_signature", "Github-Public-Key-Signature does not match this body.") from error
+        raise WebhookError(401, "invalid_signature", "Github-Public-Key-Signature does not match this body.") from error
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ class Entry:
 
 
 def parse_report(body: bytes) -> list[Entry]:
-    """Parse a report. Raises ReportError, which names the wrong entry; then nothing of the report counts."""
+    """Parse a report. Raises WebhookError, which names the wrong entry; then nothing of the report counts."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -100,7 +91,7 @@ def parse_report(body: bytes) -> list[Entry]:
     if not isinstance(document, list):
         raise _malformed("The body must be a JSON array.")
     if len(document) > MOST_ENTRIES:
-        raise ReportError(413, "too_many_entries", f"A report has at most {MOST_ENTRIES} entries.")
+        raise WebhookError(413, "too_many_entries", f"A report has at most {MOST_ENTRIES} entries.")
     return [_parse_entry(number, entry) for number, entry in enumerate(document)]
 
 
@@ -118,8 +109,8 @@ def _parse_entry(number: int, entry: Any) -> Entry:
     return Entry(digest(entry["token"]), entry["type"], _storable_url(entry.get("url") or ""))
 
 
-def _malformed(message: str) -> ReportError:
-    return ReportError(400, "malformed", message)
+def _malformed(message: str) -> WebhookError:
+    return WebhookError(400, "malformed", message)
 
 
 def _storable_url(text: str) -> str:
@@ -136,7 +127,7 @@ def _storable_url(text: str) -> str:
 def take_report(body: bytes) -> list[dict[str, str]]:
     """Store a report whose signature was checked. Return the response: for each entry, whether the credential is real.
 
-    A report that comes again changes nothing and gets the same response. Raises ReportError.
+    A report that comes again changes nothing and gets the same response. Raises WebhookError.
     """
     entries = parse_report(body)
     real = known_digests({entry.digest for entry in entries})

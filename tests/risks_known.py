@@ -53,8 +53,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("core/limits/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     #
     # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
-    ("api/leak_report_views.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
-    ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
+    ("core/http/webhooks.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
     ("oidc/views/token.py", "csrf_exempt"): (2, "Token, revocation and userinfo read no cookie."),
     ("api/introspection_views.py", "csrf_exempt"): (1, "The server of an API sends its credential; no cookie is read."),
     ("api/forward_auth_views.py", "csrf_exempt"): (1, "A proxy asks, with the caller's credential; no cookie is read."),

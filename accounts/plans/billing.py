@@ -15,18 +15,9 @@ from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
 from core import clock
 from core.http.strict_fields import IsoDateTimeField, StrictCharField, StrictChoiceField, StrictSerializer, first_error
+from core.http.webhooks import WebhookError
 
 TIMESTAMP_TOLERANCE_SECONDS = 300
-
-
-@dataclass(eq=False)
-class WebhookError(Exception):
-    """An event is rejected: HTTP status, error code, and message."""
-
-    status: int
-    code: str
-    message: str
-    retry_after: int = 0
 
 
 def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -> None:

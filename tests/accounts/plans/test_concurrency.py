@@ -9,8 +9,8 @@ from django.db import transaction
 
 from accounts.models import Account, BillingEvent, Plan, Subscription
 from accounts.plans import billing, lifecycle, resolution
-from accounts.plans.billing import WebhookError
 from accounts.plans.lifecycle import Actor, IllegalTransition
+from core.http.webhooks import WebhookError
 from tests.accounts.plans.factories import TEST, ahead, make_plan, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.factories import make_account
