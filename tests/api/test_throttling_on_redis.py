@@ -48,13 +48,6 @@ def use(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[str], Count
     return counting_at
 
 
-def room_in_the_minute(seconds: float = 20) -> None:
-    """Wait until Redis's minute, which no test can move, has some seconds left."""
-    left = 60 - time.time() % 60
-    if left < seconds:
-        time.sleep(left + 0.1)
-
-
 @pytest.fixture
 def patient(settings: Any) -> None:
     """Wait a second for Redis, which a busy machine may delay; ask for it in tests of what is counted, not how fast."""
@@ -79,7 +72,7 @@ def counts_on_redis(shared: Counters, raw: str) -> bool:
 
 
 def test_the_numbers_are_the_same_as_in_the_process(clean: str) -> None:
-    room_in_the_minute(5)
+    redis_service.room_in_the_minute(5)
     shared, local = RedisCounters(clean), counting.LocalCounters()
     app, person = Limit("app:a", 4), Limit("person:a", 2)
     for limits in ([app, person],) * 4 + ([app],) * 5:
@@ -89,7 +82,7 @@ def test_the_numbers_are_the_same_as_in_the_process(clean: str) -> None:
 
 
 def test_a_refused_request_uses_up_nothing(clean: str) -> None:
-    room_in_the_minute(5)
+    redis_service.room_in_the_minute(5)
     shared = RedisCounters(clean)
     both = [Limit("app", 10), Limit("person", 1)]
     assert [shared.take(both, Finished()).allowed for _ in range(5)] == [True, False, False, False, False]
@@ -132,7 +125,7 @@ def _count_in_a_process(url: str, calls: int, allowed: Any) -> None:
 
 
 def test_four_processes_share_one_count(clean: str) -> None:
-    room_in_the_minute()
+    redis_service.room_in_the_minute()
     context = multiprocessing.get_context("fork")
     allowed = context.Queue()
     processes = [context.Process(target=_count_in_a_process, args=(clean, 250, allowed)) for _ in range(4)]
@@ -145,7 +138,7 @@ def test_four_processes_share_one_count(clean: str) -> None:
 
 
 def test_over_http(key: Key, clean: str, use: Callable[[str], Counters], settings: Any) -> None:
-    room_in_the_minute(5)
+    redis_service.room_in_the_minute(5)
     use(clean)
     settings.API_CALLS_PER_MINUTE = 3
     responses = [call(ME, key.raw) for _ in range(4)]
@@ -224,7 +217,7 @@ def test_limits_and_revocations_hold_while_it_is_lost(
     key: Key, token: str, use: Callable[[str], Counters], settings: Any
 ) -> None:
     use("redis://127.0.0.1:1/0")
-    room_in_the_minute(5)
+    redis_service.room_in_the_minute(5)
     settings.API_CALLS_PER_MINUTE = 5
     assert statuses_of(key.raw, 7) == [200] * 5 + [429] * 2
     assert call(ME, token).status_code == 200

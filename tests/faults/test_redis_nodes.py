@@ -16,7 +16,7 @@ from core.limits.checks import check_eviction_policy
 from core.limits.counters import Counters, Finished, Limit
 from core.limits.redis import PAUSE_SECONDS, ClusterCounters, counters_at, process_breaker
 from core.redis_address import broker_address
-from tests.services import redis_nodes
+from tests.services import redis, redis_nodes
 from tests.services.redis_nodes import Cluster, Sentinels
 
 pytestmark = [pytest.mark.slow, pytest.mark.redis]
@@ -59,6 +59,7 @@ def written(shared: Counters) -> Counter[str]:
 
 def test_counters_count_together_and_exactly(url: str) -> None:
     processes = [Counters(counters_at(url)) for _ in range(3)]
+    redis.room_in_the_minute(10)
     for number in range(40):
         limits = [Limit(f"app:{number}", 5), Limit(f"person:{number}", 3)]
         results = []
@@ -78,6 +79,7 @@ def test_counters_count_together_and_exactly(url: str) -> None:
 
 def test_the_cache_counts_there(url: str) -> None:
     rate = Rate("tests", 3, 300)
+    redis.room_in_the_minute(10)  # windows of five minutes end with one of a minute
     for number in range(20):
         for _ in range(3):
             hit(rate, number)

@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,13 @@ def running_sentinel(home: Path, port: int, config: str) -> contextlib.AbstractC
     file.write_text(f"port {port}\nbind 127.0.0.1\ndir {home}\n{config}", encoding="utf-8")
     client = redis.Redis(port=port)
     return keeper.running([program, str(file), "--sentinel"], home, lambda: _answers(client))
+
+
+def room_in_the_minute(seconds: float = 20) -> None:
+    """Wait until Redis's minute, which no test can move, has some seconds left."""
+    left = 60 - time.time() % 60
+    if left < seconds:
+        time.sleep(left + 0.1)
 
 
 def _program() -> str | None:
