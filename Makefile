@@ -11,6 +11,8 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 # What the fast suite leaves to `make test-all`.
 APART := redis or node or browser or image or proxy or slow
+# `make check` runs these.
+CHECKED := tests/test_layers.py tests/test_risks.py tests/test_words.py
 # They wait for servers more than they work, so four run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),4)
 BY_SERVERS := --apart --dist loadscope --no-loadscope-reorder
@@ -47,7 +49,7 @@ test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks som
 	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
-	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) $(addprefix --ignore=,$(CHECKED)) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
@@ -59,7 +61,7 @@ check: .venv/.dev ## Checks style, types, import layers, known risks, words, mig
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(PYTEST) -q tests/test_layers.py tests/test_risks.py tests/test_words.py
+	$(PYTEST) -q $(CHECKED)
 	@rm -rf .cache/check && mkdir -p .cache/check
 	$(EMBEDDED) $(PY) manage.py makemigrations --check --dry-run
 	@echo "manage.py check --deploy, with ENVIRONMENT=production"

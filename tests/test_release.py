@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,12 +15,19 @@ from django.test import Client as Browser
 
 import devportal
 from core import clock
-from deploy import sbom
 from oidc.checks import check_security_contact
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = (ROOT / "requirements" / "extras.txt").read_text(encoding="utf-8")
 SECURITY_TXT = "/.well-known/security.txt"
+
+
+@pytest.fixture
+def sbom() -> ModuleType:
+    # It takes two seconds to import, which each test process would spend while it collects the tests.
+    from deploy import sbom
+
+    return sbom
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +62,7 @@ def test_it_lists_every_pinned_package_with_version_and_hashes(components: dict[
     assert all(found["purl"] == f"pkg:pypi/{name}@{found['version']}" for name, found in components.items())
 
 
-def test_it_is_valid_and_always_the_same(document: str) -> None:
-    # Takes two seconds to import, which each test process would spend on collecting the tests.
+def test_it_is_valid_and_always_the_same(document: str, sbom: ModuleType) -> None:
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
@@ -88,7 +95,7 @@ def test_it_says_what_needs_what(document: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["django>=5", "--index-url https://example.com", "    --hash=md5:00", "git+https://x"])
-def test_a_line_that_is_no_pin_stops_it(line: str) -> None:
+def test_a_line_that_is_no_pin_stops_it(line: str, sbom: ModuleType) -> None:
     with pytest.raises(ValueError, match="not a pin"):
         sbom.read_pins(f"django==5.2 \\\n{line}\n")
 
