@@ -66,13 +66,16 @@ class Result:
 
 def due_receivers() -> list[int]:
     """Return the receivers with a delivery that is due, in random order, so that each gets its turn."""
-    due = Delivery.objects.due().filter(receiver=OuterRef("pk"))
-    return list(_free().filter(Exists(due)).order_by("?").values_list("pk", flat=True))
+    return list(_free().filter(_has_due()).order_by("?").values_list("pk", flat=True))
 
 
 def is_due(pk: int) -> bool:
     """Return whether a receiver has a delivery that is due, and no worker sends to it."""
-    return Delivery.objects.due().filter(receiver=pk).exists() and _free().filter(pk=pk).exists()
+    return _free().filter(_has_due(), pk=pk).exists()
+
+
+def _has_due() -> Exists:
+    return Exists(Delivery.objects.due().filter(receiver=OuterRef("pk")))
 
 
 def _open() -> "QuerySet[EventReceiver]":
@@ -124,9 +127,9 @@ def _send_next(pk: int, claimed: datetime) -> bool:
 
 
 def _claim(pk: int) -> datetime | None:
-    """Claim a receiver; return the end of the claim, None if it is not open."""
+    """Claim a receiver; return the end of the claim, None if it is not free or nothing is due."""
     until = clock.now() + CLAIM
-    return until if _free().filter(pk=pk).update(busy_until=until) else None
+    return until if _free().filter(_has_due(), pk=pk).update(busy_until=until) else None
 
 
 def _renew(pk: int, claimed: datetime) -> datetime | None:

@@ -105,6 +105,7 @@ def waiting() -> list[str]:
 
 
 def test_of_two_workers_that_claim_a_receiver_one_gets_it(receiver: EventReceiver) -> None:
+    queueing.queue_test(receiver)
     assert blocked_by(lambda: sending._claim(receiver.pk), lambda: sending._claim(receiver.pk)) is None
 
 

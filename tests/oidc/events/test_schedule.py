@@ -221,6 +221,18 @@ def test_a_run_ends_when_the_app_is_turned_off(event_receiver: EventReceiver, fa
     assert Delivery.objects.waiting().filter(tries=[]).count() == 2
 
 
+def test_a_receiver_with_nothing_to_send_is_not_claimed(
+    event_receiver: EventReceiver, far_app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end_of_the_process(*_: Any) -> None:
+        raise SystemExit
+
+    # A management command may end while a thread of it looks for deliveries.
+    monkeypatch.setattr(sending, "_send_next", end_of_the_process)
+    assert sending.send_to(event_receiver.pk) == 0
+    assert EventReceiver.objects.get(pk=event_receiver.pk).busy_until is None
+
+
 def test_a_failure_at_the_old_url_does_not_count_against_the_new_one(
     event_receiver: EventReceiver, far_app: App, later: Later, told: list[EventReceiver]
 ) -> None:
