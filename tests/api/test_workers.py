@@ -33,10 +33,10 @@ MOST_CALLS = 600
 def start(service: Service) -> None:
     """Start the service with several workers on its database."""
     migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, cwd=ROOT, env=service._environment(), check=True)
+    subprocess.run(migrate, cwd=ROOT, env=service.environment(), check=True)
     command = [sys.executable, "-m", "tests.api.four_workers", str(service.port), str(WORKERS)]
     with service.log.open("ab") as log:
-        service.process = subprocess.Popen(command, cwd=ROOT, env=service._environment(), stdout=log, stderr=log)
+        service.process = subprocess.Popen(command, cwd=ROOT, env=service.environment(), stdout=log, stderr=log)
     # Each worker loads the service by itself.
     deadline = time.monotonic() + 2 * READY_SECONDS
     while not service.answers():

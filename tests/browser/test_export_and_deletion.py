@@ -1,8 +1,6 @@
 """Leaving: a person takes their data along, deletes their account, changes their mind, and goes for good."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -36,17 +34,6 @@ def service(live_service: Service) -> Service:
         projects=[{"name": "Lighthouse", "owner": OWNER}],
     )
     return live_service
-
-
-def in_the_service(service: Service, code: str) -> None:
-    """Run code as an operator would, with the service's settings."""
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v0", "-c", code],
-        cwd=service.source,
-        env=service._environment(),
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
 
 
 def heading(page: Page, text: str) -> None:
@@ -117,7 +104,7 @@ def test_a_person_closes_keeps_and_deletes_their_account(service: Service, brows
         expect(page.locator("form .alert--error")).to_be_visible()
 
     browser.visit(steps)
-    in_the_service(service, THEIR_TIME_HAS_COME)
+    service.shell(THEIR_TIME_HAS_COME)
     assert any("We have permanently deleted your account" in text for text in service.mails(ADA))
     browser.visit(afterwards)
 

@@ -1,7 +1,5 @@
 """How many clicks an ordinary approval takes a reviewer, from the queue to the message that the app is approved."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -45,13 +43,7 @@ def service(live_service: Service) -> Service:
     ]
     clients = [{"name": name, "type": "web", "redirect_uris": ["https://app.example.com/callback"]} for name in NAMES]
     live_service.provision(people=people, projects=[{"name": "Siskin", "owner": OWNER, "clients": clients}])
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v0", "-c", STAGE.format(owner=OWNER, names=NAMES)],
-        cwd=live_service.source,
-        env=live_service._environment(),
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
+    live_service.shell(STAGE.format(owner=OWNER, names=NAMES))
     return live_service
 
 

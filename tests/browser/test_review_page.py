@@ -1,8 +1,5 @@
 """The page of one review in a browser: looked at, noted on and decided on from its bar; without scripts too."""
 
-import subprocess
-import sys
-
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -60,15 +57,7 @@ def address(live_service: Service) -> str:
         ],
     )
     client_id = declared["projects"][0]["clients"][0]["client_id"]
-    said = subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v0", "-c", STAGE.format(people=people, client_id=client_id)],
-        cwd=live_service.source,
-        env=live_service._environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    said = live_service.shell(STAGE.format(people=people, client_id=client_id))
     return f"{live_service.address}/admin/review/appreview/{said.split()[-1]}/change/"
 
 

@@ -5,8 +5,6 @@ guard that it has, but for the setting that lets it reach this machine.
 """
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -82,17 +80,7 @@ class World:
 
     def approved_hosts(self) -> list[str]:
         """Return what the service's own process says that the last approval took in."""
-        command = [sys.executable, "manage.py", "shell", "-v0", "-c", APPROVED_HOSTS]
-        said = subprocess.run(
-            command,
-            cwd=self.service.source,
-            env=self.service._environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return said.stdout.split()
+        return self.service.shell(APPROVED_HOSTS).split()
 
 
 @pytest.fixture(scope="module")

@@ -96,21 +96,6 @@ class ProductionService(Service):
         assert self.process is not None
         return set(children(self.process.pid))
 
-    def manage(self, *command: str) -> str:
-        """Run a management command, and return what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *command],
-            cwd=ROOT,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout[-4000:]
-        return done.stdout
-
     def start_celery(self, *arguments: str, program: str = "celery") -> "subprocess.Popen[bytes]":
         """Start a Celery process, such as `worker` or `beat`, that writes to the service's log; `end` stops it."""
         command = [sys.executable, "-m", program, "-A", "devportal", *arguments]
@@ -118,7 +103,7 @@ class ProductionService(Service):
             process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env=self._environment(),
+                env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

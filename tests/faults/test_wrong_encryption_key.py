@@ -28,22 +28,11 @@ def test_every_process_keeps_running_and_names_the_setting() -> None:
         assert TOLD in service.logged()
         assert "Traceback" not in service.logged()
         assert service.stop() == 0
-        check = run(service, "check", "--database", "default")
+        check = service.run("check", "--database", "default")
         assert (check.returncode, "devportal.E017" in check.stderr) == (1, True)
         assert_worker_runs_and_tells(service)
         service.settings = {name: value for name, value in service.settings.items() if name != "KEY_ENCRYPTION_KEY"}
-        assert run(service, "check", "--database", "default").returncode == 0
-
-
-def run(service: Service, *command: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "manage.py", *command],
-        cwd=ROOT,
-        env=service._environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        assert service.run("check", "--database", "default").returncode == 0
 
 
 def assert_worker_runs_and_tells(service: Service) -> None:
@@ -52,7 +41,7 @@ def assert_worker_runs_and_tells(service: Service) -> None:
         worker = subprocess.Popen(
             [sys.executable, "-m", "celery", "-A", "devportal", "worker", "--pool", "solo", "--loglevel", "INFO"],
             cwd=ROOT,
-            env=service._environment(),
+            env=service.environment(),
             stdout=file,
             stderr=file,
         )

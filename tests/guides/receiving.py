@@ -6,8 +6,6 @@ import hashlib
 import hmac
 import itertools
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -71,17 +69,7 @@ class Signer:
 
 def signer_of(service: Service) -> Signer:
     """Read the service's key from its database."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v0", "-c", PRINT_KEY],
-        cwd=service.source,
-        env=service._environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return Signer(**json.loads(done.stdout))
+    return Signer(**json.loads(service.shell(PRINT_KEY)))
 
 
 @dataclass

@@ -69,7 +69,7 @@ def celery(service: Service, ports: dict[str, int]) -> Iterator[None]:
         "WORKER_METRICS_PORT": str(ports["worker"]),
         "BEAT_METRICS_PORT": str(ports["beat"]),
     }
-    environment = service._environment() | production
+    environment = service.environment() | production
     commands = (
         ["worker", "--concurrency", "2", "--without-gossip", "--without-mingle"],
         ["beat", "--schedule", str(service.home / "beat")],

@@ -27,6 +27,7 @@ import psycopg
 import pytest
 
 from tests.services import keeper, migrated, plugin
+from tests.services.commands import Commands
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
@@ -51,6 +52,7 @@ class Service:
     source: Path = ROOT  # of which state it is
     process: "subprocess.Popen[bytes] | None" = None
     _guard: "subprocess.Popen[bytes] | None" = None
+    _commands: Commands | None = None
     _files: int = 0
 
     @property
@@ -89,19 +91,34 @@ class Service:
         self._files += 1
         file = self.home / f"declared-{self._files}.toml"
         file.write_text(as_toml(sections), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "manage.py", "provision", str(file), "--json"],
-            cwd=self.source,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = self.run("provision", str(file), "--json")
         if done.returncode:
             raise NotProvisionedError(done.stderr[-2000:])
         declared: dict[str, Any] = json.loads(done.stdout)
         return declared
+
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """Run a management command, and return what it said."""
+        environment = self.environment()
+        if self._commands is None or self._commands.environment != environment:
+            self._end_commands()
+            self._commands = Commands(self.source, environment)
+        return self._commands.run(*command)
+
+    def manage(self, *command: str) -> str:
+        """Run a management command, which has to succeed, and return what it printed."""
+        done = self.run(*command)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+    def shell(self, code: str) -> str:
+        """Run code as an operator would, with the service's settings, and return what it printed."""
+        return self.manage("shell", "-v0", "-c", code)
+
+    def _end_commands(self) -> None:
+        if self._commands is not None:
+            self._commands.close()
+            self._commands = None
 
     def mails(self, address: str) -> list[str]:
         """Return the texts of the mails to an address, the oldest first."""
@@ -127,7 +144,7 @@ class Service:
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.source,
-                env=self._environment(),
+                env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -158,6 +175,7 @@ class Service:
 
     def end(self) -> None:
         """Leave nothing running, whatever happened before."""
+        self._end_commands()
         if self.process is not None and self.process.poll() is None:
             self._release_guard()
             self.process.kill()
@@ -168,10 +186,6 @@ class Service:
         """Return all that it has printed."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def environment(self) -> dict[str, str]:
-        """Return the variables of its processes."""
-        return self._environment()
-
     def _release_guard(self) -> None:
         # Killed, not closed: closing its input is what makes it act.
         if self._guard is not None:
@@ -179,7 +193,8 @@ class Service:
             self._guard.communicate()
             self._guard = None
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return the variables of its processes."""
         kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
         return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 

@@ -66,7 +66,7 @@ def migrate(service: Service, source: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "manage.py", "migrate"],
         cwd=source,
-        env={name: value for name, value in service._environment().items() if name != OWN_PACKAGES},
+        env={name: value for name, value in service.environment().items() if name != OWN_PACKAGES},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

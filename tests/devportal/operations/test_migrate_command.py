@@ -114,7 +114,7 @@ def test_the_migrate_lock_does_not_block_concurrent_indexes(other: Any) -> None:
 def begin(service: Service) -> "subprocess.Popen[str]":
     command = [sys.executable, "manage.py", "migrate"]
     pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, cwd=ROOT, env=service._environment(), **pipes)
+    return subprocess.Popen(command, cwd=ROOT, env=service.environment(), **pipes)
 
 
 @pytest.mark.slow
