@@ -147,9 +147,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         scheduling.put_first(items)
 
 
+# Until the tests are collected: looking for garbage takes half of the time that this takes, and there is none.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Leaves what is loaded out of garbage collection, which takes a twentieth of the time of all tests otherwise."""
+    """Looks for garbage rarely, and not among what is loaded: it takes a tenth of the time of all tests otherwise."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
