@@ -1,5 +1,11 @@
-"""All that the database holds, read without Django's models: building and reading those takes longer than a request."""
+"""All that the database holds, and what is written to it.
 
+It is read without Django's models: building and reading those takes longer than a request.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -7,6 +13,9 @@ from django.apps import apps
 from django.db import connection
 
 Rows = list[tuple[Any, ...]]
+# Sessions may be written by looking at a page: a message that was shown, a request that waits.
+_ASIDE = re.compile(r'"?(django_session|usersessions_usersession|accounts_session\w*)"?')
+_WRITES = re.compile(r"\s*(?:WITH .*)?\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\S+)", re.IGNORECASE | re.DOTALL)
 
 
 def contents(aside: frozenset[str] = frozenset()) -> dict[str, Rows]:
@@ -40,3 +49,18 @@ def _statements(vendor: str, aside: frozenset[str]) -> list[tuple[str, str]]:
             order = "rowid" if vendor == "sqlite" else f'"{model._meta.pk.column}"'
             statements.append((table, f'SELECT {columns(table, sign)} FROM "{table}" ORDER BY {order}'))
     return statements
+
+
+@contextmanager
+def writes() -> Iterator[list[str]]:
+    """Collect the tables that statements write to, sessions apart."""
+    written: list[str] = []
+
+    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        found = _WRITES.match(sql)
+        if found and not _ASIDE.fullmatch(found[1]):
+            written.append(found[1].strip('"'))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        yield written

@@ -9,10 +9,9 @@ from django.urls import reverse
 
 from accounts.models import Account
 from oidc.models import Project
-from tests.contents import Rows, contents
+from tests.contents import Rows, contents, writes
 from tests.devportal.console.test_console_access import ROUTES, things_of
 from tests.factories import make_account, make_project
-from tests.security.crawl_world import writes
 from tests.security.crawling import CONSOLE
 
 READ = [name for name in ROUTES if 405 not in CONSOLE[name].get.values()]

@@ -2,8 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +12,7 @@ from allauth.mfa.webauthn.internal.auth import WebAuthn
 from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client as Browser
 from fido2.cose import ES256
 from fido2.utils import websafe_encode
@@ -34,6 +32,7 @@ from oidc.clients import branding
 from oidc.models import Api, Client, Connection, ProjectMember
 from oidc.projects import invitations
 from oidc.scopes import known_scopes
+from tests.contents import writes
 from tests.devportal.admin.conftest import World, make_world
 from tests.devportal.review.reviewing import decide, fill, fresh
 from tests.factories import (
@@ -53,9 +52,6 @@ ROLES = ("anonymous", "person", "outsider", "viewer", "developer", "owner", "rev
 # No person: a program with an access token of every scope. It asks only where the table names it.
 APP = "app"
 EVIL = "https://evil.example.com"
-# Sessions may be written by looking at a page: a message that was shown, a request that waits.
-ASIDE = re.compile(r'"?(django_session|usersessions_usersession|accounts_session\w*)"?')
-_WRITES = re.compile(r"\s*(?:WITH .*)?\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\S+)", re.IGNORECASE | re.DOTALL)
 
 
 class Plain(Browser):
@@ -96,21 +92,6 @@ class Answer:
     body: bytes
     # Tables that something was written to, sessions apart.
     written: list[str] = field(default_factory=list)
-
-
-@contextmanager
-def writes() -> Iterator[list[str]]:
-    """Collect the tables that statements write to."""
-    written: list[str] = []
-
-    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = _WRITES.match(sql)
-        if found and not ASIDE.fullmatch(found[1]):
-            written.append(found[1].strip('"'))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(look):
-        yield written
 
 
 @dataclass
