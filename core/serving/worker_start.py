@@ -50,6 +50,7 @@ def freeze_loaded_objects() -> None:
     _ = get_resolver().url_patterns
     gc.collect()
     gc.freeze()
+    gc.set_threshold(700, 10, 10)  # Python's own, which manage.py raises for the time of the start
 
 
 Start = Callable[[], None]
