@@ -8,6 +8,7 @@ folder. Run as a script, this file is that keeper; it uses the standard library 
 import contextlib
 import os
 import pwd
+import secrets
 import select
 import shutil
 import signal
@@ -27,11 +28,16 @@ class NotStartedError(Exception):
     """The server ended, or was not ready in time; the message ends with what it logged."""
 
 
+# Below the ports that systems give to outgoing connections: these would take some of them before they are used.
+PORTS = range(10_000, 32_000)
+
+
 def free_port() -> int:
-    """Returns a loopback port that nobody listens on now; it may be taken before it is used."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Returns a random loopback port that nobody listens on now."""
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", secrets.choice(PORTS)))
+            return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
