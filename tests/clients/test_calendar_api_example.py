@@ -19,7 +19,7 @@ from tests.clients.conftest import OWNER
 from tests.clients.person import PASSWORD, Person
 from tests.clients.test_web_app_example import start as start_app
 from tests.services import keeper
-from tests.services.service import ROOT, Service
+from tests.services.service import ROOT, Service, running
 
 pytestmark = pytest.mark.slow
 GUEST = "calendar-guest@example.com"
@@ -63,7 +63,14 @@ def wait_until_known(service: Service, declared: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def demo(live_service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+def service() -> Iterator[Service]:
+    """A service without other APIs: those of other tests have the same names."""
+    with running() as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def demo(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     api, app = (f"http://localhost:{keeper.free_port()}" for _ in range(2))
     client = {
         "name": "Calendar app",
@@ -75,19 +82,19 @@ def demo(live_service: Service, tmp_path_factory: pytest.TempPathFactory) -> Ite
     key = {"name": "Nightly", "owner": OWNER, "permissions": ["calendar.read"]}
     scopes = [{"name": name, "title": title} for name, title in TITLES.items()]
     scopes[1]["sensitive"] = True  # type: ignore[assignment]
-    declared = live_service.provision(
+    declared = service.provision(
         people=[{"email": OWNER, "password": PASSWORD}, {"email": GUEST, "password": PASSWORD, "given_name": "Guest"}],
         apis=[{"slug": "calendar", "name": "Orbit Calendar", "identifier": api, "scopes": scopes}],
         projects=[{"name": "Calendars", "owner": OWNER, "clients": [client], "api_keys": [key]}],
     )
-    wait_until_known(live_service, declared)
+    wait_until_known(service, declared)
     folder = tmp_path_factory.mktemp("calendar")
     (folder / "demo.json").write_text(json.dumps(declared))
     with start({"DATA_DIR": str(folder)}) as serving, start_app({"DATA_DIR": str(folder)}) as running:
         for process, origin in ((serving, api), (running, app)):
             assert process.stdout is not None
             assert origin in process.stdout.readline()
-        yield Demo(live_service, api, app, folder, declared, serving)
+        yield Demo(service, api, app, folder, declared, serving)
         serving.terminate()
         running.terminate()
 
