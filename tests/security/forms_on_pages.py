@@ -5,7 +5,7 @@ A form that somebody adds is found where it stands, with the fields that it has:
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from itertools import islice
 from typing import Any
@@ -21,13 +21,6 @@ HOSTILE: dict[str, bytes] = {
     "nothing": b"",
     "NUL": b"%00",
     "lone surrogate": b"%ED%A0%80",
-    "lone surrogate in JSON": b"%5B%22%5Cud800%22%5D",
-    "lone surrogate as a key of JSON": b"%7B%22%5Cud800%22%3A+%7B%22quantity%22%3A+1%7D%7D",
-    "NUL in JSON": b"%5B%22%5Cu0000%22%5D",
-    "deep JSON": b"[" * 100_000 + b"]" * 100_000,
-    "long number in JSON": b"%5B" + b"9" * 5000 + b"%5D",
-    "infinite JSON": b"%5BNaN%2CInfinity%2C1e999%5D",
-    "quantity beyond all": b"%7B%22a%22%3A+%7B%22quantity%22%3A+1" + b"0" * 30 + b"%7D%7D",
     "ten to the thirtieth": b"1" + b"0" * 30,
     "5,000 digits": b"9" * 5000,
     "exponent": b"1e400",
@@ -41,6 +34,16 @@ HOSTILE: dict[str, bytes] = {
     "no such day": b"2026-02-30",
     "markup": b"%3Cscript%3E%22%27%26",
 }
+# What only a field that may hold JSON is given, which is one of several lines or a hidden one.
+HOSTILE_JSON: dict[str, bytes] = {
+    "lone surrogate in JSON": b"%5B%22%5Cud800%22%5D",
+    "lone surrogate as a key of JSON": b"%7B%22%5Cud800%22%3A+%7B%22quantity%22%3A+1%7D%7D",
+    "NUL in JSON": b"%5B%22%5Cu0000%22%5D",
+    "deep JSON": b"[" * 100_000 + b"]" * 100_000,
+    "long number in JSON": b"%5B" + b"9" * 5000 + b"%5D",
+    "infinite JSON": b"%5BNaN%2CInfinity%2C1e999%5D",
+    "quantity beyond all": b"%7B%22a%22%3A+%7B%22quantity%22%3A+1" + b"0" * 30 + b"%7D%7D",
+}
 _SKIPPED = ("csrfmiddlewaretoken",)
 
 
@@ -50,6 +53,7 @@ class Form:
 
     action: str
     fields: dict[str, list[str]] = field(default_factory=dict)
+    may_hold_json: set[str] = field(default_factory=set)
 
     def tried(self) -> list[str]:
         """Return the fields that are tried; of the rows of a table those of the first, and of the empty one."""
@@ -65,7 +69,8 @@ class Form:
             rest = urlencode(others, doseq=True).encode()
             yield f"{name}: missing", rest
             key = urlencode({name: ""}).encode()
-            for kind, value in HOSTILE.items():
+            values = HOSTILE | HOSTILE_JSON if name in self.may_hold_json else HOSTILE
+            for kind, value in values.items():
                 yield f"{name}: {kind}", rest + b"&" + key + value
             yield f"{name}: a list", rest + b"&" + key + b"a&" + key + b"b"
             yield f"{name}: beside what it holds", rest + b"&" + urlencode({name: self.fields[name]}, True).encode() * 2
@@ -92,11 +97,13 @@ class _Reader(HTMLParser):
             self._form = Form(urljoin(self.url, given.get("action") or self.url)) if is_post else None
             return
         if given.get("formaction") and self._form is not None:
-            self.forms.append(Form(urljoin(self.url, given["formaction"]), self._form.fields))
+            self.forms.append(replace(self._form, action=urljoin(self.url, given["formaction"])))
         name = given.get("name", "")
         if self._form is None or (not name and tag != "option"):
             return
         fields = self._form.fields
+        if tag == "textarea" or given.get("type") == "hidden":
+            self._form.may_hold_json.add(name)
         if tag in ("input", "button"):
             self._read_input(tag, fields.setdefault(name, []), given)
         elif tag == "option":
