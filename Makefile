@@ -51,7 +51,7 @@ test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks som
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) $(addprefix --ignore=,$(CHECKED)) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(STRICT) --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) --dist loadfile --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
