@@ -195,7 +195,9 @@ class Service:
 
     def environment(self) -> dict[str, str]:
         """Return the variables of its processes."""
-        kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
+        # pytest changes its variable from test to test, and `run` would start a process for each.
+        left_out = {*plugin.SETTINGS, "PYTEST_CURRENT_TEST"}
+        kept = {name: value for name, value in os.environ.items() if name not in left_out}
         return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 
 
