@@ -8,6 +8,9 @@ without use (ADMIN_IDLE_SECONDS once the admin was opened in it). Both are store
 every look-up compares anyway. Activity moves that date in a separate statement, at most once in ACTIVE_EVERY seconds,
 which does not overwrite what other requests store in the session (docs/accounts.md#sessions).
 
+Requests of one browser run at the same time: several tabs, or a script of a page that asks for a passkey while the
+person submits a form. So a request does not store the session as it read it, but what it changed.
+
 A session in which nobody is signed in ends soon, whatever it contains. Strangers create such sessions with every
 request that waits for a sign-in, and with every step of a sign-up or password reset; none of these takes longer than
 ANONYMOUS_SESSION_SECONDS.
@@ -87,6 +90,7 @@ class SessionStore(db.SessionStore):
 
     _made: str | None = None
     _stored_end: datetime | None = None
+    _stored_data: str | None = None  # as this object read or wrote it last
 
     @classmethod
     def from_cookie(cls, value: str | None) -> "SessionStore":
@@ -110,7 +114,7 @@ class SessionStore(db.SessionStore):
         for data, end in _STORED.rows(self.session_key or ""):
             found: dict[str, Any] = self.decode(data)
             if end > now():
-                self._stored_end = end
+                self._stored_end, self._stored_data = end, data
                 return found
         self._session_key = None
         # This alone is not stored, so a stale cookie makes no row. The sign-in page says that the session has ended.
@@ -152,15 +156,36 @@ class SessionStore(db.SessionStore):
     def save(self, must_create: bool = False) -> None:
         if must_create or self.session_key is None:
             super().save(must_create)
+            self._stored_data = None
             return
-        data = self.create_model_instance(self._session)  # type: ignore[attr-defined]  # missing in the stubs
-        changes = {"session_data": data.session_data, "expire_date": data.expire_date}
         try:
-            saved = self.model.objects.filter(session_key=data.session_key).update(**changes)
+            read = self._stored_data
+            saved = self._save_over(read) or (read is not None and self._save_merged(read))
         except DatabaseError as error:
             raise UpdateError from error
         if not saved:
             raise UpdateError  # the session has ended meanwhile
+
+    def _save_over(self, stored: str | None) -> bool:
+        """Store the session if the database still has it as `stored`; in any case if that is None."""
+        row = self.create_model_instance(self._session)  # type: ignore[attr-defined]  # missing in the stubs
+        rows = self.model.objects.filter(session_key=self.session_key)
+        if stored is not None:
+            rows = rows.filter(session_data=stored)
+        if not rows.update(session_data=row.session_data, expire_date=row.expire_date):
+            return False
+        self._stored_data = row.session_data
+        return True
+
+    def _save_merged(self, read: str) -> bool:
+        """Store what was changed since `read` in what another request has stored; return False if the session ended."""
+        with transaction.atomic():
+            row = self.model.objects.select_for_update().filter(session_key=self.session_key).first()
+            if row is None:
+                return False
+            stored, before = self.decode(row.session_data), self.decode(read)
+            self._session_cache = _with_changes(stored, before, self._session)  # type: ignore[attr-defined]
+            return self._save_over(None)
 
     def cycle_key(self) -> None:
         """Give the session a new key; the old key is no longer valid."""
@@ -176,7 +201,7 @@ class SessionStore(db.SessionStore):
             if SESSION_KEY in data:
                 raise SessionInterrupted("The session ended while its key was renewed.")
             self.create()  # nobody is signed in yet
-        self._session_cache = data
+        self._session_cache, self._stored_data = data, row.session_data
         self.modified = True
 
     def flush(self) -> None:
@@ -207,6 +232,28 @@ class SessionStore(db.SessionStore):
         # Django calls this for the key of each row that it creates: at sign-in, after sign-out, with a new password.
         self._made = random_text(KEY_LENGTH)
         return hash_of(self._made)
+
+
+def _with_changes(stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Return `stored` with the changes that lead from `before` to `after`.
+
+    Values are replaced as a whole, since their parts belong together. Only in a dictionary of dictionaries, such as the
+    requests that wait for a sign-in, is each entry a separate value.
+    """
+    result = dict(stored)
+    for key in [*before, *(key for key in after if key not in before)]:
+        if key in before and key in after and before[key] == after[key]:
+            continue
+        parts = [found.get(key, {}) for found in (stored, before, after)]
+        if all(isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values()) for part in parts):
+            changed: Any = _with_changes(*parts)
+        else:
+            changed = after.get(key)
+        if changed or key in after:
+            result[key] = changed
+        else:
+            result.pop(key, None)
+    return result
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
