@@ -83,11 +83,6 @@ class ProductionService(Service):
         """Return the proxy, as somebody at an IP address meets it."""
         return Proxy(self.port, address)
 
-    def discovery(self) -> dict[str, Any]:
-        with self.client() as client:
-            document: dict[str, Any] = client.get("/.well-known/openid-configuration").json()
-        return document
-
     def owns(self, url: str) -> bool:
         return urlsplit(url).netloc == HOST
 

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -34,6 +35,8 @@ READY_SECONDS = 120
 STOP_SECONDS = 10
 # In a mail the code stands alone on an indented line.
 CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
+# Read once: a client that reads them itself takes longer for it than for a request.
+CERTIFICATES = ssl.create_default_context()
 # Stops the service when the process that feeds its standard input is gone, however that ended.
 GUARD = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
 
@@ -73,11 +76,12 @@ class Service:
 
     def client(self, timeout: float = 20) -> httpx.Client:
         """Return an HTTP client of the service, with separate cookies."""
-        return httpx.Client(base_url=self.address, timeout=timeout)
+        return httpx.Client(base_url=self.address, timeout=timeout, verify=CERTIFICATES)
 
     def discovery(self) -> dict[str, Any]:
         """Return the discovery document."""
-        document: dict[str, Any] = httpx.get(f"{self.address}/.well-known/openid-configuration").json()
+        with self.client() as client:
+            document: dict[str, Any] = client.get("/.well-known/openid-configuration").json()
         return document
 
     def owns(self, url: str) -> bool:
@@ -151,7 +155,7 @@ class Service:
                 # A Ctrl-C in the terminal ends the tests; they stop the service themselves.
                 start_new_session=True,
             )
-        command = [sys.executable, "-c", GUARD, str(self.process.pid)]
+        command = [sys.executable, "-I", "-S", "-c", GUARD, str(self.process.pid)]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         deadline = time.monotonic() + READY_SECONDS
         while not self.answers():

@@ -68,6 +68,7 @@ def test_offering_rows_is_for_fields_of_the_admin(as_operator: Browser, world: W
 FORMS: list[dict[str, Any]] = [
     {"reason": "\x00"},
     {"reason": "a" * 100_000},
+    {"reason": "a" * 300_000},  # more than a form may hold
     {"reason": "🐙" * 2001},
     {"text": "\x00", "reasons": ["\x00"], "revision": "9" * 40, "confirm": "1"},
     {"what": ["the whole approval"] * 50, "reasons": ["harmful"], "text": "‮", "confirm": "1"},
