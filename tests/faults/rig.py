@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -74,6 +73,10 @@ class ProductionService(Service):
     @property
     def command(self) -> list[str]:
         return [sys.executable, "manage.py", "serve", "--workers", str(self.workers)]
+
+    @property
+    def settings_module(self) -> str:
+        return "devportal.settings"  # with passwords that take long to hash
 
     def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
         """Return an HTTP client whose requests come through the proxy, from an IP address."""

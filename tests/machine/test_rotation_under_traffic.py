@@ -139,7 +139,7 @@ class App:
 def rotate(service: Service, over: Event) -> list[str]:
     """Do what the periodic task does, a few times a second; return the steps that were taken."""
     command = [sys.executable, "-c", ROTATOR]
-    environment = service.environment() | {"DJANGO_SETTINGS_MODULE": "devportal.settings"}
+    environment = service.environment()
     steps = []
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

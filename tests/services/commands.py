@@ -3,6 +3,7 @@
 A process that has set Django up forks one for each command: importing takes longer than most commands do.
 """
 
+import gc
 import json
 import os
 import subprocess
@@ -44,12 +45,14 @@ class Commands:
 
 
 def _main() -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "devportal.settings"
     import django
     from django.conf import settings
 
     django.setup()
     __import__(settings.ROOT_URLCONF)
+    # A command would copy all of this memory while it looks for garbage, and once more when it ends.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
             child = os.fork()

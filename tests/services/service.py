@@ -67,6 +67,10 @@ class Service:
         return [sys.executable, "manage.py", "serve"]
 
     @property
+    def settings_module(self) -> str:
+        return "tests.services.settings" if self.source == ROOT else "devportal.settings"
+
+    @property
     def issuer(self) -> str:
         return f"{self.address}/"
 
@@ -202,6 +206,7 @@ class Service:
         # pytest changes its variable from test to test, and `run` would start a process for each.
         left_out = {*plugin.SETTINGS, "PYTEST_CURRENT_TEST"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
+        kept["DJANGO_SETTINGS_MODULE"] = self.settings_module
         return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 
 
