@@ -52,7 +52,6 @@ test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with 
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) $(addprefix --ignore=,$(CHECKED)) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) --dist loadfile --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=sqlite $(STRICT) --apart $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
 	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from devportal.docs.pages import PAGES
-from tests.browser.camera import Camera
+from tests.browser.camera import CHECKED, Camera
 from tests.browser.steps import allow, sign_in
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
@@ -242,8 +243,10 @@ def test_screens_of_the_docs(live_service: Service, browser: Chromium, axe: str)
 
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
+        # All are made of the same parts, and some are long: they have one check each, of both in turn.
+        checks = cycle({width: scheme} for width, scheme in CHECKED.items())
         for name, each in PAGES.items():
-            camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}")
+            camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}", next(checks))
         camera.visit(f"{live_service.address}/docs/apis/weather", "docs-api")
         camera.visit(f"{live_service.address}/docs/search?q=redirect", "docs-search")
         camera.visit(f"{live_service.address}/docs/api/?endpoint=read_my_plan", "docs-try-it")

@@ -18,7 +18,7 @@ import httpx
 
 from tests.faults.engines import Postgres, Redis, children, own_postgres, own_redis
 from tests.services import keeper
-from tests.services.service import ROOT, Service
+from tests.services.service import ROOT, SLOW_HASHES, Service
 
 HOST = "auth.example.com"
 # Says for which run static files were last collected.
@@ -73,10 +73,6 @@ class ProductionService(Service):
     @property
     def command(self) -> list[str]:
         return [sys.executable, "manage.py", "serve", "--workers", str(self.workers)]
-
-    @property
-    def settings_module(self) -> str:
-        return "devportal.settings"  # with passwords that take long to hash
 
     def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
         """Return an HTTP client whose requests come through the proxy, from an IP address."""
@@ -151,6 +147,7 @@ def rig(
             "SECRET_KEY": secrets.token_urlsafe(48),
             "KEY_ENCRYPTION_KEY": secrets.token_urlsafe(48),
             **NO_LIMITS,
+            **SLOW_HASHES,
             **settings,
         }
         service = ProductionService(home, given, workers=workers)

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.person import PASSWORD, Form, Forms
 from tests.faults.rig import NO_LIMITS, Rig, rig
 from tests.services import keeper
-from tests.services.service import Service
+from tests.services.service import SLOW_HASHES, Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
@@ -31,7 +31,7 @@ def busy() -> Iterator[Rig]:
 @pytest.fixture(scope="module")
 def on_sqlite() -> Iterator[Service]:
     with keeper.folder() as home:
-        service = Service(home, dict(NO_LIMITS))
+        service = Service(home, NO_LIMITS | SLOW_HASHES)
         try:
             service.start()
             yield service

@@ -22,12 +22,12 @@ from tests.faults.slow_callers import (
     slow_callers,
     status,
 )
-from tests.services.service import Service, fresh, running
+from tests.services.service import SLOW_HASHES, Service, fresh, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
 END_SECONDS = 8
-SETTINGS = {"SLOT_WAIT_SECONDS": "1", "FAILURES_PER_MINUTE": "100000"}
+SETTINGS = SLOW_HASHES | {"SLOT_WAIT_SECONDS": "1", "FAILURES_PER_MINUTE": "100000"}
 ADA = "ada@example.com"
 
 
@@ -144,7 +144,7 @@ def _sign_in(service: Service) -> None:
 
 
 def test_a_server_that_stops_waits_ten_seconds_for_bodies() -> None:
-    with fresh() as service:
+    with fresh(**SLOW_HASHES) as service:
         service.start()
         with slow_callers(service, TOKEN_HEAD + "Content-Length: 100\r\n\r\n", 8):
             time.sleep(1)

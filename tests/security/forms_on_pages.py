@@ -191,7 +191,7 @@ def _answers(browser: Browser, form: Form) -> Iterator[tuple[str, Any]]:
 
 def _send(browser: Browser, form: Form, kind: str, names: Collection[str]) -> tuple[Any, set[str]]:
     """Return the answer, and the fields that Django's forms refused."""
-    refused = set()
+    refused: set[str] = set()
     clean = BaseForm.full_clean
 
     def look(self: BaseForm) -> None:

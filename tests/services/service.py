@@ -40,6 +40,9 @@ CERTIFICATES = ssl.create_default_context()
 # Stops the service when the process that feeds its standard input is gone, however that ended.
 GUARD = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
 
+# For tests of what happens while passwords are hashed.
+SLOW_HASHES = {"DJANGO_SETTINGS_MODULE": "devportal.settings"}
+
 
 class NotProvisionedError(Exception):
     """`manage.py provision` refused the file; the message is what it said."""
@@ -65,10 +68,6 @@ class Service:
     @property
     def command(self) -> list[str]:
         return [sys.executable, "manage.py", "serve"]
-
-    @property
-    def settings_module(self) -> str:
-        return "tests.services.settings" if self.source == ROOT else "devportal.settings"
 
     @property
     def issuer(self) -> str:
@@ -206,7 +205,7 @@ class Service:
         # pytest changes its variable from test to test, and `run` would start a process for each.
         left_out = {*plugin.SETTINGS, "PYTEST_CURRENT_TEST"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
-        kept["DJANGO_SETTINGS_MODULE"] = self.settings_module
+        kept["DJANGO_SETTINGS_MODULE"] = "tests.services.settings" if self.source == ROOT else "devportal.settings"
         return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 
 
