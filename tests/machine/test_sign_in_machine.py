@@ -4,6 +4,7 @@ After every step the question is whether exactly those codes and tokens work tha
 """
 
 import logging
+import os
 import sys
 import time
 from collections import Counter
@@ -108,6 +109,7 @@ def run(world: World, examples: int, steps: int, **options: Any) -> None:
     run_state_machine_as_test(lambda: SignInMachine(world), settings=profile)  # type: ignore[arg-type]  # a factory does
 
 
+@pytest.mark.skipif("DATABASE_URL" in os.environ, reason="on PostgreSQL, the next test takes random sequences")
 def test_only_valid_credentials_work(world: World) -> None:
     run(world, examples=25, steps=30, derandomize=True)
 
@@ -115,4 +117,4 @@ def test_only_valid_credentials_work(world: World) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [1, 2])  # which two processes take at once
 def test_only_valid_credentials_work_at_length(world: World, part: int) -> None:
-    run(world, examples=8, steps=60, print_blob=True)
+    run(world, examples=5, steps=60, print_blob=True)
