@@ -203,7 +203,7 @@ def test_somebody_who_lost_the_app_starts_the_recovery_at_sign_in(live_service: 
 
 
 def test_staff_set_up_a_factor_and_reach_the_requested_page(browser: Chromium) -> None:
-    reviewer = "robin@example.com"
+    reviewer = "robin.of.factors@example.com"
 
     def steps(page: Page) -> None:
         watch = Watch(page.context)

@@ -17,7 +17,9 @@ from tests.services.service import Service, running
 pytestmark = pytest.mark.browser
 
 CEILING = 8
-OWNER, BESIEGED, TWO_TABS, MOVED, ASKED = (f"{name}@example.com" for name in ("olga", "bess", "tara", "mona", "rea"))
+OWNER, BESIEGED, TWO_TABS, MOVED, ASKED = (
+    f"{name}@example.com" for name in ("olga.of.tabs", "bess", "tara", "mona", "rea")
+)
 NEW_PASSWORD = "quiet lantern 57 meadow"
 
 

@@ -55,7 +55,7 @@ def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, bro
 
 
 def test_a_passkey_that_is_not_created_is_no_dead_end(live_service: Service, app: App, browser: Chromium) -> None:
-    email = "vera@example.com"
+    email = "vera.of.passkeys@example.com"
 
     def first_visit(page: Page) -> None:
         watch, device = Watch(page.context), Device(page)

@@ -16,9 +16,6 @@ import pytest
 # what the files test. At first, three of them run at once (`quiet`), and what fails then runs alone.
 ANSWERS_IN_TIME = "most requests have to be answered within some 100 ms, and the host may be busy with other work"
 KNOWN = {
-    "tests/browser/test_passkeys.py::test_a_passkey_that_is_not_created_is_no_dead_end": (
-        "the page refuses the code of the mail once in many runs on a busy machine; the cause is not found yet"
-    ),
     "tests/faults/test_postgres.py": ANSWERS_IN_TIME,
     "tests/faults/test_redis.py": ANSWERS_IN_TIME,
     "tests/faults/test_sign_ins_at_once.py": ANSWERS_IN_TIME,
