@@ -16,8 +16,6 @@ CHECKED := tests/test_layers.py tests/test_risks.py tests/test_words.py
 # They wait for servers as long as they work, so five run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),5)
 BY_SERVERS := --apart --dist loadscope --no-loadscope-reorder
-# They have bounds on time, and mostly wait.
-QUIET := $(or $(WORKERS),3)
 # With ARGS somebody looks for some tests, among all of these.
 FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
 ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
@@ -53,7 +51,7 @@ test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks som
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) $(addprefix --ignore=,$(CHECKED)) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(STRICT) -n $(QUIET) --dist loadfile --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) --dist loadfile --apart -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
 	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)

@@ -19,7 +19,7 @@ def people_in(source: str) -> Iterator[str]:
             case ast.GeneratorExp(
                 elt=ast.JoinedStr(values=parts), generators=[ast.comprehension(iter=ast.Tuple(elts))]
             ):
-                known = [part.value for part in parts if isinstance(part, ast.Constant)]
+                known = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
                 if known[-1] == MAILBOX:
                     yield from (f"{''.join(known[:-1])}{ast.literal_eval(name)}{MAILBOX}" for name in elts)
 

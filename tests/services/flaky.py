@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 # Flaky tests that do not fail the run, as node ids, files or folders, each with its reason. The bound on the time is
-# what the files test. At first, three of them run at once (`quiet`), and what fails then runs alone.
+# what the files test. At first, two of them run at once (`quiet`), and what fails then runs alone.
 ANSWERS_IN_TIME = "most requests have to be answered within some 100 ms, and the host may be busy with other work"
 KNOWN = {
     "tests/faults/test_postgres.py": ANSWERS_IN_TIME,
