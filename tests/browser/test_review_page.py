@@ -12,7 +12,7 @@ from tests.services.service import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
-OWNER, REVIEWER, COLLEAGUE = (f"{name}@example.com" for name in ("tess.of.tern", "rory.reviewer", "cole.league"))
+OWNER, REVIEWER, COLLEAGUE = (f"{name}@example.com" for name in ("tess.of.plover", "rory.reviewer", "cole.league"))
 # An approved app whose owners sent a change twice, on the desk; said in the service's own process.
 STAGE = """
 from accounts.models import Account
@@ -22,14 +22,14 @@ from oidc.models import Client
 from tests.devportal.review.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})
 client = approved(Client.objects.get(client_id={client_id!r}), owner, colleague)
-fill(client, owner, name="Tern Notes", terms_url="https://example.com/terms-of-2026")
+fill(client, owner, name="Plover Notes", terms_url="https://example.com/terms-of-2026")
 review = developer_actions.submit(client, owner)
 ReviewRevision.objects.get_or_create(
     review=review, number=1, defaults={{"snapshot": review.snapshot, "sent_at": review.submitted_at}}
 )
 decide(review, colleague, "changes_requested")
 why = "The overview shows which plan you have, and how many notes it still includes."
-privacy = {{"privacy_policy_url": "https://example.com/privacy-tern"}}
+privacy = {{"privacy_policy_url": "https://example.com/privacy-plover"}}
 developer_actions.save_submission(client, owner, privacy, scopes={{SCOPE: why}})
 review = reviewer_actions.start(resent(client, owner, "It is on the second page now."), reviewer)
 notes.write_note(review, colleague, "I asked their support: the page is real.")
@@ -50,9 +50,9 @@ def address(live_service: Service) -> str:
         ],
         projects=[
             {
-                "name": "Tern",
+                "name": "Plover",
                 "owner": OWNER,
-                "clients": [{"name": "Tern", "type": "web", "redirect_uris": ["https://app.example.com/callback"]}],
+                "clients": [{"name": "Plover", "type": "web", "redirect_uris": ["https://app.example.com/callback"]}],
             }
         ],
     )
@@ -93,7 +93,7 @@ def test_a_reviewer_checks_and_approves_a_change(address: str, browser: Chromium
         form.locator("[name=check_app]").check()
         form.get_by_label("Begin with a canned reply").select_option("Thanks")
         form.get_by_role("button", name="Insert the reply").click()
-        expect(page.get_by_label("Note to the developers")).to_have_value("Thank you for Tern Notes.")
+        expect(page.get_by_label("Note to the developers")).to_have_value("Thank you for Plover Notes.")
         expect(page.locator("[name=check_app]")).to_be_checked()
         camera.take("review-approval")
 
