@@ -1,4 +1,4 @@
-"""Files of this folder share one service: each has people of its own."""
+"""Files of this folder share one service, so no two of them have the same person."""
 
 import ast
 from collections.abc import Iterator
