@@ -97,7 +97,7 @@ $(PY):
 	done; \
 	echo "Python 3.11 or newer was not found. Install it, or name it: make run PYTHON=/path/to/python3" >&2; exit 1
 
-# Most modules are never imported. The others are compiled when they are.
+# Most modules are never imported, and Python compiles the others at their first import.
 # -qq leaves errors only: where several package indexes are set up, pip warns of each that lacks a package.
 .venv/.runtime: requirements/runtime.txt | $(PY)
 	@echo "Installing the service's packages into .venv (less than a minute, this once)"

@@ -9,7 +9,8 @@ every look-up compares anyway. Activity moves that date in a separate statement,
 which does not overwrite what other requests store in the session (docs/accounts.md#sessions).
 
 Requests of one browser run at the same time: several tabs, or a script of a page that asks for a passkey while the
-person submits a form. So a request does not store the session as it read it, but what it changed.
+person submits a form. So a request does not store the session as it read it, but what it changed. A session that gets
+a new key is the exception: it is stored as this request has it.
 
 A session in which nobody is signed in ends soon, whatever it contains. Strangers create such sessions with every
 request that waits for a sign-in, and with every step of a sign-up or password reset; none of these takes longer than
@@ -241,7 +242,7 @@ def _with_changes(stored: dict[str, Any], before: dict[str, Any], after: dict[st
     requests that wait for a sign-in, is each entry a separate value.
     """
     result = dict(stored)
-    for key in [*before, *(key for key in after if key not in before)]:
+    for key in before | after:
         if key in before and key in after and before[key] == after[key]:
             continue
         parts = [found.get(key, {}) for found in (stored, before, after)]

@@ -243,7 +243,7 @@ def test_screens_of_the_docs(live_service: Service, browser: Chromium, axe: str)
 
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
-        # All are made of the same parts, and some are long: they have one check each, of both in turn.
+        # Pages of the docs are made of the same parts, and some are long, so the two checks take turns.
         checks = cycle({width: scheme} for width, scheme in CHECKED.items())
         for name, each in PAGES.items():
             camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}", next(checks))

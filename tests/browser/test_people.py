@@ -20,7 +20,7 @@ def people_in(source: str) -> Iterator[str]:
                 elt=ast.JoinedStr(values=parts), generators=[ast.comprehension(iter=ast.Tuple(elts))]
             ):
                 known = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
-                if known[-1] == MAILBOX:
+                if known[-1:] == [MAILBOX]:
                     yield from (f"{''.join(known[:-1])}{ast.literal_eval(name)}{MAILBOX}" for name in elts)
 
 

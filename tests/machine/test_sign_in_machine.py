@@ -4,7 +4,6 @@ After every step the question is whether exactly those codes and tokens work tha
 """
 
 import logging
-import os
 import sys
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from tests.machine.operator_rules import OperatorRules
 from tests.machine.people_rules import PeopleRules
 from tests.machine.things import CAP
 from tests.machine.world import Clock, World
+from tests.services.plugin import on_postgres
 
 DAY = 24 * 3600
 
@@ -109,7 +109,7 @@ def run(world: World, examples: int, steps: int, **options: Any) -> None:
     run_state_machine_as_test(lambda: SignInMachine(world), settings=profile)  # type: ignore[arg-type]  # a factory does
 
 
-@pytest.mark.skipif("DATABASE_URL" in os.environ, reason="on PostgreSQL, the next test takes random sequences")
+@pytest.mark.skipif(on_postgres(), reason="on PostgreSQL, the next test takes random sequences")
 def test_only_valid_credentials_work(world: World) -> None:
     run(world, examples=25, steps=30, derandomize=True)
 

@@ -72,6 +72,10 @@ class Form:
         for kind in HOSTILE_JSON:
             yield kind, [name for name in self.tried() if name in self.may_hold_json]
 
+    def as_it_stands(self) -> bytes:
+        """Return the body that a browser would send."""
+        return urlencode(self.fields, doseq=True).encode()
+
     def body(self, kind: str, names: Collection[str]) -> bytes:
         """Return a body in which these fields are tried with one kind of value, and the others hold what they held."""
         others = {name: values for name, values in self.fields.items() if name not in names}
@@ -156,9 +160,9 @@ def forms_on(browser: Browser, url: str, under: str) -> list[Form]:
 def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, Any]]:
     """Try every field of every form with every value, each request undone afterwards.
 
-    All fields take the value at once; then those which Django's forms did not refuse, until none is refused and the
-    value is stored. If the page does not lead on even then, as it did with what the form held, each takes it alone.
-    Return what was answered with more than 499.
+    First, what Django's forms refuse in the form as it stands is filled in. Then all fields take a value at once, and
+    after that the ones whose value was not refused, until it is stored. If the page leads on with the form but not with
+    the value, each field takes the value alone. Return what was answered with more than 499.
     """
     browser.raise_request_exception = False
     wrong = []
@@ -172,24 +176,27 @@ def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, A
 
 def _answers(browser: Browser, form: Form) -> Iterator[tuple[str, Any]]:
     """Yield what the values were answered with, by what is wrong with them."""
-    response, refused = _send(browser, form, "nothing", ())
+    yield "nothing at all", _send(browser, form, b"")[0]
+    response, refused = _send(browser, form, form.as_it_stands())
+    yield "as it stands", response
     if refused:
         form.fields |= {name: ["Some words"] for name in refused if name in form.fields}
-        response, _ = _send(browser, form, "nothing", ())
+        response, _ = _send(browser, form, form.as_it_stands())
+        yield "filled in", response
     is_taken = response.status_code == 302
     for kind, names in form.kinds():
         while names:
-            response, refused = _send(browser, form, kind, names)
+            response, refused = _send(browser, form, form.body(kind, names))
             yield kind, response
             if refused.isdisjoint(names):
                 break
             names = [name for name in names if name not in refused]
         if is_taken and response.status_code != 302 and len(names) > 1:
             for name in names:
-                yield f"{name}: {kind}", _send(browser, form, kind, [name])[0]
+                yield f"{name}: {kind}", _send(browser, form, form.body(kind, [name]))[0]
 
 
-def _send(browser: Browser, form: Form, kind: str, names: Collection[str]) -> tuple[Any, set[str]]:
+def _send(browser: Browser, form: Form, body: bytes) -> tuple[Any, set[str]]:
     """Return the answer, and the fields that Django's forms refused."""
     refused: set[str] = set()
     clean = BaseForm.full_clean
@@ -199,7 +206,7 @@ def _send(browser: Browser, form: Form, kind: str, names: Collection[str]) -> tu
         refused.update(self.add_prefix(name) for name in self.errors)
 
     with transaction.atomic(), patch.object(BaseForm, "full_clean", look):
-        response = browser.post(urlsplit(form.action).path, form.body(kind, names), content_type=URLENCODED)
+        response = browser.post(urlsplit(form.action).path, body, content_type=URLENCODED)
         transaction.set_rollback(True)
     return response, refused
 

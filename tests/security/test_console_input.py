@@ -19,7 +19,7 @@ from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
 from tests.security.forms_on_pages import Form, forms_on, send_all
 from tests.security.test_bad_input import HOSTILE
 
-pytestmark = pytest.mark.slow  # a thousand requests a form
+pytestmark = pytest.mark.slow  # thousands of requests
 
 # Bytes of fields in a body, ten times what a form may hold.
 MOST_BYTES = 2_600_000
