@@ -17,8 +17,8 @@ from tests.accounts.test_address_changes import (
     take_back,
     take_back_code,
 )
+from tests.at_once import at_once
 from tests.factories import PASSWORD, make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

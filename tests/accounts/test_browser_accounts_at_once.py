@@ -9,8 +9,8 @@ from django.test import Client as Browser
 
 from accounts.browser_accounts import cookie_name
 from core.http.sessions import hash_of
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.several_accounts import CHOOSE, SIGN_OUT_OF_ALL, choices_of, key_of, other_keys, present, with_accounts
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

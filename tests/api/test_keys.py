@@ -23,8 +23,8 @@ from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
+from tests.at_once import at_once
 from tests.factories import make_account, make_key, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 DEAD = (401, "invalid_api_key")
 Queries = Callable[[int], Any]

@@ -9,9 +9,9 @@ from api.models import ApiKey
 from devportal.console import idempotency
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import lifecycle, members
+from tests.at_once import at_once
 from tests.devportal.console.forms import at
 from tests.factories import REDIRECT_URI, make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.security.consoles import Place, make_place
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

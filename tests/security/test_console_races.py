@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from oidc.clients import branding
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project
+from tests.at_once import somebody_waits_for_us
 from tests.devportal.operations.test_audit import CHANGES, CHANGES_NOTHING
 from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_key
@@ -113,13 +114,6 @@ def test_every_form_that_changes_something_is_raced() -> None:
     assert set(SENT) == {sent.name for sent in FORMS.values()} | WITHOUT_A_ROLE | CHANGES_NOTHING
 
 
-def _waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        # Of every database of the server: a lock on a row is waited for as the end of somebody's transaction.
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()")
-        return cursor.fetchone() is not None
-
-
 def _send(browser: Browser, url: str, form: Mapping[str, Any]) -> int:
     try:
         status: int = browser.post(url, form).status_code
@@ -141,7 +135,7 @@ def race(place: Place, sent: Sent, meanwhile: Callable[[], Any]) -> tuple[int, b
             expected = rows()
             answer: Future[int] = pool.submit(_send, place.browser, url, form)
             end = time.monotonic() + LONGEST
-            while not answer.done() and not _waits_for_a_lock() and time.monotonic() < end:
+            while not answer.done() and not somebody_waits_for_us() and time.monotonic() < end:
                 time.sleep(0.02)
         status = answer.result(LONGEST)
     return status, rows() != expected

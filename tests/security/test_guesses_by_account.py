@@ -12,8 +12,8 @@ from django.test import Client as Browser
 
 from accounts import guesses
 from accounts.models import Account, Outbox, SecurityEvent, WrongCodes
+from tests.at_once import at_once
 from tests.factories import PASSWORD, make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 from tests.security.test_limits import asks_for_mailbox, is_limited
 from tests.soft_key import SoftKey, add_key

@@ -22,8 +22,8 @@ from core import clock
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle
+from tests.at_once import at_once
 from tests.factories import make_account, make_client, make_key, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, claims_of
 
 # Headers of every answer of the service. Values that differ at each request are not compared.

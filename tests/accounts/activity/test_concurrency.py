@@ -8,8 +8,8 @@ from django.test import Client as Browser
 
 from accounts.models import SecurityEvent
 from core.http.sessions import SessionStore
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

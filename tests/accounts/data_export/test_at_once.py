@@ -14,9 +14,8 @@ from accounts.models import Account, DataExport, Outbox, SecurityEvent
 from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import members
+from tests.at_once import at_once, together
 from tests.factories import PASSWORD, make_account, make_project
-from tests.oidc.projects.test_concurrency import together
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -4,8 +4,8 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 from tests.soft_key import SoftKey
 

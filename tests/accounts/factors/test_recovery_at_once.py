@@ -12,9 +12,9 @@ from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, Outbox
 from accounts.sessions import HALF_SIGNED_IN
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey
+from tests.at_once import at_once
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 WHY: dict[str, Any] = {"reason": "Lost the phone", "checked": "Video call"}

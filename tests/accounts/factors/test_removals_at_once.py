@@ -7,8 +7,8 @@ from django.test import Client as Browser
 from accounts.models import Account
 from tests.accounts.factors.conftest import confirm
 from tests.accounts.factors.test_last_way_in import end_password, give_key
+from tests.at_once import at_once
 from tests.factories import PASSWORD, make_account
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -8,7 +8,7 @@ from django.core import mail
 from accounts.mail import delivery
 from accounts.models import Outbox
 from tests.accounts.mail.test_outbox import queue
-from tests.oidc.tokens.test_concurrency import at_once
+from tests.at_once import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

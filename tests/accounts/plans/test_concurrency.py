@@ -13,8 +13,8 @@ from accounts.plans.lifecycle import Actor, IllegalTransition
 from core.http.webhooks import WebhookError
 from tests.accounts.plans.factories import TEST, ahead, make_plan, subscribe
 from tests.accounts.plans.shape import check_shape
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

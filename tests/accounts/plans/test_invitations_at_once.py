@@ -10,8 +10,8 @@ from accounts.plans import invitations, members
 from accounts.plans.invitations import InvitationNotFound, InvitationRefused
 from core.audit import Event, happened
 from tests.accounts.plans.factories import family_of
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

@@ -13,8 +13,8 @@ from accounts.models import Account
 from devportal.console import idempotency
 from devportal.console.models import IdempotencyToken
 from devportal.console.tasks import forget_sent_forms
+from tests.at_once import at_once
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 
 
 def request_with(account: Account, **fields: Any) -> HttpRequest:

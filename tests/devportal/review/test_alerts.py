@@ -16,10 +16,10 @@ from devportal.review import developer_actions, reviewer_actions, tasks
 from devportal.review.models import AppReview, ReviewerSettings
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
+from tests.at_once import at_once
 from tests.devportal.admin.conftest import make_staff
 from tests.devportal.review.reviewing import SCOPE, fill, make_reviewer, resent, sent
 from tests.factories import make_account, make_client, make_domain, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 MY_MAILS = "/admin/review/appreview/my-mails/"
 

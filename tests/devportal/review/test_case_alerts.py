@@ -15,9 +15,9 @@ from devportal.review.models import ReviewCase, ReviewerSettings
 from oidc.authorization import consent
 from oidc.domains.results import Change, announce_change
 from oidc.models import Client, Connection, ProjectDomain, ProjectMember
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import approved, make_reviewer
 from tests.factories import make_account, make_client
-from tests.oidc.tokens.test_concurrency import at_once
 
 DAY = 24 * 3600.0
 

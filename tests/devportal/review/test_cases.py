@@ -21,10 +21,10 @@ from devportal.review.models import AppReport, InternalNote, ReviewCase, ReviewE
 from devportal.review.tasks import open_re_reviews
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from oidc.models import Client, FormerMember, Project, ProjectMember
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import Status, approved, decide, fill, fresh, mails, make_operator, make_reviewer
 from tests.factories import make_account, make_client, make_project
 from tests.messages import created
-from tests.oidc.tokens.test_concurrency import at_once
 
 CASES = "/admin/review/reviewcase/"
 YEAR = 365 * 24 * 3600

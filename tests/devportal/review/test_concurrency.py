@@ -13,9 +13,9 @@ from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.workflow import IllegalReviewStep
 from oidc.authorization import consent
 from oidc.models import Client
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import REASON, SCOPE, Status, fill, fresh, make_reviewer, sent, ticks
 from tests.factories import make_account
-from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

@@ -17,9 +17,9 @@ from oidc.apis.registry import reload_registry
 from oidc.clients.lookup import lock_client
 from oidc.models import Api, ApiScope, Client, Project
 from oidc.signals import scope_needs_review
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent, ticks
 from tests.factories import make_account, make_api, make_client
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = pytest.mark.django_db

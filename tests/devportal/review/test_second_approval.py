@@ -22,6 +22,7 @@ from oidc.authorization import consent
 from oidc.clients.reviewed_hosts import counts_as_reviewed
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
+from tests.at_once import at_once
 from tests.devportal.console.notices.noticing import forget_mails
 from tests.devportal.review.reviewing import (
     REASON,
@@ -38,7 +39,6 @@ from tests.devportal.review.reviewing import (
     ticks,
 )
 from tests.factories import make_account, make_client
-from tests.oidc.tokens.test_concurrency import at_once
 
 YES, NO = {SCOPE: True}, {SCOPE: False}
 

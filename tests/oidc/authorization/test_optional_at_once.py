@@ -7,8 +7,8 @@ from accounts.models import Account
 from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.models import Client, Connection
+from tests.at_once import at_once
 from tests.factories import make_account, make_client
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

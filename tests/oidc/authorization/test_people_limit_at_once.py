@@ -10,8 +10,8 @@ from oidc.errors import UserCapExceeded
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.people import people_counted
 from oidc.projects.roles import Gone
+from tests.at_once import at_once
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

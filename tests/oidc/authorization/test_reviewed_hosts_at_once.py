@@ -7,8 +7,9 @@ from django.test import Client as Browser
 
 from oidc import signing_keys
 from oidc.models import AuthorizationCode, Client, Connection
+from tests.at_once import at_once
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client
-from tests.oidc.tokens.test_concurrency import at_once, counted
+from tests.oidc.tokens.test_concurrency import counted
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -10,8 +10,8 @@ from api.models import ApiKey
 from core import clock
 from oidc.clients.secrets import MAX_LIVE_SECRETS, rotate_secret
 from oidc.models import Client
+from tests.at_once import together
 from tests.factories import make_account, make_key, make_project
-from tests.oidc.projects.test_concurrency import together
 from tests.oidc.tokens.test_concurrency import party
 from tests.relying_party import RelyingParty
 

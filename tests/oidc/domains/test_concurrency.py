@@ -14,10 +14,10 @@ from oidc.domains import checking, claims
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects import lifecycle
+from tests.at_once import together
 from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks
 from tests.factories import make_account, make_client, make_domain
 from tests.oidc.domains.internet import Internet
-from tests.oidc.projects.test_concurrency import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 often = pytest.mark.parametrize("attempt", range(5))

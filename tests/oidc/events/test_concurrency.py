@@ -26,9 +26,9 @@ from oidc.clients import registration as clients
 from oidc.events import queueing, registration, sending
 from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
 from oidc.tokens import codes
+from tests.at_once import at_once, somebody_waits_for_us
 from tests.factories import make_account, make_project, make_web_client
 from tests.inbox import send_due
-from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -79,15 +79,9 @@ def blocked_by(first: Callable[[], Any], second: Callable[[], T]) -> T:
         with transaction.atomic():
             first()
             waiting: Future[T] = pool.submit(run)
-            wait_until(lambda: waiting.done() or _somebody_waits())
+            wait_until(lambda: waiting.done() or somebody_waits_for_us())
             assert not waiting.done(), "it did not wait"
         return waiting.result(SECONDS)
-
-
-def _somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
 
 
 def wait_until(what: Callable[[], bool]) -> None:
@@ -240,7 +234,7 @@ def test_a_sign_out_waits_for_a_code_that_is_being_issued(party: RelyingParty, m
 
     def ends_meanwhile(*args: Any, **options: Any) -> Any:
         ended.append(pool.submit(run))
-        wait_until(lambda: ended[0].done() or _somebody_waits())
+        wait_until(lambda: ended[0].done() or somebody_waits_for_us())
         return real(*args, **options)
 
     with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
@@ -342,7 +336,7 @@ def test_a_client_is_deleted_while_a_failed_try_is_stored(
         def lock_first(tried: EventReceiver) -> EventReceiver | None:
             row = lock(tried)
             deletions.append(pool.submit(delete))
-            wait_until(_somebody_waits)
+            wait_until(somebody_waits_for_us)
             return row
 
         deletions: list[Future[None]] = []

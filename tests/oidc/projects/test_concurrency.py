@@ -1,6 +1,5 @@
 """Projects and their members changed by many at once, on PostgreSQL with separate connections."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
+from tests.at_once import together
 from tests.factories import make_account, make_key, make_project
-from tests.oidc.tokens.test_concurrency import at_once, party
+from tests.oidc.tokens.test_concurrency import party
 from tests.relying_party import RelyingParty
 
 __all__ = ["party"]
@@ -39,19 +39,6 @@ def project(owner: Account, second: Account) -> Project:
     project = make_project(owner)
     ProjectMember.objects.create(project=project, account=second, role=Role.OWNER)
     return project
-
-
-def together(*acts: Callable[[], Any]) -> list[str]:
-    """Do all of them at the same moment, and return how each ended: "done", or the name of the refusal."""
-
-    def one(number: int) -> str:
-        try:
-            acts[number]()
-        except Exception as refusal:  # noqa: BLE001  (each test says which it expects)
-            return type(refusal).__name__
-        return "done"
-
-    return at_once(len(acts), one)
 
 
 def member(account: Account) -> ProjectMember:

@@ -182,7 +182,7 @@ def test_no_request_parses_a_key_after_a_rotation_either(
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_two_rotations_at_once_publish_one_key() -> None:
-    from tests.oidc.tokens.test_concurrency import at_once
+    from tests.at_once import at_once
 
     signing_keys.clear_keyring()
     SigningKey.objects.update(activated_at=clock.from_now(-LIFETIME))
@@ -194,7 +194,7 @@ def test_two_rotations_at_once_publish_one_key() -> None:
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_two_activations_at_once_activate_one_key() -> None:
-    from tests.oidc.tokens.test_concurrency import at_once
+    from tests.at_once import at_once
 
     signing_keys.rotate(now=True)
     SigningKey.objects.filter(state=State.ACTIVE).update(activated_at=clock.from_now(-2 * LIFETIME))

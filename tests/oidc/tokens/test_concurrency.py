@@ -1,12 +1,8 @@
 """Many at once, on PostgreSQL with separate connections: exactly one wins, and nothing is left half done."""
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from django.db import connections
 from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
@@ -15,27 +11,11 @@ from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
+from tests.at_once import at_once
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
-T = TypeVar("T")
-
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
-
-
-def at_once(count: int, act: Callable[[int], T]) -> list[T]:
-    """Return what `act` returns, called by `count` threads at the same moment; an exception is raised here."""
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> T:
-        try:
-            barrier.wait(timeout=30)
-            return act(number)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
 
 
 @pytest.fixture

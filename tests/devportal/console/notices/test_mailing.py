@@ -15,9 +15,9 @@ from devportal.console.notices.kinds import NoticeKind, Topic, Wish
 from devportal.console.notices.raising import notify
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
+from tests.at_once import at_once
 from tests.devportal.console.notices.noticing import mailed
 from tests.factories import make_account, make_client, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 Later = Callable[[float], None]
 Role = ProjectMember.Role

@@ -15,9 +15,9 @@ from devportal.console.models import AuditEvent
 from oidc.clients import branding
 from oidc.models import AppPage, AppSlug, Client, Project
 from oidc.projects import lifecycle
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import approved, fresh
 from tests.factories import make_account, make_client, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from devportal.review.models import AppReport, ReviewCase
 from oidc.authorization import consent
 from oidc.clients import branding
 from oidc.models import Client
+from tests.at_once import at_once
 from tests.devportal.review.reviewing import approved
 from tests.factories import make_account, make_client, make_project
-from tests.oidc.tokens.test_concurrency import at_once
 
 
 @pytest.fixture
