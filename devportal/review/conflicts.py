@@ -2,17 +2,31 @@
 
 Each condition is a query on the people who take part, with references to the outer row. The page of a review, the lists
 and the steps all evaluate these same queries, so that none of them allows what another one refuses
-(docs/review.md#conflicts-of-interest).
+(docs/review.md#conflicts-of-interest). For a single row the query is compiled once: compiling it takes much longer than
+running it, and every step of a review runs it.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    CharField,
+    DateTimeField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast
 from django.db.models.lookups import IsNull
 
 from accounts.models import Account, FamilyMember, OrganizationMember
+from core.database.prepared_queries import PreparedQuery
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from oidc.models import FormerMember, Project, ProjectMember
 from oidc.projects.colleagues import colleagues_of, remembered_since
@@ -48,6 +62,9 @@ MESSAGES: Mapping[str, str] = {
 
 # Rows that name a person, and the column that holds the person.
 _Parts = list[tuple["QuerySet[Any]", str]]
+# The families and organizations of a person: for each kind the conflict, the relation, and the primary keys as a list
+# or as a query.
+_Groups = list[tuple[Conflict, str, Any]]
 
 
 def _parts(project: str) -> _Parts:
@@ -60,12 +77,12 @@ def _parts(project: str) -> _Parts:
     ]
 
 
-def _shares_project(account: int, project: str) -> Q:
-    """Return the condition that the account shares a project with an owner, or did within the last year.
+def _shares_project(account: Any, since: Any, project: str) -> Q:
+    """Return the condition that the account shares a project with an owner, or did since then.
 
-    People who stopped being owners within the last year still count, so that a transfer hides nobody.
+    People who stopped being owners since then still count, so that a transfer hides nobody.
     """
-    lately, colleagues = Q(owner_until__gte=remembered_since()), colleagues_of(account)
+    lately, colleagues = Q(owner_until__gte=since), colleagues_of(account, since)
     members = ProjectMember.objects.filter(Q(role=ProjectMember.Role.OWNER) | lately, project=OuterRef(project))
     former = FormerMember.objects.filter(lately, project=OuterRef(project))
     condition = Q()
@@ -88,17 +105,22 @@ def _any(parts: _Parts, relation: str, value: Any) -> Q:
     return condition
 
 
-def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
-    """Return the groups of a person, families and organizations: the conflict, the relation, and the primary keys."""
+def _groups_of(account: Any) -> _Groups:
     families = FamilyMember.objects.filter(account=account).values_list("family", flat=True)
     organizations = OrganizationMember.objects.filter(account=account).values_list("organization", flat=True)
     return [
-        (Conflict.FAMILY.value, "__family_memberships__family__in", list(families)),
-        (Conflict.ORGANIZATION.value, "__organization_memberships__organization__in", list(organizations)),
+        (Conflict.FAMILY, "__family_memberships__family__in", families),
+        (Conflict.ORGANIZATION, "__organization_memberships__organization__in", organizations),
     ]
 
 
-def _conflict(account: int, project: str, *more: When) -> Case:
+def _read_groups_of(account: int) -> _Groups:
+    """Return the groups with their keys, without the kinds that this person has none of. This makes lists faster."""
+    read = [(code, path, list(keys)) for code, path, keys in _groups_of(account)]
+    return [(code, path, keys) for code, path, keys in read if keys]
+
+
+def _conflict(account: Any, since: Any, groups: _Groups, project: str, *more: When) -> Case:
     present: _Parts = [(ProjectMember.objects.filter(project=OuterRef(project)), "account")]
     parts = _parts(project)
     everybody = [*present, *parts]
@@ -106,11 +128,16 @@ def _conflict(account: int, project: str, *more: When) -> Case:
         When(_any(present, "", account), then=Value(Conflict.MEMBER.value)),
         When(_any(parts, "", account), then=Value(Conflict.TOOK_PART.value)),
         *more,
-        *(When(_any(everybody, path, keys), then=Value(code)) for code, path, keys in _groups_of(account) if keys),
-        When(_shares_project(account, project), then=Value(Conflict.SHARED_PROJECT.value)),
+        *(When(_any(everybody, path, keys), then=Value(code.value)) for code, path, keys in groups),
+        When(_shares_project(account, since, project), then=Value(Conflict.SHARED_PROJECT.value)),
         default=Value(""),
         output_field=CharField(),
     )
+
+
+def _of_appeal(account: Any) -> When:
+    """Return the condition that adds to the project's: the review is an appeal against this account's rejection."""
+    return When(Q(appealed_from=account), then=Value(Conflict.REJECTED.value))
 
 
 def review_conflict(account: int) -> Case:
@@ -119,7 +146,8 @@ def review_conflict(account: int) -> Case:
     A conflict in the project applies to each of its reviews. In addition, reviewers have a conflict in an appeal
     against their own rejection.
     """
-    return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(Conflict.REJECTED.value)))
+    groups = _read_groups_of(account)
+    return _conflict(account, remembered_since(), groups, "client__project", _of_appeal(account))
 
 
 def project_conflict(account: int, project: str = "pk") -> Case:
@@ -129,21 +157,44 @@ def project_conflict(account: int, project: str = "pk") -> Case:
     something in one of its reviews. They have a conflict. So does anyone who shares a family or an organization with
     one of them, or another project with one of the owners.
     """
-    return _conflict(account, project)
+    return _conflict(account, remembered_since(), _read_groups_of(account), project)
+
+
+# Prepared queries take only texts.
+
+
+def _as_key(text: str) -> Cast:
+    return Cast(Value(text, output_field=CharField()), BigIntegerField())
+
+
+def _as_time(text: str) -> Cast:
+    return Cast(Value(text, output_field=CharField()), DateTimeField())
+
+
+def _of_review(review: str, account: str, since: str) -> "QuerySet[Any, Any]":
+    reader = _as_key(account)
+    conflict = _conflict(reader, _as_time(since), _groups_of(reader), "client__project", _of_appeal(reader))
+    return AppReview.objects.filter(pk=_as_key(review)).order_by().values_list(conflict)
+
+
+def _of_project(project: str, account: str, since: str) -> "QuerySet[Any, Any]":
+    reader = _as_key(account)
+    conflict = _conflict(reader, _as_time(since), _groups_of(reader), "pk")
+    return Project.objects.filter(pk=_as_key(project)).order_by().values_list(conflict)
+
+
+_OF_REVIEW = PreparedQuery(("review", "account", "since"), _of_review)
+_OF_PROJECT = PreparedQuery(("project", "account", "since"), _of_project)
 
 
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
     """Return this person's conflict of interest in a review, or in a whole project: a Conflict, or "".
 
-    Takes three statements. A project or review that no longer exists counts as a conflict.
+    Takes one statement. A project or review that no longer exists counts as a conflict.
     """
-    rows: QuerySet[Any]
-    if review is not None:
-        rows = AppReview.objects.filter(pk=review.pk).annotate(conflict=review_conflict(account.pk))
-    else:
-        rows = Project.objects.filter(pk=project.pk).annotate(conflict=project_conflict(account.pk))
-    found = rows.order_by().values_list("conflict", flat=True).first()
-    return Conflict.TOOK_PART if found is None else str(found)
+    query, row = (_OF_PROJECT, project.pk) if review is None else (_OF_REVIEW, review.pk)
+    found = query.rows(str(row), str(account.pk), remembered_since().isoformat())
+    return str(found[0][0]) if found else Conflict.TOOK_PART
 
 
 def message_of(conflict: str) -> str:

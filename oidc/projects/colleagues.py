@@ -21,12 +21,12 @@ def remembered_since() -> datetime:
     return clock.now() - REMEMBERED
 
 
-def colleagues_of(account: int, column: str = "account") -> Q:
-    """Return the condition that `column` is a person who shares a project with this account, or did in the last year.
+def colleagues_of(account: Any, since: Any, column: str = "account") -> Q:
+    """Return the condition that `column` is a person who shares a project with this account, or did since then.
 
+    `account` is a primary key and `since` is a time (usually `remembered_since()`), or they are expressions for them.
     The account itself is included. People whose joining date is unknown count as having shared the project.
     """
-    since = remembered_since()
     return (
         Q(**{f"{column}__in": _members(account).values("account")})
         | Q(**{f"{column}__in": _members_after(account, since).values("account")})
@@ -36,11 +36,11 @@ def colleagues_of(account: int, column: str = "account") -> Q:
     )
 
 
-def _members(account: int) -> "QuerySet[ProjectMember]":
+def _members(account: Any) -> "QuerySet[ProjectMember]":
     return ProjectMember.objects.filter(project__members__account=account)
 
 
-def _members_after(account: int, since: datetime) -> "QuerySet[ProjectMember]":
+def _members_after(account: Any, since: Any) -> "QuerySet[ProjectMember]":
     """Return members of projects that the account has left. They were members before it left."""
     return ProjectMember.objects.filter(
         project__former_members__account=account,
@@ -49,13 +49,13 @@ def _members_after(account: int, since: datetime) -> "QuerySet[ProjectMember]":
     )
 
 
-def _former_members(account: int, since: datetime) -> "QuerySet[FormerMember]":
+def _former_members(account: Any, since: Any) -> "QuerySet[FormerMember]":
     """Return people who have left a project of the account. They were members after it joined."""
     rows = FormerMember.objects.filter(left_at__gte=since)
     return rows.filter(project__members__account=account, project__members__created_at__lte=F("left_at"))
 
 
-def _both_former_members(account: int, since: datetime) -> "QuerySet[FormerMember]":
+def _both_former_members(account: Any, since: Any) -> "QuerySet[FormerMember]":
     their_end, their_beginning = "project__former_members__left_at", "project__former_members__joined_at"
     return FormerMember.objects.filter(left_at__gte=since).filter(
         Q(joined_at=None) | Q(joined_at__lte=F(their_end)),
@@ -64,7 +64,7 @@ def _both_former_members(account: int, since: datetime) -> "QuerySet[FormerMembe
     )
 
 
-def _members_of_removed_projects(account: int, since: datetime) -> "QuerySet[MemberOfRemovedProject]":
+def _members_of_removed_projects(account: Any, since: Any) -> "QuerySet[MemberOfRemovedProject]":
     rows = MemberOfRemovedProject.objects.filter(left_at__gte=since)
     mine: Any = rows.filter(
         Q(joined_at=None) | Q(joined_at__lte=OuterRef("left_at")), account=account, project_key=OuterRef("project_key")

@@ -163,17 +163,15 @@ def test_the_closest_of_several_conflicts_is_shown(app: Client, later: Callable[
     assert conflict_of(me, scene.project, scene.review) == "member"
 
 
-def test_it_takes_three_statements_whatever_there_is(app: Client, later: Callable[[float], None]) -> None:
+def test_a_review_takes_one_statement_and_a_list_takes_three(app: Client, later: Callable[[float], None]) -> None:
     scene, me = Scene(app, later), make_reviewer()
     for _ in range(5):
         _third_ones_family(me, scene.join())
         developer_actions.answer(scene.review, scene.developer, "And more.")
     for review in (scene.review, None):
-        with CaptureQueriesContext(
-            connection,
-        ) as statements:
+        with CaptureQueriesContext(connection) as statements:
             conflict_of(me, scene.project, review)
-        assert len(statements) == 3
+        assert len(statements) == 1
     with CaptureQueriesContext(connection) as statements:
         listed(me)
     assert len(statements) == 3
