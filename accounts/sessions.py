@@ -30,10 +30,10 @@ from accounts.models import Account
 from accounts.signals import sessions_ended
 from core import clock
 from core.credentials import random_text
-from core.http.sessions import AFTER_ENDED, SessionStore, session_flushed
+from core.http.sessions import AFTER_ENDED, OF_A_SIGN_IN, SessionStore, session_flushed
 
 # Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
-HALF_SIGNED_IN = "half_signed_in"
+HALF_SIGNED_IN = f"{OF_A_SIGN_IN}half_signed_in"
 # Key of the tag in a session, and in the entry of allauth's list.
 TAG = "tag"
 TAG_LENGTH = 22

@@ -13,6 +13,7 @@ from django import forms
 from django.http import HttpRequest
 
 from accounts.models import Account
+from core.http.sessions import OF_A_SIGN_IN
 
 
 class NamesForm(forms.Form):
@@ -42,7 +43,7 @@ class NamesForm(forms.Form):
         user.save(update_fields=["given_name", "family_name"])
 
 
-SESSION_KEY = "sign_up_again"
+SESSION_KEY = f"{OF_A_SIGN_IN}sign_up_again"
 
 
 def find_unproven(email: str) -> Account | None:

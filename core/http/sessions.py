@@ -10,7 +10,8 @@ which does not overwrite what other requests store in the session (docs/accounts
 
 Requests of one browser run at the same time: several tabs, or a script of a page that asks for a passkey while the
 person submits a form. So a request does not store the session as it read it, but what it changed. A session that gets
-a new key is the exception: it is stored as this request has it.
+a new key is the exception: it is stored as this request has it. What django-allauth stores about a sign-in that is not
+complete is one value: a code that was mailed for one account must not meet the sign-in of another.
 
 A session in which nobody is signed in ends soon, whatever it contains. Strangers create such sessions with every
 request that waits for a sign-in, and with every step of a sign-up or password reset; none of these takes longer than
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 # Keys in a session: its latest end (seconds since 1970), whether the admin was opened in it, and whether the session
 # before it in this browser has ended.
 LASTS_UNTIL, IN_ADMIN, AFTER_ENDED = "lasts_until", "in_admin", "after_ended"
+# Start of the keys of a sign-in that is not complete, django-allauth's and those of the accounts layer.
+OF_A_SIGN_IN = "account_"
 # Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600
 
@@ -185,7 +188,7 @@ class SessionStore(db.SessionStore):
             if row is None:
                 return False
             stored, before = self.decode(row.session_data), self.decode(read)
-            self._session_cache = _with_changes(stored, before, self._session)  # type: ignore[attr-defined]
+            self._session_cache = _merged(stored, before, self._session)  # type: ignore[attr-defined]
             return self._save_over(None)
 
     def cycle_key(self) -> None:
@@ -233,6 +236,21 @@ class SessionStore(db.SessionStore):
         # Django calls this for the key of each row that it creates: at sign-in, after sign-out, with a new password.
         self._made = random_text(KEY_LENGTH)
         return hash_of(self._made)
+
+
+def _merged(stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Return `stored` with a request's changes, where `stored` is what another request has stored meanwhile.
+
+    While nobody is signed in, the keys of a sign-in are taken from one request.
+    """
+    result, sign_in = _with_changes(stored, before, after), _sign_in_of(after)
+    if SESSION_KEY in stored or sign_in == _sign_in_of(before):
+        return result
+    return {key: value for key, value in result.items() if not key.startswith(OF_A_SIGN_IN)} | sign_in
+
+
+def _sign_in_of(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key.startswith(OF_A_SIGN_IN)}
 
 
 def _with_changes(stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

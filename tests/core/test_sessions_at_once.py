@@ -80,6 +80,25 @@ def test_a_value_about_one_account_is_not_mixed_with_that_of_another() -> None:
     assert as_stored(one) == {"proved": {"of": "1", "ids": [1, 7]}}
 
 
+def test_a_sign_in_is_not_mixed_with_another_one() -> None:
+    one, other = two_of(account_login="ada", account_code="ada's", waiting=1)
+    one["account_login"], one["account_code"], one["account_stamp"] = "bob", "bob's", 1
+    one["waiting"] = 2
+    one.save()
+    other["account_code"] = "ada's, typed once"
+    other.save()
+    assert as_stored(one) == {"account_login": "ada", "account_code": "ada's, typed once", "waiting": 2}
+
+
+def test_a_request_that_changes_nothing_of_a_sign_in_keeps_it() -> None:
+    one, other = two_of(account_login="ada", account_code="ada's")
+    one["account_login"], one["account_code"] = "bob", "bob's"
+    one.save()
+    other["waiting"] = 1
+    other.save()
+    assert as_stored(one) == {"account_login": "bob", "account_code": "bob's", "waiting": 1}
+
+
 def test_a_request_can_save_several_times() -> None:
     one, other = two_of()
     for number in range(3):
