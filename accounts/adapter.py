@@ -141,7 +141,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def set_password(self, user: Account, password: str) -> None:
         request = allauth_context.request
-        request.session.pop(HALF_SIGNED_IN, None)
         kind = "password_reset"
         if request.user.is_authenticated and request.user.pk == user.pk:
             kind = "password_changed" if user.has_usable_password() else "password_set"
@@ -156,6 +155,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             user.save(update_fields=["password"])
             own_recovery.record_password(request, user, kind)
             report_others_ended(request, user)  # the new password has ended them
+        if kind == "password_reset":  # a sign-in follows, which may need two-step verification
+            request.session[HALF_SIGNED_IN] = user.get_session_auth_hash()
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:
         """Redirect people who can only confirm by a code from a mail; the form is not kept, as it has a password."""

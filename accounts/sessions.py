@@ -107,7 +107,7 @@ def has_changed(earlier: Account, account: Account) -> bool:
 
 
 def is_half_signed_in(request: HttpRequest, account: Account) -> bool:
-    """Return whether the account's current password was typed in this sign-in, which is not complete.
+    """Return whether the account's current password was typed or chosen in this sign-in, which is not complete.
 
     A new password, or the end of all sessions, also ends such a sign-in.
     """

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -11,9 +12,12 @@ from django.test import Client as Browser
 
 from accounts.deletion import deleting
 from accounts.models import Account
+from accounts.sessions import end_all_sessions
 from core.http.sessions import hash_of
-from tests.factories import PASSWORD
+from tests.accounts.factors.conftest import code_mailed_to, give_app, sign_in_as_far_as_possible, sign_in_by_mail
+from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
+from tests.totp import totp
 
 COOKIE = settings.SESSION_COOKIE_NAME
 NEW_PASSWORD = "another horse 7 battery"
@@ -141,6 +145,32 @@ def test_signing_out_elsewhere_ends_copies_of_this_session_too(person: Account) 
     assert "This browser" in browser.get("/account/sessions/").content.decode()
 
 
+def finish_with_app(browser: Browser, secret: str) -> None:
+    browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
+
+
+def test_ending_sessions_ends_a_reset_that_waits_for_the_second_factor(person: Account) -> None:
+    secret = give_app(person)
+    browser = sign_in_by_mail(person)
+    end_all_sessions(Account.objects.get(pk=person.pk))
+    finish_with_app(browser, secret)
+    assert not is_signed_in(browser)
+
+
+def test_ending_sessions_ends_a_sign_in_even_after_the_rejected_reset_of_another_account(person: Account) -> None:
+    secret, thief = give_app(person), make_account("thief@example.com")
+    browser, _ = sign_in_as_far_as_possible(person)
+    browser.post("/account/password/reset/", {"email": thief.email})
+    browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(thief.email)})
+    for rows in (Account.objects.filter(pk=thief.pk), EmailAddress.objects.filter(user=thief)):
+        rows.update(email="thief@work.example.com")
+    rejected = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert browser.post("/account/password/reset/complete/", rejected)["Location"] == "/account/login/"
+    end_all_sessions(Account.objects.get(pk=person.pk))
+    finish_with_app(browser, secret)
+    assert not is_signed_in(browser)
+
+
 def test_the_form_is_shown_even_with_a_single_session(signed_in: Browser) -> None:
     page = signed_in.get("/account/sessions/").content.decode()
     assert "Sign out everywhere else" in page
@@ -148,8 +178,6 @@ def test_the_form_is_shown_even_with_a_single_session(signed_in: Browser) -> Non
 
 
 def test_sessions_of_other_people_continue(person: Account, client: Browser) -> None:
-    from tests.factories import make_account
-
     other = sign_in(Browser(), make_account())
     sign_out_everywhere_else(person, sign_in(client, person))
     assert is_signed_in(other)
