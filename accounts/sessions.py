@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.signals import password_changed, password_set, user_logged_in
+from allauth.account.signals import user_logged_in
 from allauth.usersessions.models import UserSession
-from allauth.usersessions.signals import on_password_changed
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, models, transaction
@@ -30,7 +29,7 @@ from accounts.models import Account
 from accounts.signals import sessions_ended
 from core import clock
 from core.credentials import random_text
-from core.http.sessions import AFTER_ENDED, OF_A_SIGN_IN, SessionStore, session_flushed
+from core.http.sessions import AFTER_ENDED, OF_A_SIGN_IN, SessionStore, session_flushed, session_renewed
 
 # Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
 HALF_SIGNED_IN = f"{OF_A_SIGN_IN}half_signed_in"
@@ -86,11 +85,9 @@ def end_other_sessions(request: HttpRequest) -> None:
     """End all other sessions of this person; this one gets a new session key, in case its cookie was copied."""
     assert isinstance(request.user, Account)
     with transaction.atomic():
-        before = request.session.session_key
         _restamp(request.user)
         update_session_auth_hash(request, request.user)
         listed = UserSession.objects.filter(user=request.user)
-        listed.filter(session_key=before).update(session_key=request.session.session_key)
         _end(listed.exclude(session_key=request.session.session_key))
         report_others_ended(request, request.user)
 
@@ -123,7 +120,7 @@ def end_listed_session(listed: UserSession) -> bool:
     """
     with transaction.atomic():
         ended, _ = Session.objects.filter(session_key=listed.session_key).delete()
-        listed.delete()
+        UserSession.objects.filter(pk=listed.pk, session_key=listed.session_key).delete()  # not if it has a new key
         _report_ended([listed])
     return bool(ended)
 
@@ -176,9 +173,6 @@ SEEN_EVERY = 600
 REMEMBERED = 50_000
 _seen: dict[str, float] = {}
 
-for changed in (password_changed, password_set):
-    changed.connect(on_password_changed)
-
 
 @receiver(user_logged_in)
 def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
@@ -194,6 +188,12 @@ def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
     )
     request.session.pop(AFTER_ENDED, None)
     _is_due(request.session.session_key or "")  # mark the new session as active now
+
+
+@receiver(session_renewed)
+def list_renewed(sender: Any, session: SessionStore, former: str, **kwargs: Any) -> None:
+    """Keep a session with a new key in the list, with its tag."""
+    UserSession.objects.filter(session_key=former).update(session_key=session.session_key)
 
 
 @receiver(session_flushed)

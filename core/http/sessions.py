@@ -83,6 +83,8 @@ def hash_of(key: str) -> str:
 # Sent with `session` while a session in which somebody is signed in is flushed, after its row was deleted and inside
 # the same transaction.
 session_flushed = Signal()
+# Sent with `session` and the hash of its `former` key when a session in which somebody is signed in gets a new key.
+session_renewed = Signal()
 
 
 class SessionStore(db.SessionStore):
@@ -207,6 +209,8 @@ class SessionStore(db.SessionStore):
             self.create()  # nobody is signed in yet
         self._session_cache, self._stored_data = data, row.session_data
         self.modified = True
+        if SESSION_KEY in data:
+            session_renewed.send(sender=SessionStore, session=self, former=former)
 
     def flush(self) -> None:
         """Delete the session: at sign-out, and when somebody else signs in."""

@@ -13,6 +13,7 @@ from accounts.models import Account
 from tests.factories import PASSWORD
 from tests.oidc.signing_keys.test_unreadable import WRONG as ANOTHER
 from tests.relying_party import RelyingParty, answer_of
+from tests.relying_party import sign_in as sign_in_to
 from tests.security.test_known_browsers import known_browser, lock, sign_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,16 @@ def test_a_session_used_since_no_longer_needs_the_fallback(signed_in: Browser, s
     assert signed_in.get("/account/").status_code == 200
     settings.SECRET_KEY_FALLBACKS = []
     assert signed_in.get("/account/").status_code == 200
+
+
+def test_a_session_stays_in_the_list_of_its_person(signed_in: Browser, person: Account, settings: Any) -> None:
+    elsewhere = sign_in_to(Browser(), person)
+    rotate(settings)
+    for browser in (signed_in, elsewhere):
+        assert browser.get("/account/").status_code == 200
+    page = signed_in.get("/account/sessions/").content.decode()
+    assert page.count('id="session-') == 2
+    assert "This browser" in page
 
 
 def test_a_consent_form_that_waits_can_be_answered(app: RelyingParty, settings: Any, forget: bool) -> None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.test import Client as Browser
 
 from accounts.activity.recording import record
@@ -71,6 +72,20 @@ def test_a_new_password_ends_the_other_sessions(listening: RelyingParty, person:
     form = {"oldpassword": PASSWORD, "password1": "a new Passw0rd!", "password2": "a new Passw0rd!"}
     listening.browser.post("/account/password/change/", form)
     assert events() == ["credential-change", "logout", "session-revoked"]
+
+
+def test_a_session_that_had_a_new_password_is_told_when_it_is_ended_from_elsewhere(
+    listening: RelyingParty, person: Account
+) -> None:
+    listening.tokens()
+    form = {"oldpassword": PASSWORD, "password1": "a new Passw0rd!", "password2": "a new Passw0rd!"}
+    listening.browser.post("/account/password/change/", form)
+    Delivery.objects.all().delete()
+    [row] = UserSession.objects.filter(user=person)
+    elsewhere = Browser()
+    elsewhere.post("/account/login/", {"login": person.email, "password": "a new Passw0rd!"})
+    elsewhere.post(f"/account/sessions/{row.pk}/end")
+    assert events() == ["logout", "session-revoked"]
 
 
 def test_closing_reopening_and_deleting_an_account_are_told(listening: RelyingParty, person: Account) -> None:
