@@ -155,13 +155,13 @@ def _of(request: HttpRequest, key: str, account: Any) -> dict[str, Any] | None:
 
 
 def _ids(request: HttpRequest, key: str, account: Any) -> list[int]:
-    noted = _of(request, key, account)
-    return noted["ids"] if noted else []
+    noted: dict[str, dict[str, str]] = request.session.get(key, {})
+    return [int(pk) for pk, entry in noted.items() if account.pk is not None and entry["of"] == str(account.pk)]
 
 
 def _note_id(request: HttpRequest, key: str, account: Account, factor: Authenticator) -> None:
-    ids = [pk for pk in _ids(request, key, account) if pk != factor.pk]
-    request.session[key] = {"of": str(account.pk), "ids": [*ids, factor.pk]}
+    # Each factor is a separate value, so that two requests at the same time store both (core/http/sessions.py).
+    request.session[key] = request.session.get(key, {}) | {str(factor.pk): {"of": str(account.pk)}}
 
 
 # --- Steps that allauth does not record ---

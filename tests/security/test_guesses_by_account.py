@@ -201,7 +201,7 @@ def test_codes_of_an_app_added_in_this_session_do_not_reset_the_count(
     app = Authenticator.objects.get(type="totp")
     RecoveryCodes.activate(person)
     session = signed_in.session
-    session["added_factors"] = {"of": str(person.pk), "ids": [app.pk]}
+    session["added_factors"] = {str(app.pk): {"of": str(person.pk)}}
     session.save()
     WrongCodes.objects.create(account=person, count=98)
     assert signed_in.post(AGAIN, {"code": totp(secret)}).status_code == 200

@@ -1,16 +1,21 @@
 """Requests of one browser at the same time, sent by somebody who must not gain anything from that."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
+from accounts.models import Account
 from core.http.sessions import SessionStore
 from oidc.models import Client
 from tests.accounts.test_sign_up import confirm, sign_up
 from tests.factories import make_account
-from tests.relying_party import RelyingParty
+from tests.relying_party import RelyingParty, age_sign_in
+from tests.security.test_added_factors import ADD, leads_to, use_key
+from tests.soft_key import SoftKey, give_key
 
 pytestmark = pytest.mark.django_db
 
@@ -45,3 +50,46 @@ def test_a_code_of_one_sign_up_does_not_complete_another(
     [mail] = [mail for mail in mailoutbox if mail.to == ["thief@example.com"]]
     confirm(client, mail)
     assert client.session["_auth_user_id"] != str(victim.pk)
+
+
+# --- A session that adds factors ---
+
+
+@pytest.fixture
+def confirmed(person: Account, signed_in: Browser) -> Browser:
+    """A session in which the person has just used the key that they have had for a year."""
+    owners = SoftKey()
+    give_key(person, owners)
+    use_key(signed_in, owners)
+    return signed_in
+
+
+@pytest.fixture
+def key() -> SoftKey:
+    return SoftKey(id=b"a key that a thief adds")
+
+
+def adding(browser: Browser, *keys: SoftKey) -> list[Callable[[], Any]]:
+    """Open the page that adds a key; return functions that send its form, one for each of these keys."""
+    options = browser.get(ADD).context["js_data"]["creation_options"]
+    forms = [{"name": "A key", "passwordless": "true", "credential": key.made(options)} for key in keys]
+    return [partial(browser.post, ADD, form) for form in forms]
+
+
+def confirms(browser: Browser, key: SoftKey) -> bool:
+    """Tell whether this key reauthenticates, after the earlier reauthentication has expired."""
+    age_sign_in(browser, 600)
+    assert leads_to(browser) != ADD
+    use_key(browser, key)
+    return leads_to(browser) == ADD
+
+
+def test_a_key_that_is_added_beside_another_one_does_not_count_in_its_session(
+    confirmed: Browser, key: SoftKey, send_slowly: Send
+) -> None:
+    add, add_another = adding(confirmed, key, SoftKey(id=b"another key of the thief"))
+    end = send_slowly(add_another)
+    add()
+    end()
+    assert Authenticator.objects.filter(type="webauthn").count() == 3
+    assert not confirms(confirmed, key)
