@@ -9,9 +9,9 @@ every look-up compares anyway. Activity moves that date in a separate statement,
 which does not overwrite what other requests store in the session (docs/accounts.md#sessions).
 
 Requests of one browser run at the same time: several tabs, or a script of a page that asks for a passkey while the
-person submits a form. So a request does not store the session as it read it, but what it changed. A session that gets
-a new key is the exception: it is stored as this request has it. What django-allauth stores about a sign-in that is not
-complete is one value: a code that was mailed for one account must not meet the sign-in of another.
+person submits a form. So a request does not store the session as it read it, but what it changed. A sign-in is the
+exception: it gives the session a new key, and stores it as this request has it. What django-allauth stores about a
+sign-in that is not complete is one value: a code that was mailed for one account must not meet the sign-in of another.
 
 A session in which nobody is signed in ends soon, whatever it contains. Strangers create such sessions with every
 request that waits for a sign-in, and with every step of a sign-up or password reset; none of these takes longer than
@@ -186,15 +186,36 @@ class SessionStore(db.SessionStore):
     def _save_merged(self, read: str) -> bool:
         """Store what was changed since `read` in what another request has stored; return False if the session ended."""
         with transaction.atomic():
-            row = self.model.objects.select_for_update().filter(session_key=self.session_key).first()
-            if row is None:
+            stored = self._lock()
+            if stored is None:
                 return False
-            stored, before = self.decode(row.session_data), self.decode(read)
-            self._session_cache = _merged(stored, before, self._session)  # type: ignore[attr-defined]
+            self._take_in(stored, read)
             return self._save_over(None)
+
+    def _lock(self) -> str | None:
+        """Lock the session's row and return its data; None if the session has ended."""
+        rows = self.model.objects.select_for_update().filter(session_key=self.session_key)
+        data: str | None = rows.values_list("session_data", flat=True).first()
+        return data
+
+    def _take_in(self, stored: str, read: str) -> None:
+        """Add what other requests have stored since `read` to this session."""
+        self._session_cache = _merged(self.decode(stored), self.decode(read), self._session)  # type: ignore[attr-defined]
 
     def cycle_key(self) -> None:
         """Give the session a new key; the old key is no longer valid."""
+        if SESSION_KEY not in self:
+            self._renew()
+            return
+        with transaction.atomic():
+            former, read = self.session_key, self._stored_data
+            stored = self._lock()
+            if stored is not None and read is not None:
+                self._take_in(stored, read)
+            self._renew()
+            session_renewed.send(sender=SessionStore, session=self, former=former)
+
+    def _renew(self) -> None:
         data, former = self._session, self.session_key  # type: ignore[attr-defined]  # missing in the stubs
         if former is None:
             super().cycle_key()
@@ -209,8 +230,6 @@ class SessionStore(db.SessionStore):
             self.create()  # nobody is signed in yet
         self._session_cache, self._stored_data = data, row.session_data
         self.modified = True
-        if SESSION_KEY in data:
-            session_renewed.send(sender=SessionStore, session=self, former=former)
 
     def flush(self) -> None:
         """Delete the session: at sign-out, and when somebody else signs in."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.contrib.auth.hashers import make_password
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -15,6 +16,7 @@ from tests.accounts.test_sign_up import confirm, sign_up
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, age_sign_in
 from tests.security.test_added_factors import ADD, leads_to, use_key
+from tests.security.test_sessions import change_password
 from tests.soft_key import SoftKey, give_key
 
 pytestmark = pytest.mark.django_db
@@ -92,4 +94,19 @@ def test_a_key_that_is_added_beside_another_one_does_not_count_in_its_session(
     add()
     end()
     assert Authenticator.objects.filter(type="webauthn").count() == 3
+    assert not confirms(confirmed, key)
+
+
+def test_a_key_that_is_added_beside_a_new_password_does_not_count_in_its_session(
+    confirmed: Browser, key: SoftKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [add] = adding(confirmed, key)
+
+    def hash_slowly(password: str) -> str:
+        add()
+        return str(make_password(password))
+
+    monkeypatch.setattr("accounts.adapter.make_password", hash_slowly)
+    change_password(confirmed)
+    assert Authenticator.objects.filter(type="webauthn").count() == 2
     assert not confirms(confirmed, key)
