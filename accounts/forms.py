@@ -6,10 +6,15 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.core import context as allauth_context
+from allauth.core.internal.cryptokit import normalize_user_code
+from allauth.mfa import app_settings
+from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as mfa_forms
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
 from django import forms
 from django.contrib.auth.hashers import make_password
+from django.core.cache import cache
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -143,6 +148,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         try:
             code: str = super().clean_code()
             self.check_factor()
+            self._use_up(code)
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
             guesses.notify_about_wrong_codes(request, self.user)
@@ -150,6 +156,17 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         guess.take_back()
         guesses.forget_wrong_codes(self.user)
         return code
+
+    def _use_up(self, code: str) -> None:
+        """Raise ValidationError if a code of an authenticator app was used before (RFC 6238 §5.2).
+
+        django-allauth remembers a used code for one period only, but clocks that differ may make it valid for longer.
+        """
+        if self.authenticator.type != Authenticator.Type.TOTP:
+            return
+        seconds = app_settings.TOTP_PERIOD * (2 * app_settings.TOTP_TOLERANCE + 1)
+        if not cache.add(f"used_app_code:{self.authenticator.pk}:{normalize_user_code(code)}", 1, seconds):
+            raise get_adapter().validation_error("incorrect_code")
 
     def check_factor(self) -> None:
         """Raise ValidationError if the code is right, but its factor does not count here."""

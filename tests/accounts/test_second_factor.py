@@ -1,9 +1,13 @@
-"""An authenticator app's secret is encrypted at rest, and still good."""
+"""Authenticator apps: the secret is encrypted at rest, and still good; a code works once."""
 
+import time
+
+import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP
 
 from accounts.models import Account
+from tests.accounts.factors.conftest import give_app, sign_in_as_far_as_possible
 from tests.totp import totp
 
 SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
@@ -20,3 +24,19 @@ def test_a_code_of_the_secret_still_opens(person: Account) -> None:
     app = Authenticator.objects.get(user=person).wrap()
     code = totp(SECRET)
     assert app.validate_code(code)
+
+
+@pytest.mark.parametrize("seconds", [0, 31, 59])
+def test_a_code_works_once_for_as_long_as_it_is_valid(
+    person: Account, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = give_app(person)
+    began = time.time() // 30 * 30 + 0.5
+    monkeypatch.setattr(time, "time", lambda: began)
+    code = totp(secret, 1)  # of a phone whose clock is ahead
+    answers = []
+    for moment in (began, began + seconds):
+        monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+        browser, _ = sign_in_as_far_as_possible(person)
+        answers.append(browser.post("/account/2fa/authenticate/", {"code": code}).status_code)
+    assert answers == [302, 200]
