@@ -154,8 +154,10 @@ class SessionStore(db.SessionStore):
         end = min(last, now() + timedelta(seconds=self._idle_seconds))
         if (end - self._stored_end).total_seconds() < ACTIVE_EVERY:
             return
+        # A request that has stored something meanwhile has also stored the end, which may be an earlier one.
+        unchanged = self.model.objects.filter(session_key=self.session_key, session_data=self._stored_data)
         try:
-            self.model.objects.filter(session_key=self.session_key, expire_date__lt=end).update(expire_date=end)
+            unchanged.filter(expire_date__lt=end).update(expire_date=end)
         except DatabaseError as error:  # the page is correct without it
             log.warning("The activity of a session can't be stored: %s", error)
 

@@ -131,6 +131,21 @@ def test_storing_activity_keeps_other_session_data(person: Account, settings: An
     assert browser.session["tab"] == "kept"
 
 
+def test_storing_activity_does_not_extend_a_session_in_which_the_admin_was_just_opened(
+    person: Account, settings: Any, wait: Wait
+) -> None:
+    settings.SESSION_IDLE_SECONDS, settings.SESSION_COOKIE_AGE = 14 * DAY, 30 * DAY
+    browser = sign_in(Browser(), person)
+    wait(HOUR)
+    session = SessionStore.from_cookie(browser.cookies["openport_session"].value)
+    assert session.get(IN_ADMIN) is None  # as another request has read it
+    other = SessionStore.from_cookie(browser.cookies["openport_session"].value)
+    other[IN_ADMIN] = True
+    other.save()
+    session.note_activity()
+    assert end_of(browser) <= HOUR + settings.ADMIN_IDLE_SECONDS
+
+
 def test_storing_activity_restores_no_ended_session(person: Account, settings: Any, wait: Wait) -> None:
     settings.SESSION_IDLE_SECONDS = 2 * HOUR
     browser = sign_in(Browser(), person)
