@@ -240,8 +240,9 @@ class SessionStore(db.SessionStore):
             return
         with transaction.atomic():
             # First: this waits for codes that are being issued in this session (accounts/sessions.py, hold_session).
-            self.delete()
-            session_flushed.send(sender=SessionStore, session=self)
+            ended, _ = self.model.objects.filter(session_key=self.session_key).delete()
+            if ended:  # otherwise it has ended before, or it has just got a new key
+                session_flushed.send(sender=SessionStore, session=self)
             super().flush()
 
     def delete(self, session_key: str | None = None) -> None:

@@ -4,11 +4,14 @@ import json
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django.contrib.auth import get_user
 from django.test import Client as Browser
+from django.test import RequestFactory
 
 from accounts.activity.recording import record
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, end_everybodys_sessions
+from core.http.sessions import SessionStore
 from oidc.authorization.consent import remove_consent
 from oidc.events import registration
 from oidc.events.causes import CREDENTIAL_CHANGES
@@ -86,6 +89,19 @@ def test_a_session_that_had_a_new_password_is_told_when_it_is_ended_from_elsewhe
     elsewhere.post("/account/login/", {"login": person.email, "password": "a new Passw0rd!"})
     elsewhere.post(f"/account/sessions/{row.pk}/end")
     assert events() == ["logout", "session-revoked"]
+
+
+def test_a_page_that_loads_while_its_session_gets_a_new_key_reports_no_end(
+    listening: RelyingParty, person: Account, rf: RequestFactory
+) -> None:
+    listening.tokens()
+    page = rf.get("/account/")
+    page.session = SessionStore.from_cookie(listening.browser.cookies["openport_session"].value)
+    assert page.session["_auth_user_id"] == str(person.pk)  # it has been read
+    listening.browser.post("/account/sessions/")
+    assert get_user(page).is_anonymous
+    assert listening.browser.get("/account/").status_code == 200
+    assert events() == []
 
 
 def test_closing_reopening_and_deleting_an_account_are_told(listening: RelyingParty, person: Account) -> None:
