@@ -32,6 +32,7 @@ from accounts.deletion import deleting
 from accounts.entrance_forms import TAKES_EMAIL, typed_email
 from accounts.mail import outbox
 from accounts.models import Account
+from accounts.sessions import has_changed
 from core import clock
 from core.audit import Event, report
 
@@ -56,7 +57,8 @@ def day_of(due_at: datetime) -> str:
 def ask(account: Account, request: HttpRequest) -> datetime | None:
     """Close the account at its owner's request; return when it will be deleted, None if it already was.
 
-    All access in its name ends, and stays ended if they keep it. Raises deletion.DeletionBlocked, Gone.
+    All access in its name ends, and stays ended if they keep it. Raises deletion.DeletionBlocked, Gone, and Outdated if
+    the person's sessions have ended since `account` was read.
     """
     with transaction.atomic():
         row = _locked(account.pk)
@@ -66,6 +68,8 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
             return row.deletion_due_at
         if not row.is_active:
             raise Gone
+        if has_changed(account, row):
+            raise Outdated
         if not settings.ACCOUNT_DELETION_DAYS:
             _note("account.deleted", row, row)
             delete_and_notify(row)

@@ -115,6 +115,8 @@ def delete(request: HttpRequest) -> HttpResponse:
         except closing.Gone:  # deleted by another click
             logout(request)
             return HttpResponseRedirect(reverse("account_goodbye"))
+        except closing.Outdated:
+            return HttpResponseRedirect(reverse("account_login"))
         else:
             logout(request)
             request.session[GOODBYE] = closing.day_of(due_at) if due_at else ""

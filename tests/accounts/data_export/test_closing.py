@@ -21,6 +21,7 @@ from accounts.data_export.tasks import delete_closed_accounts
 from accounts.deletion import closing, deleting
 from accounts.mail import delivery
 from accounts.models import Account, Outbox, SecurityEvent
+from accounts.sessions import end_all_sessions
 from api.models import ApiKey
 from core import clock
 from devportal.console.models import AuditEvent
@@ -65,6 +66,22 @@ def closed(person: Account) -> Account:
     EmailAddress.objects.create(user=person, email="ada@unproven.example", verified=False, primary=False)
     assert close(sign_in(Browser(), person), person)["Location"] == "/account/goodbye"
     return Account.objects.get(pk=person.pk)
+
+
+@pytest.mark.parametrize("days", [0, 14])
+def test_a_session_that_ends_while_it_closes_the_account_closes_nothing(
+    person: Account, settings: Any, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    settings.ACCOUNT_DELETION_DAYS = days
+    ask = closing.ask
+
+    def ask_late(account: Account, request: Any) -> Any:
+        end_all_sessions(Account.objects.get(pk=account.pk))  # the owner takes the account back
+        return ask(account, request)
+
+    monkeypatch.setattr(closing, "ask", ask_late)
+    assert close(sign_in(Browser(), person), person)["Location"] == "/account/login/"
+    assert Account.objects.get(pk=person.pk).is_active
 
 
 # --- Closed ---
