@@ -30,7 +30,7 @@ _SIGNED_IN = "pending_authorizations_signed_in"
 
 @dataclass(frozen=True)
 class Interaction:
-    """A pending request: its key, its query string as received, and its time of arrival (seconds since 1970).
+    """A pending request: its key, its percent-encoded query string, and its time of arrival (seconds since 1970).
 
     `chosen`: the session's person was chosen for it in the account chooser.
     `goes_on_without`: the person declined a stronger sign-in that the app prefers but does not require.

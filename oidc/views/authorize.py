@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.encoding import iri_to_uri
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -200,7 +201,8 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             return too_many_requests(request, error.retry_after)
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        query = request.META.get("QUERY_STRING", "")
+        # Encoded as Django encodes it in redirects, so that the request has the same key when the person returns to it.
+        query = iri_to_uri(request.META.get("QUERY_STRING", ""))
         auth_request = None
         try:
             parameters = parse(query)

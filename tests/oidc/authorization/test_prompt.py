@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc import signing_keys
+from oidc.authorization.interactions import pending_interactions
 from oidc.models import Client, TokenFamily
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
@@ -137,6 +138,21 @@ def test_one_fresh_sign_in_answers_one_login_request(app: RelyingParty, person: 
         back = reauthenticate(app.browser, app.authorize(prompt="login"), person.email)
         again = app.browser.get(back["Location"])
         assert "code" in answer_of(app.browser.get(again["Location"]))
+
+
+@pytest.mark.parametrize("raw", ["a|b", "{a}", "a^b", "a`b", "a\\b", "a[b]", "a'b", 'a"b'])
+def test_login_asks_once_whatever_characters_the_app_leaves_unencoded(
+    app: RelyingParty, person: Account, raw: str
+) -> None:
+    """Browsers send most of them as they are, and Django encodes them in its redirects."""
+    app.tokens()
+    url = f"/connect/authorize?{urlencode(app.parameters(prompt='login', state=None))}&state={raw}"
+    back = reauthenticate(app.browser, app.browser.get(url), person.email)
+    again = app.browser.get(back["Location"])
+    answer = answer_of(app.browser.get(again["Location"]))
+    assert answer["state"] == raw
+    assert "code" in answer
+    assert not pending_interactions(app.browser.session)
 
 
 def test_login_takes_a_fresh_first_sign_in(spa: Client, person: Account) -> None:
