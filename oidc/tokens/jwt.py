@@ -207,11 +207,11 @@ def check_claims(claims: SignedClaims, audience: str) -> None:
 
 
 def verify_id_token_hint(token: str) -> dict[str, Any]:
-    """Verify an id_token_hint and return its claims. It may be expired, or signed by a retired key.
+    """Verify an id_token_hint and return its claims. It may be expired, or signed by a key that is retired.
 
-    Raises InvalidToken.
+    Raises InvalidToken, also if the key was withdrawn: then anyone may have signed the hint.
     """
-    return verify(token, ID_TOKEN_TYP, _any_key)
+    return verify(token, ID_TOKEN_TYP, _unwithdrawn)
 
 
 def is_signed(token: str, typ: str) -> bool:
@@ -233,9 +233,9 @@ def _published(kid: str) -> JWK | None:
     return key.public if key else None
 
 
-@functools.lru_cache(maxsize=32)
-def _any_key(kid: str) -> JWK | None:
+def _unwithdrawn(kid: str) -> JWK | None:
     if published := _published(kid):
         return published
-    row = SigningKey.objects.filter(kid=kid).first() if kid.isascii() and "\x00" not in kid else None
+    rows = SigningKey.objects.filter(kid=kid, withdrawn_at=None)
+    row = rows.first() if kid.isascii() and "\x00" not in kid else None
     return JWK(**row.public_jwk) if row else None

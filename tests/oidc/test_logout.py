@@ -88,6 +88,20 @@ def test_an_id_token_hint_signed_by_a_retired_key_is_accepted(
     assert response["Location"] == SIGN_OUT_URI
 
 
+def test_an_id_token_hint_signed_by_a_withdrawn_key_proves_nothing(app: RelyingParty) -> None:
+    """The key has leaked, so anyone may have signed the hint."""
+    hint = app.tokens()["id_token"]
+    signing_keys.rotate(now=True)
+    signing_keys.rotate(now=True)
+    signing_keys.reload_keyring()
+    to = {"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI}
+    assert log_out(Browser(), **to)["Location"] == SIGN_OUT_URI
+    signing_keys.withdraw_retired_keys()
+    signing_keys.reload_keyring()
+    assert asks(log_out(app.browser, **to))
+    assert is_signed_in(app.browser)
+
+
 def test_without_a_session_sign_out_returns_immediately(app: RelyingParty) -> None:
     hint = app.tokens()["id_token"]
     response = log_out(Browser(), id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI, state="s")
