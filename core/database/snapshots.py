@@ -13,9 +13,12 @@ log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-# How long a request waits if another thread is loading the first value. Then it fails, so that requests never pile up.
-FIRST_LOAD_SECONDS = 0.1
+# How long a request waits while a thread loads the first value, or a new one instead of a value that is too old. Then
+# it fails, or uses the old value, so that requests never pile up.
+LOAD_SECONDS = 0.1
 RETRY_SECONDS = 1.0
+# A value that has been stale for longer is too old: no request has asked for it in the meantime.
+STALE_SECONDS = 1.0
 
 
 class NotLoaded(DatabaseError):
@@ -25,7 +28,8 @@ class NotLoaded(DatabaseError):
 class Snapshot(Generic[Value]):
     """A value that `load` reads from the database, given the previous one or None.
 
-    A value older than `max_age()` seconds is stale: it is still returned while a background thread loads a new one. A
+    A value older than `max_age()` seconds is stale: it is still returned while a background thread loads a new one. In
+    a process that was idle it may be hours old, so requests then wait for the new one, but not for a slow database. A
     value must never change after it was loaded, because all threads share it. `name` is for threads and messages.
     """
 
@@ -34,7 +38,7 @@ class Snapshot(Generic[Value]):
         self._lock = threading.Lock()
         self._value: Value | None = None
         self._cleared = object()  # another one after each `clear`
-        self._loaded_at = self._failed_at = float("-inf")  # of time.monotonic()
+        self._loaded_at = self._reload_at = self._failed_at = float("-inf")  # of time.monotonic()
 
     def current(self) -> Value:
         """Return the value. Raises NotLoaded, or another DatabaseError if the first value can't be loaded."""
@@ -42,10 +46,21 @@ class Snapshot(Generic[Value]):
         if value is None:
             return self._first()
         now = time.monotonic()
-        is_stale = now - self._loaded_at > self._max_age()
-        if is_stale and now - self._failed_at > RETRY_SECONDS and self._lock.acquire(blocking=False):
+        stale_for = now - self._loaded_at - self._max_age()
+        if stale_for <= 0:
+            return value
+        if now - self._failed_at > RETRY_SECONDS and self._lock.acquire(blocking=False):
+            self._reload_at = now
             threading.Thread(target=self._reload_and_release, daemon=True, name=self._name).start()
-        return value
+        return self._reloaded(value) if stale_for > STALE_SECONDS else value
+
+    def _reloaded(self, value: Value) -> Value:
+        """Return the value that a thread is loading; `value` if that has taken LOAD_SECONDS since it began."""
+        left = self._reload_at + LOAD_SECONDS - time.monotonic()
+        if left > 0 and self._lock.acquire(timeout=left):
+            self._lock.release()
+        current = self._value
+        return value if current is None else current
 
     def reload(self) -> Value:
         """Load the value now and return it."""
@@ -70,7 +85,7 @@ class Snapshot(Generic[Value]):
             threading.Thread(target=self._load_until_there, daemon=True, name=self._name).start()
 
     def _first(self) -> Value:
-        if not self._lock.acquire(timeout=FIRST_LOAD_SECONDS):
+        if not self._lock.acquire(timeout=LOAD_SECONDS):
             raise NotLoaded(f"Another thread is loading: {self._name}.")
         try:
             return self._value if self._value is not None else self._replace()

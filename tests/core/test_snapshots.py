@@ -1,6 +1,7 @@
 """Values that a process keeps (core/database/snapshots.py)."""
 
 import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ def test_a_value_is_loaded_once_while_it_is_fresh() -> None:
 
 def test_a_stale_value_is_returned_while_a_thread_loads_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, threads = threading.Event(), list[str]()
-    kept = Snapshot("numbers", _counting(), lambda: -1.0)
+    kept = Snapshot("numbers", _counting(), lambda: -0.5)
     assert kept.current() == 1
     replace = kept._replace
 
@@ -56,7 +57,7 @@ def test_a_failed_reload_keeps_the_value_and_is_not_repeated_at_once(monkeypatch
 
 
 def test_a_request_does_not_wait_long_for_the_first_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "FIRST_LOAD_SECONDS", 0.01)
+    monkeypatch.setattr(snapshots, "LOAD_SECONDS", 0.01)
     kept = Snapshot("numbers", _counting(), lambda: 60.0)
     with kept._lock, pytest.raises(NotLoaded):
         kept.current()
@@ -82,3 +83,54 @@ def test_a_value_that_is_cleared_while_it_is_loaded_is_not_kept() -> None:
 
     kept = Snapshot("numbers", load, lambda: 60.0)
     assert [kept.current(), kept.current()] == [1, 2]
+
+
+def test_a_process_that_was_idle_uses_no_old_value() -> None:
+    """Nobody asked for hours, so nothing has renewed the value meanwhile."""
+    numbers = [1]
+    kept = Snapshot("numbers", lambda previous: numbers[0], lambda: 60.0)
+    kept.current()
+    numbers[0] = 2
+    kept._loaded_at -= 3600
+    assert kept.current() == 2
+
+
+def test_requests_at_once_in_a_process_that_was_idle_use_no_old_value() -> None:
+    numbers, loading = [1], threading.Event()
+
+    def load(previous: int | None) -> int:
+        read = numbers[0]
+        if previous is not None:
+            loading.set()
+            time.sleep(0.02)
+        return read
+
+    kept = Snapshot("numbers", load, lambda: 60.0)
+    kept.current()
+    numbers[0] = 2
+    kept._loaded_at -= 3600
+    first: list[int] = []
+    thread = threading.Thread(target=lambda: first.append(kept.current()))
+    thread.start()
+    assert loading.wait(5)
+    assert kept.current() == 2
+    thread.join()
+    assert first == [2]
+
+
+def test_a_database_that_hangs_delays_requests_of_an_idle_process_once() -> None:
+    numbers, goes_on = [1], threading.Event()
+
+    def load(previous: int | None) -> int:
+        if previous is not None:
+            goes_on.wait(5)
+        return numbers[0]
+
+    kept = Snapshot("numbers", load, lambda: 60.0)
+    kept.current()
+    kept._loaded_at -= 3600
+    assert kept.current() == 1
+    began = time.monotonic()
+    assert [kept.current() for _ in range(20)] == [1] * 20
+    assert time.monotonic() - began < snapshots.LOAD_SECONDS
+    goes_on.set()
