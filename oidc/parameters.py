@@ -116,7 +116,8 @@ def parse(encoded: str) -> Parameters:
             repeated.add(name)
         elif not _is_text(value):
             malformed.add(name)
-        values.setdefault(name, value)
+        if not values.get(name):  # one without a value counts as missing
+            values[name] = value
     resources = dict.fromkeys(value for name, value in pairs if name == "resource" and value)
     return Parameters(
         values={name: value for name, value in values.items() if value and name not in malformed},

@@ -74,6 +74,20 @@ def test_the_code_exchange_accepts_a_resource(party: RelyingParty) -> None:
     assert claims_of(answer["id_token"])["email"]
 
 
+def test_an_empty_resource_beside_another_counts_as_left_out(party: RelyingParty) -> None:
+    """As in every request, a parameter without a value counts as missing (RFC 6749 §3.1)."""
+    for values in (["", TASKS], [TASKS, ""]):
+        form = party.credentials() | {
+            "grant_type": "authorization_code",
+            "code": party.code(scope=SEVERAL),
+            "redirect_uri": party.redirect_uri,
+            "code_verifier": party.verifier,
+        }
+        body = f"{urlencode(form)}&{urlencode({'resource': values}, doseq=True)}"
+        answer = Browser().post("/connect/token", body, content_type="application/x-www-form-urlencoded")
+        assert claims_of(answer.json()["access_token"])["aud"] == TASKS
+
+
 def test_a_refresh_with_the_scopes_of_one_api_implies_it(party: RelyingParty) -> None:
     refresh = party.tokens(scope=SEVERAL)["refresh_token"]
     assert claims_of(party.refresh(refresh, scope="tasks.read").json()["access_token"])["aud"] == TASKS
