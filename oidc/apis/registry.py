@@ -48,6 +48,14 @@ class Scope:
     enabled: bool = True
 
 
+# I with a dot and i without one. Some servers that ignore letter case take them for an i, as Python's re.IGNORECASE.
+_OTHER_I = str.maketrans("\u0130\u0131", "ii")
+
+
+def _without_case(path: str) -> str:
+    return path.translate(_OTHER_I).casefold()
+
+
 @dataclass(frozen=True)
 class Rule:
     """A rule of forward authentication: a call with this method and path needs this scope. `path` is decoded."""
@@ -64,7 +72,7 @@ class Rule:
         """
         if self.method not in ("*", method) and (self.method, method) != ("GET", "HEAD"):
             return False
-        ours, theirs = (self.path.lower(), path.lower()) if any_case else (self.path, path)
+        ours, theirs = (_without_case(self.path), _without_case(path)) if any_case else (self.path, path)
         if ours.endswith("*"):
             return (f"{theirs}/" if any_slash else theirs).startswith(ours[:-1])
         return ours.rstrip("/") == theirs.rstrip("/") if any_slash else ours == theirs
