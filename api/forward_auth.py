@@ -16,7 +16,7 @@ from api.usage_counts import CallOwner
 from oidc.apis.registry import ApiSnapshot
 from oidc.signing_keys import NoSigningKey
 
-_METHOD = re.compile(r"[A-Z]{1,20}")
+_METHOD = re.compile(r"[A-Z][A-Z0-9-]{0,19}")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from core import clock
 from oidc import signing_keys
 from oidc.apis.credentials import create_credential
 from oidc.apis.registry import reload_registry
+from oidc.apis.validation import validate_method
 from oidc.models import Api, ApiRule, Client, Connection, Project
 from tests.api.calls import refusal
 from tests.api.forwarding import WHO, ask, ask_as_envoy
@@ -87,6 +88,16 @@ def test_paths_that_a_rule_covers(token: str, path: str, method: str, style: str
 def test_envoy_appends_the_path(token: str, path: str) -> None:
     assert ask_as_envoy(token, path).status_code == 200
     assert refusal(ask_as_envoy(token, path, "POST"))[0] == 403
+
+
+@pytest.mark.parametrize("method", ["M-SEARCH", "UPDATE2", "X"])
+def test_a_rule_may_be_about_any_method_that_it_can_name(person: Account, db: None, method: str) -> None:
+    validate_method(method)
+    api = make_api(rules=[(method, "/events", "calendar.read")])
+    token = make_access_token(make_client(), person, ["calendar.read"], api.identifier)
+    assert ask(token, "/events", method).status_code == 200
+    assert ask_as_envoy(token, "/events", method).status_code == 200
+    assert refusal(ask(token, "/events", "POST")) == (403, "path_not_allowed")
 
 
 def test_the_proxy_may_name_the_scope_of_an_api_without_rules(token: str, app: Client, person: Account) -> None:
