@@ -153,6 +153,7 @@ def _change(
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
     before, had = granted_scopes(connection), granted_scopes(connection, outside)
     at_hosts = _granted_outside(connection) if before else {}  # removing the consent removed these as well
+    at_hosts = {host: scope_rules.format_scope(set(text.split()) - set(left_out)) for host, text in at_hosts.items()}
     if outside:
         at_hosts = {
             host: at_hosts[host] for host in outside_hosts(client) if host in at_hosts

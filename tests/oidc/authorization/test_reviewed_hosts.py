@@ -337,6 +337,17 @@ def test_consent_counts_for_one_host_and_the_scopes_asked_there(reviewed: Relyin
     assert answer_of(foreign.authorize(prompt="none", scope="openid profile"))["error"] == "consent_required"
 
 
+def test_a_scope_that_is_taken_back_is_granted_at_no_host(reviewed: RelyingParty, foreign: RelyingParty) -> None:
+    """If the person grants it again at a covered host, they have not granted it again at the other one."""
+    change(reviewed, optional_scopes="email")
+    asked = {"scope": "openid email", "prompt": "consent"}
+    for party, chosen in ((foreign, ["email"]), (reviewed, []), (reviewed, ["email"])):
+        answer = answer_of(party.answer_consent(party.authorize(**asked), optional=chosen))
+        assert ("email" in party.exchange(answer["code"]).json()["scope"]) == bool(chosen)
+    silently = answer_of(foreign.authorize(scope="openid email", prompt="none"))
+    assert silently.get("error") == "consent_required"
+
+
 def test_removing_the_app_takes_that_consent_too(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     foreign.code()
     foreign.browser.post(f"/account/apps/{Connection.objects.get().pk}/remove")
