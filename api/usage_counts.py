@@ -279,7 +279,11 @@ def _write(finished: Finished) -> int:
     of_calls = count_buffer.write_counts(finished.counts)
     counts = [_count(field, calls) for field, calls in of_calls.items()]
     readable = [count for count in counts if count is not None]
-    _note_keys_used(add_counts(readable), request_log.addresses_of_keys(finished.entries))
+    addresses = request_log.addresses_of_keys(finished.entries)
+    if finished.counts:
+        _note_keys_used(add_counts(readable), addresses)
+    elif addresses:
+        _note_addresses(addresses)
     log_buffer.write_entries(finished.entries)
     return sum(count.calls for count in readable)
 
@@ -306,6 +310,13 @@ def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> 
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_INTERVAL)).update(
             last_used_at=moment, last_used_address=addresses.get(public_id)
         )
+
+
+def _note_addresses(addresses: dict[str, str]) -> None:
+    """Set the IP addresses of last uses that an earlier batch has noted: from Redis, entries come after the counts."""
+    unknown = ApiKey.objects.filter(public_id__in=addresses, last_used_address=None).exclude(last_used_at=None)
+    for public_id in sorted(unknown.values_list("public_id", flat=True)):
+        unknown.filter(public_id=public_id).update(last_used_address=addresses[public_id])
 
 
 @at_worker_start

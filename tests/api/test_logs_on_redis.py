@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import redis
 from django.db import connections
 
 from api import usage_counts
-from api.models import RequestLog, UsageBatch, UsageBucket
+from api.models import ApiKey, RequestLog, UsageBatch, UsageBucket
+from core import clock
 from core.limits import counters as counting
 from core.limits import log_buffer
 from core.limits import redis as redis_counters
@@ -66,6 +68,20 @@ def entry(key: Key, request_id: str = "") -> str:
 
 def written() -> list[str]:
     return sorted(RequestLog.objects.values_list("request_id", flat=True))
+
+
+def test_the_address_of_a_keys_last_use_is_stored(key: Key, shared: Counters, store: Any) -> None:
+    """Counts and log entries are written in separate batches."""
+    for hours in range(2):
+        ApiKey.objects.update(last_used_at=clock.now() - timedelta(hours=2) if hours else None)
+        assert call(ME, key.raw).status_code == 200
+        shared.send_waiting(0)
+        assert entries_in(store) == 1
+        usage_counts.flush_usage()
+        row = ApiKey.objects.get(pk=key.row.pk)
+        assert row.last_used_at is not None
+        assert clock.now() - row.last_used_at < timedelta(minutes=2)
+        assert row.last_used_address == "127.0.0.1"
 
 
 def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, shared: Counters, store: Any) -> None:
