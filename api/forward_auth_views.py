@@ -42,7 +42,8 @@ def _find_api(slug: str) -> ApiSnapshot:
 
 def _appended(request: HttpRequest, path: str) -> ForwardedCall:
     """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
-    return ForwardedCall(request.method, path, is_decoded=True, **_caller(request))
+    method = request.META["REQUEST_METHOD"]  # `request.method` is in capitals, whatever the caller sent
+    return ForwardedCall(method, path, is_decoded=True, **_caller(request))
 
 
 def _forwarded(request: HttpRequest) -> ForwardedCall:

@@ -109,6 +109,13 @@ def test_only_plain_methods(person: Account, db: None, method: str) -> None:
     assert refusal(ask(token, "/x", "POST"))[0] == 403
 
 
+@pytest.mark.parametrize("method", ["get", "Get", "post"])
+def test_only_plain_methods_behind_envoy(reader: str, method: str) -> None:
+    """Envoy repeats the method of the call. Its letter case matters: the API may not take `get` for a GET."""
+    assert ask_as_envoy(reader, "/other").status_code == 200
+    assert refusal(ask_as_envoy(reader, "/other", method)) == (403, "path_not_allowed")
+
+
 def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
     """A proxy sets one pair of headers, and passes on what the caller sends as the other pair."""
     for mine, theirs in product(("Forwarded", "Original"), repeat=2):
