@@ -318,7 +318,9 @@ class Server(OpenIDServer):  # type: ignore[misc]
         request = FormRequest(uri, body, headers)
         request.voucher = voucher
         request.scopes = scope_to_list(request.scope)
-        grant = self.grant_types.get(request.grant_type, self.default_grant_type_handler)
+        grant = self.grant_types.get(request.grant_type)
+        if grant is None:  # oauthlib's default handler takes `openid` for a code, and the library then fails
+            raise TokenRefusal(Reason.GRANT_TYPE_UNSUPPORTED)
         return grant.create_token_response(request, self.default_token_type)
 
 

@@ -186,11 +186,12 @@ def test_a_missing_parameter_is_invalid_request(app: RelyingParty, missing: str)
         "urn:ietf:params:oauth:grant-type:jwt-bearer",
         "urn:ietf:params:oauth:grant-type:token-exchange",
         "AUTHORIZATION_CODE",
+        "openid",
         "x",
     ],
 )
 def test_other_grant_types_are_unsupported(web_app: RelyingParty, grant_type: str) -> None:
-    form = {"grant_type": grant_type, "username": "ada@example.com", "password": "x", "scope": "openid"}
+    form = {"grant_type": grant_type, "username": "ada@example.com", "password": "x", "scope": "openid", "code": "x"}
     response = web_app.post("/connect/token", form | web_app.credentials())
     assert error_of(response) == (400, "unsupported_grant_type")
 

@@ -53,6 +53,7 @@ def mistakes(client_id: str) -> list[tuple[Reason, str, dict[str, str]]]:
         (Reason.GRANT_TYPE_MISSING, f"code=x&client_id={client_id}", {}),
         (Reason.GRANT_TYPE_UNSUPPORTED, f"grant_type=password&client_id={client_id}", {}),
         (Reason.GRANT_TYPE_UNSUPPORTED, "grant_type=client_credentials", header),
+        (Reason.GRANT_TYPE_UNSUPPORTED, "grant_type=openid&code=x", header),
         (Reason.TWO_WAYS, f"{code}&client_secret={SECRET}", header),
         (Reason.PARAMETER_UNCLEAR, f"{code}&code=y", {}),
         (Reason.PARAMETER_UNCLEAR, f"{code}&state=%FF", {}),
