@@ -27,6 +27,11 @@ MAX_TEXT_LENGTH = 4000  # characters of a note, an answer or a justification
 MAX_SHOWN = 200
 
 
+def action_of(kind: str) -> str:
+    """Return the action of the audit event of an entry."""
+    return ACTIONS.get(kind, f"review.{kind}")
+
+
 def clean_text(text: str) -> str:
     """Return the text stripped, without control characters. Raises IncompleteSubmission if it is too long."""
     kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
@@ -72,8 +77,9 @@ def record_entry(
     if entry.reasons:
         recorded["reasons"] = entry.reasons
     target = client.client_id if client else ""
-    action = ACTIONS.get(kind, f"review.{kind}")
-    report_project_event(action, project, actor, target, details=recorded, before=before or {}, after=after or {})
+    report_project_event(
+        action_of(kind), project, actor, target, details=recorded, before=before or {}, after=after or {}
+    )
     notifications.notify(entry)
     return entry
 

@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 
 from accounts.models import Account
 from core import clock
+from devportal.console.models import AuditEvent
 from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, Setback
 from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
+from devportal.review.timeline import action_of
 from oidc.models import Client, FormerMember, Project, ProjectMember
 
 Kind = ReviewEntry.Kind
@@ -68,9 +71,10 @@ def gather_people(review: AppReview, behind: Sequence[Behind]) -> list[Person]:
 
 
 def setbacks_in(projects: Iterable[int]) -> list[Setback]:
-    """Return the newest rejections, withdrawn approvals and suspensions in these projects."""
-    rows = ReviewEntry.objects.filter(project__in=list(projects), kind__in=SETBACKS)
-    return [
+    """Return the newest rejections, withdrawn approvals and suspensions in these projects, also of deleted clients."""
+    known = list(projects)
+    rows = ReviewEntry.objects.filter(project__in=known, kind__in=SETBACKS)
+    found = [
         Setback(
             row.kind,
             row.at,
@@ -79,6 +83,27 @@ def setbacks_in(projects: Iterable[int]) -> list[Setback]:
             row.client_id,
         )
         for row in rows.select_related("client", "project").order_by("-pk")[:MAX_SETBACKS]
+    ]
+    found += _setbacks_of_deleted_clients(known)
+    return sorted(found, key=lambda setback: setback.at, reverse=True)[:MAX_SETBACKS]
+
+
+def _setbacks_of_deleted_clients(projects: Sequence[int]) -> list[Setback]:
+    """Return the newest rejections and withdrawn approvals of clients that were deleted, from the audit trail.
+
+    The entries of a client's reviews are deleted with it, and its developers can create the next one at once.
+    """
+    kinds = {action_of(kind): kind for kind in SETBACKS}
+    named = Project.objects.filter(pk__in=projects, public_id=OuterRef("project"))
+    rows: Any = AuditEvent.objects.filter(
+        ~Exists(Client.objects.filter(client_id=OuterRef("target"))),
+        project__in=Project.objects.filter(pk__in=projects).values("public_id"),
+        action__in=kinds,
+    ).exclude(target="")
+    events = rows.annotate(project_name=Subquery(named.values("name")[:1])).order_by("-pk")[:MAX_SETBACKS]
+    return [
+        Setback(kinds[row.action], row.at, row.details.get("name") or row.target, row.project_name, None)
+        for row in events
     ]
 
 

@@ -19,15 +19,16 @@ from devportal.review.evidence.gathering import gather
 from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry
 from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
+from oidc.clients.registration import delete_client
 from oidc.models import ApiScope, Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.names import skeleton
 from oidc.projects import members
-from tests.devportal.review.reviewing import SCOPE, Status, decide, review_in, sent
+from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, review_in, sent
 from tests.factories import make_account, make_api, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
 # Whatever there is: of domains, names, logos, people, history, cases, usage.
-MOST_STATEMENTS = 24
+MOST_STATEMENTS = 25
 
 
 def found_of(review: AppReview) -> Gathered:
@@ -78,6 +79,25 @@ def test_earlier_events_of_the_project_are_collected(app: Client, developer: Acc
     assert result(review, "setbacks") == "warn"
     reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
     assert result(review_again(review), "setbacks") == "fail"
+
+
+def test_deleting_a_client_does_not_remove_what_happened_to_it(
+    app: Client, developer: Account, owner: Account, reviewer: Account
+) -> None:
+    """Otherwise an app that lost its approval could be created and submitted again without a past."""
+    approved(app, developer, reviewer)
+    reviewer_actions.withdraw_approval(app, reviewer, reasons=["unsafe"])
+    elsewhere = make_client(make_project(owner, name="Second"), name="Nova")
+    review_in(Status.REJECTED, elsewhere, owner, reviewer)
+    for client in (fresh(app), fresh(elsewhere)):
+        delete_client(client, owner)
+    review = sent(make_client(app.project, name="Orbit again"), developer)
+    found = found_of(review)
+    assert [(row.kind, row.app, row.client) for row in found.setbacks] == [("approval_withdrawn", "Orbit Notes", None)]
+    assert [(row.kind, row.app, row.project) for row in found.others.setbacks] == [
+        ("rejected", "Orbit Notes", "Second")
+    ]
+    assert (result(review, "setbacks"), result(review, "other_apps")) == ("fail", "warn")
 
 
 def test_other_projects_of_the_owners_are_collected(
@@ -284,7 +304,7 @@ def test_large_projects_take_no_more_statements(
     few = statements()
     crowd(app, owner)
     # Names and logos that were found alike, and the past of the owners' other projects: there were none before.
-    assert statements() <= few + 3 <= MOST_STATEMENTS
+    assert statements() <= few + 4 <= MOST_STATEMENTS
     found = found_of(review)
     assert (len(found.names), len(found.logos), len(found.elsewhere)) == (20, 5, 20)
     assert (len(found.others.apps), found.others.is_more, len(found.others.setbacks)) == (200, True, 50)
