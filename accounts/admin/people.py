@@ -173,6 +173,10 @@ def _may_start(request: HttpRequest, account: Account) -> bool:
     return account.is_active and is_somebody_else(request, account) and recovery.open_recovery(account) is None
 
 
+def _may_cancel(request: HttpRequest, account: Account) -> bool:
+    return is_somebody_else(request, account) and recovery.open_recovery(account) is not None
+
+
 def _consequence(account: Account) -> str:
     return (
         f"In {recovery.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
@@ -200,7 +204,7 @@ ACTIONS = (
         "The person's passkeys, authenticator app and recovery codes are kept. Every email address is notified.",
         _cancel,
         form=ReasonForm,
-        is_open=lambda request, account: recovery.open_recovery(account) is not None,
+        is_open=_may_cancel,
         icon="undo",
     ),
 )

@@ -150,9 +150,12 @@ def stop(recovery: AccountRecovery, request: HttpRequest, *, by_code: bool = Tru
 
 @transaction.atomic
 def cancel(recovery: AccountRecovery, operator: Account, reason: str) -> bool:
-    """Cancel a recovery for an operator; return False if it was over."""
+    """Cancel a recovery for an operator; return False if it was over, or if it is of the operator's own account.
+
+    After a takeover, the person who is signed in as the operator may be the thief (`may_stop`).
+    """
     locked = _lock(recovery.pk)
-    if locked is None:
+    if locked is None or locked.account_id == operator.pk:
         return False
     _end(locked, Outcome.CANCELLED)
     _report("cancelled", locked, operator.pk, reason=reason)

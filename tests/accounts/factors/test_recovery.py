@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -217,6 +218,21 @@ def test_an_operator_can_cancel_a_recovery(started: AccountRecovery, operator: A
     assert started.outcome == AccountRecovery.Outcome.CANCELLED
     assert kinds(started.account)[-1] == "recovery_cancelled"
     assert audited()[-1] == "account.recovery_cancelled"
+
+
+def test_operators_can_not_cancel_the_recovery_of_their_own_account(operator: Account) -> None:
+    """After a takeover of a staff account, the thief is signed in to the admin as that operator."""
+    thief = browser_of(operator)
+    colleague = make_staff("colleague@example.com", "operator")
+    taken_over_at = clock.now() - timedelta(hours=1)
+    Account.objects.filter(pk=operator.pk).update(created_at=clock.now() - timedelta(days=99))
+    started = recovery.start(operator, colleague, **FORM, taken_over_at=taken_over_at)
+    thief.post(PAGE)
+    assert AccountRecovery.objects.open().exists(), "their session is younger than the takeover"
+    thief.post(action(operator, "cancel-recovery"), {"reason": "A mistake"})
+    assert AccountRecovery.objects.open().exists()
+    assert not recovery.cancel(started, operator, "A mistake")
+    assert recovery.cancel(started, colleague, "A mistake")
 
 
 # --- Time ---
