@@ -84,7 +84,8 @@ def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -
 
 def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:
     """Create or update one client. A missing key changes nothing."""
-    client = clients_named(project, values["name"]).first()
+    # Locked, because all columns are written and an approval may be withdrawn at the same time.
+    client = clients_named(project, values["name"]).select_for_update(no_key=True).first()
     if client is None:
         client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
     elif client.type != values["type"]:
