@@ -261,6 +261,7 @@ def _keep(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
+    check_again(request, account)
     blockers = deleting.deletion_blockers(account)
     if blockers:
         raise ActionRefused(f"Not deleted. The owner would see this: {' '.join(blocker.text for blocker in blockers)}")

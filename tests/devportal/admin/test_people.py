@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client as Browser
 from django.test import RequestFactory
 
-from accounts.admin.people import _give_roles, _set_active
+from accounts.admin.people import _delete, _give_roles, _set_active
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer, set_roles
 from core.admin.actions import ActionRefused
@@ -266,11 +267,17 @@ def test_an_operator_who_was_demoted_meanwhile_changes_nothing(operator: Account
     request = RequestFactory().post("/")
     request.user = operator
     set_roles(Account.objects.get(pk=operator.pk), [])
-    for change in (lambda: _set_active(request, person, False), lambda: _give_roles(request, person, None)):
+    form = SimpleNamespace(cleaned_data={"reason": "Because"})
+    for change in (
+        lambda: _set_active(request, person, False),
+        lambda: _give_roles(request, person, None),
+        lambda: _delete(request, person, form),
+    ):
         with pytest.raises(ActionRefused):
             change()
     person.refresh_from_db()
     assert person.is_active
+    assert not AuditEvent.objects.filter(target=f"account:{person.pk}").exists()
 
 
 def test_no_page_grants_permissions_or_removes_factors(as_superuser: Browser) -> None:
