@@ -305,8 +305,13 @@ def note_type_change(sender: Any, client: Client, before: str, actor: Account | 
 
 @receiver(owner_added)
 def note_new_owner(sender: Any, project: Project, transferred: bool, **kwargs: Any) -> None:
-    """Open a case of a project with a reviewed app when it gets another owner. The text names nobody."""
-    if not Client.objects.filter(project=project, first_party=False).exclude(verified_at=None).exists():
+    """Open a case of a project with a reviewed app when it gets another owner. The text names nobody.
+
+    So does a project with an app under review: a reviewer who has opened its page can approve it without seeing them.
+    """
+    under_review = AppReview.objects.filter(client=OuterRef("pk"), status__in=AppReview.FROZEN)
+    apps = Client.objects.filter(project=project, first_party=False)
+    if not apps.filter(Q(verified_at__isnull=False) | Exists(under_review)).exists():
         return
     open_case(CHANGED, project, noted=Noted(Event.PROJECT_TRANSFERRED if transferred else Event.OWNER_ADDED))
 

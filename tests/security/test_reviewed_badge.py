@@ -21,7 +21,7 @@ from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
 from oidc.tasks import check_domains
-from tests.devportal.review.reviewing import Status, approved, decide, fresh, make_reviewer, sent
+from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, make_reviewer, sent, ticks
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, internet, prove
 from tests.relying_party import RelyingParty, sign_in
@@ -348,6 +348,18 @@ def by_invitation(project: Project, owner: Account, other: Account) -> None:
 def test_passing_a_project_on_after_an_approval_opens_a_case(reviewed: Client, owner: Account, pass_on: Any) -> None:
     pass_on(reviewed.project, owner, make_account())
     assert len(case_texts(reviewed, "changed")) == 1
+
+
+@pytest.mark.parametrize("pass_on", [by_transfer, by_role, by_invitation])
+def test_passing_a_project_on_under_review_opens_a_case(owner: Account, pass_on: Any) -> None:
+    """The reviewer may have opened the page before, and then approves the app of owners that nobody checked."""
+    client = make_client(make_project(owner))
+    review = reviewer_actions.start(sent(client, owner), make_reviewer())
+    checked = ticks(review)
+    pass_on(client.project, owner, make_account())
+    reviewer_actions.approve(review, make_reviewer(), revision=1, scopes={SCOPE: True}, checked=checked)
+    assert fresh(client).is_verified
+    assert len(case_texts(client, "changed")) == 1
 
 
 @pytest.mark.parametrize("pass_on", [by_transfer, by_role, by_invitation])
