@@ -100,9 +100,10 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     if verified != client.is_verified:
         client.verified_at = client.last_reviewed_at = clock.now() if verified else None
     if client.verified_at and ("verified" in values or "redirect_uris" in values):
-        # The declaration approves the hosts of its redirect URLs, and the proven domains that cover them.
+        # The declaration approves the hosts of its redirect URLs, and the proven domains of all its URLs. Developers
+        # change the sign-out URLs without a review, so these count only if the file names them.
         pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)
-        sign_outs = client.post_logout_redirect_uris.split()
+        sign_outs = values.get("post_logout_redirect_uris", ())
         set_approved_hosts(client, client.redirect_uris.split(), [*pages, *sign_outs])
     else:
         set_reviewed_hosts(client)

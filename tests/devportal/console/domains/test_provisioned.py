@@ -9,6 +9,8 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from core import clock
+from oidc.clients.registration import update_client
+from oidc.clients.reviewed_hosts import counts_as_reviewed
 from oidc.domains import claims
 from oidc.domains.results import refresh_reviewed_hosts
 from oidc.models import Client, Project, ProjectDomain
@@ -91,6 +93,21 @@ def test_the_snapshot_of_a_client_declared_verified_is_its_declaration(provision
     Client.objects.update(redirect_uris="https://new.example.com/cb https://later.example/cb https://unused.example/cb")
     refresh_reviewed_hosts(project)
     assert Client.objects.get(pk=app.pk).reviewed_hosts == "www.example.com new.example.com"
+
+
+def test_a_declaration_does_not_approve_domains_of_sign_out_urls_that_it_does_not_name(provision: Any) -> None:
+    """Developers can change these URLs at any time, and would choose what the next run of the file approves."""
+    project = provision('domains = ["example.com"]', "verified = true\n")
+    developer, app = Account.objects.get(email="dana@example.com"), Client.objects.get()
+    make_domain(project, "elsewhere.example")
+    redirects = app.redirect_uris.split()
+    update_client(app, developer, redirects, ["https://elsewhere.example/bye"])
+    provision("", "verified = true\n")
+    assert Client.objects.get().approved_domains == "example.com"
+    app = update_client(app, developer, [*redirects, "https://elsewhere.example/callback"], [])
+    assert not counts_as_reviewed(app, "https://elsewhere.example/callback")
+    provision("", 'verified = true\npost_logout_redirect_uris = ["https://elsewhere.example/bye"]\n')
+    assert Client.objects.get().approved_domains == "elsewhere.example example.com"
 
 
 def test_applying_the_file_again_brings_no_badge_back_for_a_home_page_that_was_given_up(provision: Any) -> None:
