@@ -113,8 +113,13 @@ def drop_first_approval(review: AppReview) -> None:
 
 
 def has_decided(review: AppReview, account: Account) -> bool:
-    """Return whether this reviewer has approved the present revision, also if another decision replaced it."""
+    """Return whether this reviewer has approved the present revision, also if another decision replaced it.
+
+    Approvals from before an appeal don't count, because reviewers decide on the same revision again.
+    """
     given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL, author=account)
+    if review.appealed_at is not None:
+        given = given.filter(at__gte=review.appealed_at)
     return any(details.get("revision") == review.revision for details in given.values_list("details", flat=True))
 
 

@@ -14,7 +14,7 @@ from accounts.roles import set_roles
 from core import clock
 from devportal.console import activity
 from devportal.console.models import AuditEvent
-from devportal.review import cases, developer_actions, notifications, reviewer_actions, tasks
+from devportal.review import appeals, cases, developer_actions, notifications, reviewer_actions, tasks
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.second_approval import first_approval, has_many_people
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
@@ -284,6 +284,19 @@ class TestTwoApprovals:
             assert f"{other}" in text
         assert f"{second} decided differently" in browser_of(reviewer).get(page).content.decode()
         assert "Secret of the first one." not in browser_of(make_reviewer()).get(page).content.decode()
+
+    def test_an_approval_from_before_an_appeal_shows_no_decision_of_after_it(
+        self, review: AppReview, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        """An appeal sends the same revision again, and everybody decides on it again."""
+        approve(review, reviewer)
+        reviewer_actions.reject(review, make_reviewer(), revision=1, reasons=REASON)
+        review = appeals.appeal_rejection(review, developer, "The page says it in its second line.")
+        third = make_reviewer()
+        approve(reviewer_actions.start(review, third), third, text="Secret of the third one.")
+        page = f"/admin/review/appreview/{review.pk}/change/"
+        assert "Secret of the third one." not in browser_of(reviewer).get(page).content.decode()
+        assert "Secret of the third one." in browser_of(third).get(page).content.decode()
 
     def test_the_other_reviewers_get_a_mail_and_find_it_in_the_queue(
         self, review: AppReview, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]
