@@ -207,7 +207,7 @@ def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
 
     Raises ReviewNotAllowed, IncompleteSubmission.
     """
-    require_reviewer(lock_rights(case.project_id, actor), case.project)
+    require_case_worker(lock_rights(case.project_id, actor), case)
     said = _required(text)
     note = InternalNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
     _report("noted", case, actor)

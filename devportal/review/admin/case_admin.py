@@ -354,15 +354,15 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, case):
             raise PermissionDenied
         logo_url = reverse("admin:review_reviewcase_logo", args=[case.pk])
-        with_inside = not case.conflict
+        conflict = cases.case_conflict(account_of(request), case, case.conflict)
         context = {
             **self.admin_site.each_context(request),
-            **case_context(case, with_inside=with_inside),
-            **live_context(request, case.project, case.client, logo_url=logo_url, with_people=with_inside),
+            **case_context(case, with_inside=not conflict),
+            **live_context(request, case.project, case.client, logo_url=logo_url, with_people=not case.conflict),
             "title": reveal(str(case)),
             "opts": self.opts,
             "original": case,
-            "why_not": message_of(cases.case_conflict(account_of(request), case, case.conflict)),
+            "why_not": message_of(conflict),
             "steps": self.available_actions(request, case),
             "links": self._history(request, case),
         }
@@ -388,8 +388,8 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     """Return the template context of the page of a case, in a fixed number of SQL statements.
 
-    `with_inside` adds what only reviewers who may decide on the project read. Reviewers with a conflict of interest
-    must not learn who reported their app, or what colleagues think of it.
+    `with_inside` adds what only reviewers who may work on the case read. Reviewers with a conflict of interest must not
+    learn who reported their app, or what colleagues think of it or of their decision.
     """
     client = case.client
     reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []

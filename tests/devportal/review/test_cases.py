@@ -356,6 +356,16 @@ class TestPages:
         assert not Project.objects.get(pk=app.project_id).is_suspended
         assert "The case is closed." in press(as_reviewer, case, "close", outcome="acted", text="Lifted.")
 
+    def test_the_reviewer_whose_decision_is_appealed_against_neither_reads_nor_writes_notes(
+        self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"])
+        case = appeals.appeal_suspension(app.project, developer, "It was not us.")
+        cases.add_note(case, make_reviewer(), "Rita was wrong here.")
+        assert "Rita was wrong here." not in browser_of(reviewer).get(page(case)).content.decode()
+        with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
+            cases.add_note(case, reviewer, "I was right.")
+
     def test_reviewers_with_a_conflict_see_the_reason(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
