@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KT
 
 from accounts.models import Account
 from core import clock
@@ -17,6 +18,13 @@ from devportal.review.timeline import action_of
 from oidc.models import Client, FormerMember, Project, ProjectMember
 
 Kind = ReviewEntry.Kind
+# Actions of the audit trail that only owners and people who submit an app take.
+_OF_OWNERS_AND_SUBMITTERS = (
+    "project.created",
+    "project.deleted",
+    action_of(Kind.SUBMITTED),
+    action_of(Kind.RESUBMITTED),
+)
 SETBACKS = (Kind.REJECTED, Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED)
 MAX_OWNERS = 20  # of each: present, former, and people who submitted
 MAX_PROJECTS = 100  # other projects of these people
@@ -84,26 +92,56 @@ def setbacks_in(projects: Iterable[int]) -> list[Setback]:
         )
         for row in rows.select_related("client", "project").order_by("-pk")[:MAX_SETBACKS]
     ]
-    found += _setbacks_of_deleted_clients(known)
+    return _newest_setbacks([*found, *_setbacks_of_deleted_clients(known)])
+
+
+def _newest_setbacks(found: Sequence[Setback]) -> list[Setback]:
     return sorted(found, key=lambda setback: setback.at, reverse=True)[:MAX_SETBACKS]
 
 
-def _setbacks_of_deleted_clients(projects: Sequence[int]) -> list[Setback]:
-    """Return the newest rejections and withdrawn approvals of clients that were deleted, from the audit trail.
+# The entries of a client's reviews are deleted with it, and those of a project some time after the project. Without the
+# audit trail, developers would hide what happened by deleting them and creating others.
 
-    The entries of a client's reviews are deleted with it, and its developers can create the next one at once.
-    """
+
+def _setbacks_of_deleted_clients(projects: Sequence[int]) -> list[Setback]:
+    """Return the newest rejections and withdrawn approvals of deleted clients of these projects."""
+    named = Project.objects.filter(pk__in=projects, public_id=OuterRef("project")).values("name")
+    return _audited_setbacks(
+        AuditEvent.objects.filter(
+            ~Q(target=""),
+            ~Exists(Client.objects.filter(client_id=OuterRef("target"))),
+            project__in=Project.objects.filter(pk__in=projects).values("public_id"),
+        ),
+        named,
+    )
+
+
+def _setbacks_of_removed_projects(accounts: Sequence[int]) -> list[Setback]:
+    """Return the newest setbacks in permanently deleted projects of these people: owners, and people who submitted."""
+    took_part = Q(actor__in=accounts, action__in=_OF_OWNERS_AND_SUBMITTERS)
+    took_part |= Q(person__in=accounts, action="project.transferred")
+    removed = AuditEvent.objects.filter(project=OuterRef("project"), action="project.removed")
+    return _audited_setbacks(
+        AuditEvent.objects.filter(
+            ~Exists(Project.objects.filter(public_id=OuterRef("project"))),
+            project__in=AuditEvent.objects.filter(took_part).values("project"),
+        ),
+        removed.annotate(name=KT("before__name")).values("name"),
+    )
+
+
+def _audited_setbacks(rows: "QuerySet[AuditEvent]", project_names: "QuerySet[Any]") -> list[Setback]:
     kinds = {action_of(kind): kind for kind in SETBACKS}
-    named = Project.objects.filter(pk__in=projects, public_id=OuterRef("project"))
-    rows: Any = AuditEvent.objects.filter(
-        ~Exists(Client.objects.filter(client_id=OuterRef("target"))),
-        project__in=Project.objects.filter(pk__in=projects).values("public_id"),
-        action__in=kinds,
-    ).exclude(target="")
-    events = rows.annotate(project_name=Subquery(named.values("name")[:1])).order_by("-pk")[:MAX_SETBACKS]
+    events: Any = rows.filter(action__in=kinds).annotate(project_name=Subquery(project_names[:1]))
     return [
-        Setback(kinds[row.action], row.at, row.details.get("name") or row.target, row.project_name, None)
-        for row in events
+        Setback(
+            kinds[row.action],
+            row.at,
+            row.target and (row.details.get("name") or row.target),
+            row.project_name or "",
+            None,
+        )
+        for row in events.order_by("-pk")[:MAX_SETBACKS]
     ]
 
 
@@ -128,7 +166,7 @@ def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
         apps=found[:MAX_APPS],
         is_more=len(found) > MAX_APPS,
         suspended=[name for name, suspended in projects.values() if suspended is not None],
-        setbacks=setbacks_in(projects),
+        setbacks=_newest_setbacks([*setbacks_in(projects), *_setbacks_of_removed_projects(accounts)]),
     )
 
 

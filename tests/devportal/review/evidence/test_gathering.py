@@ -23,12 +23,14 @@ from oidc.clients.registration import delete_client
 from oidc.models import ApiScope, Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.names import skeleton
 from oidc.projects import members
+from oidc.projects.lifecycle import delete_project, purge_project
+from oidc.projects.roles import report_project_event
 from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, review_in, sent
 from tests.factories import make_account, make_api, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
 # Whatever there is: of domains, names, logos, people, history, cases, usage.
-MOST_STATEMENTS = 25
+MOST_STATEMENTS = 26
 
 
 def found_of(review: AppReview) -> Gathered:
@@ -98,6 +100,21 @@ def test_deleting_a_client_does_not_remove_what_happened_to_it(
         ("rejected", "Orbit Notes", "Second")
     ]
     assert (result(review, "setbacks"), result(review, "other_apps")) == ("fail", "warn")
+
+
+def test_deleting_a_project_does_not_remove_what_happened_in_it(
+    app: Client, developer: Account, owner: Account, reviewer: Account, later: Callable[[float], None], settings: Any
+) -> None:
+    former, stranger = make_project(owner, name="Former"), make_project(name="A stranger's")
+    report_project_event("project.created", former, owner)
+    for project in (former, stranger):
+        reviewer_actions.suspend_project(project, reviewer, reasons=["unsafe"])
+    delete_project(former, owner)
+    later(timedelta(days=settings.PROJECT_RESTORE_DAYS + 1).total_seconds())
+    assert purge_project(former)
+    review = sent(app, developer)
+    assert [(row.kind, row.project) for row in found_of(review).others.setbacks] == [("suspended", "Former")]
+    assert result(review, "other_apps") == "fail"
 
 
 def test_other_projects_of_the_owners_are_collected(
