@@ -35,8 +35,8 @@ LABELS = {
 # The key of a draft's values for texts that accompany the next submission without being part of it: `note` and
 # `answers` (for_reviewers.py).
 UNSENT = "unsent"
-# The key of what counted when the app was submitted: `held`, the approved scopes, and `titles`, the sentences of the
-# requested ones.
+# The key of what counted when the app was submitted: `held`, the approved scopes that it could request, and `titles`,
+# the sentences of the requested ones.
 CIRCUMSTANCES = "circumstances"
 
 
@@ -84,7 +84,7 @@ def circumstances_of(client: Client, scopes: Iterable[str]) -> dict[str, Any]:
     """Return the value of CIRCUMSTANCES for a submission that requests these scopes."""
     known = known_scopes()
     titles = {scope: known[scope].title for scope in scopes if scope in known}
-    return {"held": client.approved_scopes.split(), "titles": titles}
+    return {"held": approved_scopes(client), "titles": titles}
 
 
 def former_title(sent: Snapshot, scope: str) -> str:
@@ -94,7 +94,10 @@ def former_title(sent: Snapshot, scope: str) -> str:
 
 
 def held_since(client: Client, sent: Snapshot) -> list[str]:
-    """Return the scopes that the client got after a submission without a review, so that it could not request them."""
+    """Return the approved scopes of the client that it could not request when it was submitted.
+
+    It got them after that without a review, or they needed no approval at that time.
+    """
     if CIRCUMSTANCES not in sent:
         return []
     known = {*sent[CIRCUMSTANCES]["held"], *sent["scopes"]}

@@ -147,6 +147,21 @@ def test_a_submission_from_before_takes_no_scope_away(
     assert open_case() is not None, "nobody has decided on it"
 
 
+@pytest.mark.parametrize("starts_again", ["before the approval", "after it"])
+def test_an_approval_of_a_scope_that_needs_none_for_a_time_stays(
+    app: Client, developer: Account, reviewer: Account, starts_again: str
+) -> None:
+    """Nobody can request the scope meanwhile. Files can approve such scopes too."""
+    Client.objects.filter(pk=app.pk).update(approved_scopes=READ)
+    review = sent(fresh(app), developer)
+    if starts_again == "before the approval":
+        need_review(app)
+    approve(review, reviewer)
+    assert fresh(app).approved_scopes == f"{SCOPE} {READ}"
+    if starts_again == "before the approval":
+        assert open_case() is not None, "nobody has decided on it"
+
+
 @pytest.mark.parametrize("status", [Status.DRAFT, Status.CHANGES_REQUESTED, Status.WITHDRAWN, Status.REJECTED])
 def test_drafts_request_the_scope(app: Client, developer: Account, reviewer: Account, status: str) -> None:
     review = fill(app, developer) if status == Status.DRAFT else sent(app, developer)
