@@ -50,11 +50,11 @@ def raise_due(found: Iterable[Due]) -> int:
     """Raise the notices that were not raised before, each in a separate transaction; return their number."""
     raised, waiting = 0, iter(found)
     while some := list(islice(waiting, _AT_ONCE)):
-        known: set[tuple[str, str]] = set()
+        known: set[tuple[str, int, str]] = set()
         for kind in {due.kind for due in some}:
-            once_only = {due.once: due.project_id for due in some if due.kind == kind and due.again_after is None}
-            known |= {(kind, once) for once in raised_before(kind, once_only)}
-        raised += sum(_raise(due) for due in some if (due.kind, due.once) not in known)
+            once_only = {(due.project_id, due.once) for due in some if due.kind == kind and due.again_after is None}
+            known |= {(kind, *cause) for cause in raised_before(kind, once_only)}
+        raised += sum(_raise(due) for due in some if (due.kind, due.project_id, due.once) not in known)
     return raised
 
 

@@ -1,7 +1,7 @@
 """Raising a notice: one row for each member who wants it, in the transaction of its cause."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -107,7 +107,8 @@ def _storable(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def raised_before(kind: NoticeKind, causes: "Mapping[str, int]") -> set[str]:
-    """Return which causes, given by `once` with the project's primary key, have raised a notice. One statement."""
-    found = NoticeCause.objects.filter(kind=kind.value, project__in=set(causes.values()), once__in=causes)
-    return set(found.values_list("once", flat=True))
+def raised_before(kind: NoticeKind, causes: Collection[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Return which causes, given by the project's primary key and `once`, have raised a notice. One statement."""
+    projects, texts = {project for project, _ in causes}, {once for _, once in causes}
+    found = NoticeCause.objects.filter(kind=kind.value, project__in=projects, once__in=texts)
+    return set(found.values_list("project_id", "once"))

@@ -162,6 +162,18 @@ def test_80_and_100_of_100_people_are_noticed_once(project: Project, settings: A
     ]
 
 
+def test_a_project_at_its_limit_keeps_no_other_from_its_notice(owner: Account, project: Project, settings: Any) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 5
+    earlier = make_client(project, name="Orbit")
+    noticed = make_client(name="Comet")
+    join(noticed, 5)
+    assert tasks.notice_errors_and_people() == 1
+    new_titles()
+    join(earlier, 5)
+    assert tasks.notice_errors_and_people() == 1
+    assert new_titles() == ["Orbit Notes has reached the limit of 5 people"]
+
+
 def test_reviewed_apps_have_no_limit_to_notice(project: Project, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 3
     join(make_client(project, verified_at=clock.now()), 5)
