@@ -219,8 +219,9 @@ def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None
         tell_purged(instance)
         end_authorizations(sender, instance)
         keep_places_of_account(instance)
-        # An app may have repeated the person's email address in its response.
-        Delivery.objects.filter(connection__account=instance).exclude(answer="").update(answer="")
+        # An app may have repeated the person's email address in its response. This locks the deliveries without one,
+        # too, so that a response that arrives now is not stored (oidc/events/sending.py).
+        Delivery.objects.filter(connection__account=instance).update(answer="")
         Connection.objects.filter(account=instance).update(
             scopes="", removed_scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
         )

@@ -23,7 +23,7 @@ from core.outbound.targets import OutboundRefused
 from core.telemetry import metrics
 from oidc.clients.lookup import report_client_event
 from oidc.events import receiver_urls, tokens
-from oidc.models import Client, Delivery, EventReceiver
+from oidc.models import Client, Connection, Delivery, EventReceiver
 from oidc.signals import playground_delivery, receiver_paused
 from oidc.signing_keys import NoSigningKey
 
@@ -145,9 +145,7 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
     entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 2)}
     entry |= result.details
     delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
-    # The app may repeat the email address of a person whose account is deleted, and who is forgotten here.
-    is_forgotten = delivery.connection is not None and delivery.connection.account is None
-    delivery.answer = "" if is_forgotten else result.answer
+    delivery.answer = result.answer
     metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
     with transaction.atomic():
         if result.is_delivered:
@@ -191,8 +189,9 @@ def _note_accepted(receiver: EventReceiver, delivery: Delivery) -> None:
     if receiver.failures and (row := _lock_as_tried(receiver)):
         row.failures, row.failing_since, row.retry_at = 0, None, None
         row.save(update_fields=["failures", "failing_since", "retry_at"])
+    answer = _kept_answer(delivery)
     Delivery.objects.filter(pk=delivery.pk).update(
-        state=Delivery.State.DELIVERED, delivered_at=clock.now(), tries=delivery.tries, answer=delivery.answer
+        state=Delivery.State.DELIVERED, delivered_at=clock.now(), tries=delivery.tries, answer=answer
     )
 
 
@@ -202,7 +201,7 @@ def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
     is_over = attempts >= TRIES
     row = _lock_as_tried(receiver)
     waiting = Delivery.objects.waiting().filter(pk=delivery.pk)
-    waiting.update(tries=delivery.tries, answer=delivery.answer)
+    waiting.update(tries=delivery.tries, answer=_kept_answer(delivery))
     # Unless it was sent again, or the receiver resumed, during the try.
     waiting.filter(attempts=delivery.attempts, not_before=delivery.not_before).update(
         attempts=attempts,
@@ -220,6 +219,18 @@ def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
     if row.paused_at:
         report_client_event("client.events_paused", receiver.client, None, details={"channel": receiver.channel})
         receiver_paused.send(sender=EventReceiver, receiver=row)
+
+
+def _kept_answer(delivery: Delivery) -> str:
+    """Return what is stored of the app's response: nothing once the account is deleted, whose email it may repeat.
+
+    The delivery stays locked, so a deletion at this moment either came first, or removes what is stored now.
+    """
+    if not delivery.answer or delivery.connection_id is None:
+        return delivery.answer
+    list(Delivery.objects.select_for_update(no_key=True).filter(pk=delivery.pk).values_list("pk"))
+    is_known = Connection.objects.filter(pk=delivery.connection_id).exclude(account=None).exists()
+    return delivery.answer if is_known else ""
 
 
 def _lock_as_tried(receiver: EventReceiver) -> EventReceiver | None:

@@ -289,6 +289,19 @@ def test_what_is_deleted_while_it_is_sent_stays_deleted(
     assert not EventReceiver.objects.exists()
 
 
+@pytest.mark.parametrize("code", [202, 400])
+def test_a_response_that_arrives_while_an_account_is_deleted_is_not_kept(
+    party: RelyingParty, receiver: EventReceiver, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    party.tokens()
+    person = Account.objects.get(email="ada@example.com")
+    record(person, "password_changed")
+    monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(code, "Changed ada@example.com"))
+    blocked_by(person.delete, lambda: sending.send_to(receiver.pk))
+    assert Delivery.objects.get(event="credential-change").tries[0]["status"] == code
+    assert not Delivery.objects.exclude(answer="").exists()
+
+
 def test_resuming_and_a_failure_at_once_do_not_block_each_other(
     party: RelyingParty, receiver: EventReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
