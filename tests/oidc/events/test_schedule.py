@@ -154,6 +154,19 @@ def test_one_delivery_that_always_fails_delays_the_others_for_seconds(
     assert (state(poison), told) == (State.WAITING, [])
 
 
+def test_a_short_outage_pauses_nothing_even_if_a_delivery_has_its_last_try_in_it(
+    event_receiver: EventReceiver, far_app: App, later: Later, told: list[EventReceiver]
+) -> None:
+    rejected, *_ = queue(event_receiver, 4)
+    # The app accepted others all day, but never this one.
+    began, last_try = clock.now(), clock.from_now(20 * 60)
+    Delivery.objects.filter(pk=rejected.pk).update(attempts=sending.TRIES - 1, not_before=last_try)
+    send_until(later, lambda: state(rejected) == State.FAILED)
+    assert clock.now() - began < timedelta(hours=1)
+    row = EventReceiver.objects.get(pk=event_receiver.pk)
+    assert (row.failures > sending.TRIES, row.is_paused, told) == (True, False, [])
+
+
 def test_a_mistake_of_the_service_in_one_delivery_does_not_hold_up_the_others(
     event_receiver: EventReceiver, far_app: App, later: Later, monkeypatch: pytest.MonkeyPatch
 ) -> None:
