@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, IntegerField, QuerySet, Subquery
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
@@ -79,6 +79,15 @@ def notices_of(account: Account) -> "QuerySet[Notice]":
     return Notice.objects.filter(
         account=account, in_console=True, project__deleted_at=None, project__members__account=account
     )
+
+
+def member_email(project: Project, account: str) -> Subquery:
+    """Return an expression for the email address of the account in the column `account`, None unless it is a member.
+
+    The address that people have after they left is no longer the project's business.
+    """
+    member = ProjectMember.objects.filter(project=project, account=OuterRef(account))
+    return Subquery(member.values("account__email")[:1])
 
 
 def get_membership(

@@ -19,7 +19,7 @@ from api.models import ApiKey
 from core import clock
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
-from devportal.console.access import Membership, get_client, get_membership
+from devportal.console.access import Membership, get_client, get_membership, member_email
 from devportal.console.api_keys.forms import FURTHEST_DAYS
 from devportal.console.navigation import console_page, render_page, render_secret_page
 from oidc.clients.redirect_uris import playground_redirect_uri
@@ -30,6 +30,7 @@ from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
 RECENTLY = timedelta(hours=24)
+FORMER_MEMBER = "Somebody who is no longer a member"
 
 
 def was_used_lately(secret: ClientSecret) -> bool:
@@ -186,7 +187,7 @@ class Credential:
     row: Any  # ClientSecret or ApiKey
     name: str  # its name within a sentence
     masked: str
-    created_by: Account | None
+    created_by: str  # an email address, or who else it was
     is_live: bool
     page_arguments: tuple[str, ...]  # of the URL of the list
     role: str = Role.DEVELOPER  # the lowest role that may change it
@@ -228,10 +229,11 @@ class Kind:
 
 def _find_secret(request: HttpRequest, revoking: bool, project_id: str, client_id: str, secret_id: int) -> Credential:
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    live = list(client.secrets.live())
+    rows = client.secrets.annotate(creator=member_email(membership.project, "created_by"))
+    live = list(rows.live())
     row = next((each for each in live if each.pk == secret_id), None)
     is_live = row is not None
-    row = row or client.secrets.filter(pk=secret_id).first()
+    row = row or rows.filter(pk=secret_id).first()
     if row is None or (revoking and not is_live):
         raise Http404
     row.client = client
@@ -241,7 +243,7 @@ def _find_secret(request: HttpRequest, revoking: bool, project_id: str, client_i
         row,
         name=f"secret …{row.last_four}",
         masked=f"…{row.last_four}",
-        created_by=row.created_by,
+        created_by=(row.creator or FORMER_MEMBER) if row.created_by_id else "An operator",
         is_live=is_live,
         page_arguments=(project_id, client_id),
         client=client,
@@ -263,7 +265,8 @@ def may_revoke(membership: Membership, key: ApiKey) -> bool:
 
 def _find_key(request: HttpRequest, revoking: bool, project_id: str, key_id: str) -> Credential:
     membership = get_membership(request, project_id, Role.VIEWER if revoking else Role.DEVELOPER)
-    key = ApiKey.objects.filter(project=membership.project, public_id=key_id).select_related("owner").first()
+    keys = ApiKey.objects.annotate(owner_email=member_email(membership.project, "owner"))
+    key = keys.filter(project=membership.project, public_id=key_id).first()
     if key is None:
         raise Http404
     is_own = key.owner_id == membership.account.pk
@@ -277,7 +280,7 @@ def _find_key(request: HttpRequest, revoking: bool, project_id: str, key_id: str
         key,
         name=key.name,
         masked=key.masked,
-        created_by=key.owner,
+        created_by=key.owner_email or FORMER_MEMBER,
         is_live=key.state == "live",
         page_arguments=(project_id,),
         role=Role.DEVELOPER if not revoking else Role.VIEWER if is_own else Role.OWNER,

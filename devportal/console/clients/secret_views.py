@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency, rotation
-from devportal.console.access import get_client
+from devportal.console.access import get_client, member_email
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.rotation import was_used_lately
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret
@@ -18,7 +18,7 @@ MOST_ENDED = 20  # revoked secrets on the page
 def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/secrets: live and recently revoked secrets, without values. For public clients, why they have none."""
     membership, client = get_client(request, project_id, client_id)
-    rows = client.secrets.select_related("created_by").order_by("-pk")
+    rows = client.secrets.annotate(creator=member_email(membership.project, "created_by")).order_by("-pk")
     live = list(rows.live()[:MAX_LIVE_SECRETS])
     # Expired secrets are closed when another one is created. Until then only the expiry shows that they ended.
     ended = list(rows.exclude(pk__in=[secret.pk for secret in live])[:MOST_ENDED])

@@ -7,9 +7,10 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from devportal.console.models import AuditEvent
-from oidc.models import Project, ProjectInvitation, ProjectMember
+from oidc.clients.secrets import create_secret
+from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations
-from tests.factories import make_account, make_key, make_project
+from tests.factories import make_account, make_client, make_key, make_project
 
 Role = ProjectMember.Role
 
@@ -215,6 +216,23 @@ def test_removed_members_lose_access_and_their_keys(
     assert key.revoked_at is not None
     assert as_developer.get(at(project)).status_code == 404
     assert "their API keys here have ended" in text_of(as_owner.get(at(project)))
+
+
+def test_the_new_email_address_of_a_former_member_is_not_shown(
+    as_owner: Browser, project: Project, developer: Account
+) -> None:
+    key, _ = make_key(project, developer)
+    web = make_client(project, type=Client.Type.WEB)
+    secret, _ = create_secret(web, developer)
+    as_owner.post(at(project, f"members/{seat(project, developer).pk}/remove"))
+    Account.objects.filter(pk=developer.pk).update(email="private@example.org")
+    secrets = at(project, f"clients/{web.client_id}/secrets")
+    keys = at(project, "keys")
+    for path in (keys, f"{keys}/{key.public_id}/revoke", secrets, f"{secrets}/{secret.pk}/end"):
+        text = text_of(as_owner.get(path))
+        assert "private@example.org" not in text
+        assert "omebody who is no longer a member" in text
+    assert key.masked not in text_of(as_owner.get(f"{keys}?q=private"))
 
 
 def test_an_owner_may_remove_themselves_while_another_one_stays(
