@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.dispatch import receiver
 
 from accounts.data_export.archive import moment, rows_of
@@ -108,14 +108,16 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
 def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry]:
     """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
 
-    `for_reviewers` includes the entries that only reviewers read.
+    `for_reviewers` includes the entries that only reviewers read. `by_member` tells whether the author is a member now.
     """
     rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
         project=client.project_id, client=None
     )
     if not for_reviewers:
         rows = rows.exclude(kind__in=notifications.REVIEWERS_ONLY)
-    return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]
+    members = ProjectMember.objects.filter(project=OuterRef("project"), account=OuterRef("author"))
+    newest: Any = rows.annotate(by_member=Exists(members)).select_related("author", "review").order_by("-pk")
+    return list(newest[:MAX_SHOWN])[::-1]
 
 
 # The code of the point for the reviewer's note. The other points have the codes of REASONS.

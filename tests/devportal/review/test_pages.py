@@ -297,6 +297,15 @@ def test_texts_are_escaped(as_developer: Browser, app: Client, developer: Accoun
     assert "{{ 7|add:7 }}" in page
 
 
+def test_former_members_are_not_named(as_owner: Browser, app: Client, developer: Account) -> None:
+    sent(app, developer)
+    assert developer.full_name in as_owner.get(path_of(app)).content.decode()
+    app.project.members.get(account=developer).delete()
+    Account.objects.filter(pk=developer.pk).update(given_name="Renamed", family_name="Since")
+    page = as_owner.get(path_of(app)).content.decode()
+    assert ("Renamed Since" in page, "a former member" in page) == (False, True)
+
+
 def test_unusual_uploads_and_fields_are_handled(as_developer: Browser, app: Client) -> None:
     browser = as_developer
     assert post(browser, app, "save", **BRANDING, logo="not a file").status_code == 302
