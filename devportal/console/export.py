@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -14,6 +15,8 @@ FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 MOST_ROWS = 50_000  # in one file; an export of more takes filters by time
 # A spreadsheet would run a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  (full-width ones, too)
+# Many spreadsheets separate cells by semicolons or tabs, and then ignore quotes within a line: a cell may begin there.
+_FORMULA_WITHIN = re.compile(r"([;\t\r\n] *)(?=[=+\-@＝＋－＠])")  # noqa: RUF001
 
 Row = TypeVar("Row")
 # The columns of a file: name, and how the value is read from a row.
@@ -64,7 +67,10 @@ def _cell(value: Any) -> Any:
         return iso_time(value)
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False) if value else ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    text = _FORMULA_WITHIN.sub(r"\1'", value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _csv_lines(columns: "Columns[Row]", rows: Iterable[Row]) -> Iterator[str]:

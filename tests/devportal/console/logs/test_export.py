@@ -11,6 +11,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
+from api import usage_counts
 from api.models import RequestLog
 from devportal.console.export import write_csv
 from devportal.console.models import SignInEvent
@@ -100,3 +101,19 @@ def test_a_search_does_not_reveal_who_acted_for_the_service(as_viewer: Browser, 
 def test_texts_that_a_spreadsheet_would_calculate_are_escaped() -> None:
     lines = list(write_csv(["name", "count"], [["=1+1", -1], ["Web Notes", 2]]))
     assert lines == ["name,count\r\n", "'=1+1,-1\r\n", "Web Notes,2\r\n"]
+
+
+# Spreadsheets of many countries separate cells by semicolons, whatever stands between commas.
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_text_that_anyone_sends_begins_no_cell_with_a_formula(
+    separator: str, as_viewer: Browser, project: Project
+) -> None:
+    client = make_client(project)
+    sent = "https://app.example.com/;=1+1; @SUM(A1)\t-1;\n+1;＝1"  # noqa: RUF001  (full-width)
+    Browser().get("/connect/authorize", {"client_id": client.client_id, "redirect_uri": sent})
+    usage_counts.flush_usage()
+    assert client.sign_ins.get().redirect_uri.startswith("https://app.example.com/;=1+1;")
+    log = body(as_viewer, f"{reverse('console:project_sign_ins', args=[project.public_id])}?format=csv")
+    quoting: Any = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
+    cells = [cell for line in csv.reader(io.StringIO(log), delimiter=separator, quoting=quoting) for cell in line]
+    assert not [cell for cell in cells if cell.strip(" ").startswith(("=", "+", "-", "@", "＝"))]  # noqa: RUF001  (full-width)
