@@ -139,8 +139,13 @@ def store_picture(content: ContentFile[bytes]) -> str:
     return store(FOLDER, content)
 
 
-def replace_picture(account: Account, stored: str, former: str | None) -> None:
-    """Give an account another picture, "" for none; the caller saves the row. The commit deletes the former file."""
+def replace_picture(account: Account, stored: str) -> None:
+    """Give an account another picture, "" for none; the caller saves the row. The commit deletes the former file.
+
+    It locks the row, because another request may have replaced the picture since `account` was read.
+    """
+    rows = Account.objects.select_for_update(no_key=True).filter(pk=account.pk)
+    former = rows.values_list("picture", flat=True).first()
     account.picture = stored
     if former:
         delete_on_commit(former)

@@ -204,20 +204,20 @@ class ProfileForm(forms.ModelForm[Account]):
         return (self.cleaned_data["family_name"] or "").strip() or None
 
     def save(self, commit: bool = True) -> Account:
-        """Save only these fields, and the photo's file if there is a new one. Raises StoreUnavailable.
+        """Save the name, and the photo with its file if it was changed. Raises StoreUnavailable.
 
-        The other fields were read before the photo was processed, and an operator may have changed them since.
+        Everything else was read before the photo was processed, and another request may have changed it since.
         """
-        account = self.instance
+        account, fields = self.instance, ["given_name", "family_name"]
         account.given_name, account.family_name = self.cleaned_data["given_name"], self.cleaned_data["family_name"]
-        content, former = self.cleaned_data["picture"], self.initial.get("picture")
-        is_changed = "picture" in self.changed_data
+        content, is_changed = self.cleaned_data["picture"], "picture" in self.changed_data
         with files.discarded_on_failure():
             stored = files.store_picture(content) if is_changed and content else ""
             with transaction.atomic():
                 if is_changed:
-                    files.replace_picture(account, stored, former.name if former else None)
-                account.save(update_fields=self._meta.fields)
+                    files.replace_picture(account, stored)
+                    fields.append("picture")
+                account.save(update_fields=fields)
         return account
 
     def clean_picture(self) -> Any:

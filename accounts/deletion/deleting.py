@@ -48,15 +48,14 @@ def delete_account(account: Account) -> None:
 
     Raises DeletionBlocked if something blocks the deletion now (`deletion_blockers` is checked again).
     """
-    picture = account.picture.name
     with transaction.atomic():
         # People who are joining the person's family finish first and are included, or find it deleted.
         list(Family.objects.select_for_update().filter(owner=account))
-        # Taking the email address back also finishes first, or finds the account deleted.
-        list(Account.objects.select_for_update().filter(pk=account.pk))
+        # Taking the email address back, or a new picture, also finishes first, or finds the account deleted.
+        pictures = list(Account.objects.select_for_update().filter(pk=account.pk).values_list("picture", flat=True))
         if deletion_blockers(account):
             raise DeletionBlocked
         allow_long_statements()  # all stored mails are read
         account.delete()
-        if picture:
+        for picture in filter(None, pictures):
             files.delete_on_commit(picture)

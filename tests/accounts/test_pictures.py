@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
+from django.utils.datastructures import MultiValueDict
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from accounts.deletion import deleting
+from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import PICTURE_PIXELS, picture_url
 from tests.relying_party import RelyingParty, claims_of
@@ -246,6 +249,27 @@ def test_files_of_replaced_and_removed_pictures_are_deleted(
     with django_capture_on_commit_callbacks(execute=True):
         pictured.browser.post("/account/profile", form)
     assert not [path for path in media.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("late", ["another picture", "a name", "a deletion"])
+def test_a_picture_that_is_replaced_by_two_requests_at_once_leaves_no_file(
+    late: str, signed_in: Browser, person: Account, media: Path, django_capture_on_commit_callbacks: Any
+) -> None:
+    upload(signed_in, image("JPEG"))
+    read_before = Account.objects.get(pk=person.pk)
+    with django_capture_on_commit_callbacks(execute=True):
+        upload(signed_in, image("JPEG"))
+    data = {"given_name": "Augusta", "family_name": "King"}
+    photos: list[Any] = [SimpleUploadedFile("me.png", image("PNG"))] if late == "another picture" else []
+    with django_capture_on_commit_callbacks(execute=True):
+        if late == "a deletion":
+            deleting.delete_account(read_before)
+        else:
+            form = ProfileForm(data, MultiValueDict({"picture": photos}), instance=read_before)
+            assert form.is_valid()
+            form.save()
+    shown = Account.objects.filter(pk=person.pk).values_list("picture", flat=True)
+    assert {str(path.relative_to(media)) for path in media.rglob("*.webp")} == set(shown)
 
 
 def test_a_deactivated_persons_picture_is_no_longer_served(pictured: RelyingParty, person: Account) -> None:

@@ -130,7 +130,7 @@ def apply_person(values: dict[str, Any]) -> dict[str, Any]:
         if name in values:
             setattr(account, name, values[name])
     if "picture" in values and not files.has_picture(account, values["picture"]):
-        files.replace_picture(account, files.store_picture(values["picture"]), account.picture.name)
+        files.replace_picture(account, files.store_picture(values["picture"]))
     account.save()
     if "email_verified" in values or not EmailAddress.objects.filter(user=account).exists():
         verified = values.get("email_verified", True)
