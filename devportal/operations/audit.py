@@ -81,7 +81,17 @@ def _own_action(action: str) -> str:
 @receiver(pre_delete, sender=Account)
 def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> None:
     """Remove the email address of an account that is about to be deleted from the audit trail. The events stay."""
+    # Invitations name an email address, even if no account has it.
+    invited = addresses_of(instance) | _earlier_addresses(instance)
     AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
     AuditEvent.objects.filter(person=instance).update(target="")
-    # Invitations name an email address, even if no account has it.
-    AuditEvent.objects.filter(target__in=addresses_of(instance), action__startswith="invitation.").update(target="")
+    AuditEvent.objects.filter(target__in=invited, action__startswith="invitation.").update(target="")
+
+
+def _earlier_addresses(account: Account) -> set[str]:
+    """Return the email addresses by which the trail names an account, except the ones that are somebody else's now."""
+    own = AuditEvent.objects.filter(actor=account).values_list("actor_email", flat=True)
+    named = AuditEvent.objects.filter(person=account).values_list("target", flat=True)
+    found = {*own.distinct(), *named.distinct()} - {""}
+    others = Account.objects.filter(email__in=found).exclude(pk=account.pk)
+    return found - set(others.values_list("email", flat=True))

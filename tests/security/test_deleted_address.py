@@ -16,10 +16,12 @@ from accounts.models import Account, Family, Invitation, Outbox
 from accounts.plans import invitations as family_invitations
 from api import usage_counts
 from core import clock
+from devportal.console.models import AuditEvent
 from oidc.events.queueing import queue_for_account
 from oidc.events.types import EventType
 from oidc.models import Delivery, EventReceiver, ProjectMember
 from oidc.projects import invitations, members
+from oidc.tasks import clear_invitations
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import RelyingParty, sign_in
 
@@ -91,6 +93,25 @@ def test_no_table_names_a_person_who_deleted_their_account(leaving: Account, set
     assert stored(ADDRESS, SECOND) == {"accounts.Outbox.to"}  # until the last mails have gone
     assert delivery.send_due() == Outbox.objects.count() + 2
     assert stored(ADDRESS, SECOND) == set()
+
+
+@pytest.mark.parametrize("is_somebody_elses", [False, True])
+def test_an_earlier_address_that_was_invited_is_forgotten_unless_it_is_somebody_elses(
+    leaving: Account, *, is_somebody_elses: bool
+) -> None:
+    owner = make_account("dee@example.com")
+    project = make_project(owner)
+    invitations.invite(project, ADDRESS, "viewer", owner)
+    invitations.accept(project.invitations.get().pk, leaving)
+    members.leave_project(project, leaving)
+    EmailAddress.objects.filter(user=leaving).delete()
+    Account.objects.filter(pk=leaving.pk).update(email="later@example.com")
+    if is_somebody_elses:
+        make_account(ADDRESS)
+    clear_invitations.apply()
+    invited = AuditEvent.objects.filter(action="invitation.sent")
+    deleting.delete_account(Account.objects.get(pk=leaving.pk))
+    assert invited.get().target == (ADDRESS if is_somebody_elses else "")
 
 
 @pytest.mark.parametrize(
