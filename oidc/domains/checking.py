@@ -89,13 +89,16 @@ def _check_each(batch: Iterable[ProjectDomain], pool: ThreadPoolExecutor) -> Non
 def store_check(domain: ProjectDomain, result: ProofCheck, asked_by: int | None = None) -> Change | None:
     """Store the result of a check with all its consequences; return how the proof changed, None if it did not.
 
-    Nothing is stored if the domain was removed, got another token or was declared by the operator in the meantime.
+    `domain` is as it was before the check. Nothing is stored if the domain was removed, got another token or was
+    declared by the operator in the meantime, or if another check has found the proof and this one has not.
     """
     try:
         with transaction.atomic():
             project = lock_project(domain.project_id)
             row = ProjectDomain.objects.filter(pk=domain.pk, project=project, token=domain.token).first()
             if row is None or row.method == ProjectDomain.Method.OPERATOR:
+                return None
+            if row.found_at != domain.found_at and not result.is_found:
                 return None
             before = snapshot(row)
             change = apply_check(row, result, clock.now())

@@ -101,6 +101,11 @@ class ProofCheck:
     dns: ProofResult
     file: ProofResult | None = None
 
+    @property
+    def is_found(self) -> bool:
+        """Whether one of them was found."""
+        return self.dns.found or (self.file is not None and self.file.found)
+
 
 def record_name(domain: str) -> str:
     """Return the name of the TXT record that proves a domain."""

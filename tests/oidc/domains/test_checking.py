@@ -231,6 +231,19 @@ def test_a_result_for_an_old_value_is_ignored(internet: Internet, domain: Projec
     assert domain.checked_at is None
 
 
+def test_a_proof_that_another_check_found_meanwhile_is_not_missing(
+    internet: Internet, domain: ProjectDomain, told: list[Change]
+) -> None:
+    def published_and_checked(asked: str) -> None:
+        internet.meanwhile = lambda asked: None
+        prove(domain, internet)
+
+    internet.meanwhile = published_and_checked
+    checking.check(domain.pk)
+    domain.refresh_from_db()
+    assert (told, domain.missing_since, domain.problems) == ([Change.PROVEN], None, [])
+
+
 def test_a_check_does_not_change_a_domain_that_an_operator_declared_meanwhile(
     internet: Internet, domain: ProjectDomain, project: Project
 ) -> None:
