@@ -8,7 +8,7 @@ same Message-ID.
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from datetime import timedelta
 from functools import partial
@@ -117,13 +117,22 @@ def _note_late(row: Outbox, conversation: Thread, outcome: "Future[Exception | N
 def send_due(limit: int = BATCH) -> int:
     """Send the mails that are due, at most `limit`; return how many were sent. Safe to run concurrently.
 
-    A mail server that is down is only tried once per run: the mail that failed waits for longer, the others stay due.
+    A mail server that is down is tried twice per run: with a mail that expires, and with another one. So mails that
+    expire, which strangers cause, can't hold up the others if the server only hangs for their recipients.
     """
-    sent = 0
     Outbox.objects.expire()
     until = time.monotonic() + RUN_SECONDS
+    return sum(_send_each(rows, until) for rows in Outbox.objects.next_due(limit))
+
+
+def _send_each(rows: Iterable[Outbox], until: float) -> int:
+    """Send mails until the server is unavailable, or the time `until` is over; return how many were sent.
+
+    The mail that failed waits for longer, the others stay due.
+    """
+    sent = 0
     with _mail_server() as server:
-        for row in Outbox.objects.next_due(limit):
+        for row in rows:
             if time.monotonic() > until:
                 break
             if not row.claim():  # another worker has claimed it

@@ -37,10 +37,10 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
         in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
         return self.unclaimed().filter(in_time).order_by("not_before", "pk")
 
-    def next_due(self, limit: int) -> "list[Outbox]":
-        """Return the mails to be sent next: codes and other mails that expire come first."""
+    def next_due(self, limit: int) -> "tuple[list[Outbox], list[Outbox]]":
+        """Return the mails to be sent next: first codes and other mails that expire, and then the others."""
         first = list(self.due().exclude(expires_at=None)[:limit])
-        return first + list(self.due().filter(expires_at=None)[: limit - len(first)])
+        return first, list(self.due().filter(expires_at=None)[: limit - len(first)])
 
     def expire(self) -> int:
         """Give up the mails whose code is no longer valid, and wipe them; return how many there were."""

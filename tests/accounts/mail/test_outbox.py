@@ -14,9 +14,10 @@ from django.core.mail.message import EmailMessage
 from django.db import transaction
 
 from accounts.mail import delivery, outbox
+from accounts.mail.rendering import Mail
 from accounts.models import Outbox
 from accounts.tasks import clear_outbox, send_mail, send_waiting_mail
-from core import tasks
+from core import clock, tasks
 from devportal.celery import app as celery
 from oidc.events.tasks import send_deliveries
 
@@ -233,6 +234,26 @@ def test_a_mail_that_is_refused_does_not_hold_up_the_others(server: type[MailSer
     assert delivery.send_due() == 1
     assert mail.outbox[0].to == [second.to]
     assert Outbox.objects.get(pk=first.pk).attempts == 1
+
+
+def test_codes_for_which_the_server_hangs_do_not_hold_up_the_others(
+    server: type[MailServer], monkeypatch: pytest.MonkeyPatch, later: Mover
+) -> None:
+    def send(self: MailServer, messages: Any) -> int:
+        if messages[0].to[0].startswith("slow"):
+            raise TimeoutError
+        return EmailBackend.send_messages(self, messages)
+
+    monkeypatch.setattr(server, "send_messages", send)
+    later(0)
+    code = Mail("Your code", "Your code is ABC", "")
+    for number in range(3):
+        outbox.store_mail(f"slow{number}@example.com", code, expires_at=clock.from_now(900))
+    queue("ada@example.com")
+    for _ in range(12):  # two minutes
+        send_waiting_mail()
+        later(10)
+    assert [message.to for message in mail.outbox] == [["ada@example.com"]]
 
 
 def test_a_mail_that_cant_be_put_together_does_not_hold_up_the_others(server: type[MailServer]) -> None:
