@@ -1,8 +1,8 @@
-"""Writes the software bill of materials (CycloneDX 1.6, JSON) of what requirements/extras.txt pins: `make sbom`.
+"""Write the software bill of materials (CycloneDX 1.6, JSON) of the packages in requirements/extras.txt: `make sbom`.
 
-The same pins and installed packages make the same file, byte for byte: it has no time and no serial number. Versions,
-hashes and who needs whom are read from the pins; licences from the installed packages, as their authors declare them.
-A package for another system is not installed here, so that its licence is left out.
+The same pins and installed packages result in the same file, byte for byte: it has no time and no serial number.
+Versions, hashes and dependencies are read from the pins, and licences from the installed packages, as their authors
+declare them. A package for another system is not installed here, so its licence is left out.
 """
 
 import re
@@ -28,24 +28,24 @@ PINS = Path(__file__).resolve().parent.parent / "requirements" / "extras.txt"
 _NAME = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?==(?P<version>[^\s;]+)(?:\s*;\s*(?P<marker>[^\\]+?))?\s*\\?$"
 )
-_LONGEST_NAME = 80  # of a licence; longer is its text
+_LONGEST_NAME = 80  # characters of a licence's name; a longer text is the licence itself
 _licenses = LicenseFactory()
 
 
 @dataclass
 class Pin:
-    """One package of the file: its version, the hashes of its files, and who asked for it."""
+    """One package of the file: its version, the hashes of its files, and the packages that need it."""
 
     name: str
     version: str
     marker: str
     hashes: list[str] = field(default_factory=list)
     parents: list[str] = field(default_factory=list)
-    is_asked: bool = False  # by one of our own lists
+    is_asked: bool = False  # one of our own lists names it
 
 
 def read_pins(text: str) -> list[Pin]:
-    """Return what a file of `uv pip compile` pins. Raises ValueError for a line that is nothing of that."""
+    """Return the packages that a file of `uv pip compile` pins. Raises ValueError for a line that it can't parse."""
     pins: list[Pin] = []
     for line in filter(str.strip, text.splitlines()):
         if found := _NAME.fullmatch(line):
@@ -62,7 +62,7 @@ def read_pins(text: str) -> list[Pin]:
 
 
 def _declared(about: PackageMetadata) -> Iterator[License]:
-    """Yield the licences that a package declares: an SPDX expression, or its classifiers, or its own words."""
+    """Yield the licences that a package declares: its SPDX expression, or else its short text or its classifiers."""
     for expression in about.get_all("License-Expression") or ():
         yield _licenses.make_from_string(expression, license_acknowledgement=LicenseAcknowledgement.DECLARED)
         return
@@ -109,7 +109,7 @@ def build(pins: list[Pin]) -> str:
     )
     components = {pin.name: _component(pin) for pin in pins}
     bom = Bom(components=components.values())
-    bom.serial_number = bom.metadata.timestamp = None  # type: ignore[assignment]  # each would be another every time
+    bom.serial_number = bom.metadata.timestamp = None  # type: ignore[assignment]  # they would differ every time
     bom.metadata.component = root
     needs: dict[str, list[Component]] = {name: [] for name in components}
     asked = []
