@@ -1,8 +1,9 @@
 """Forms of the pages on which people sign in: a redirect after errors, and the field that has the focus.
 
 After a form with errors, browsers would show a page that belongs to a POST: on the way back to it, they ask whether to
-send the form again, or show an error. So the errors wait in the session for the page that follows. Of what was typed,
-only names and the email address wait with them, never a password or code. Programs get the page as the response.
+send the form again, or show an error. So the errors are stored in the session, and the next page shows them. Of the
+typed values, only names and the email address are stored with them, never a password or code. Programs get the page
+as the response.
 """
 
 from collections.abc import Callable, Mapping

@@ -33,7 +33,7 @@ class FirstPasswordForm(forms.Form):
 def set_first_password(request: HttpRequest, account: Account, password: str) -> bool:
     """Store the password of a sign-up whose email address was just verified; False if the account has changed since.
 
-    No mail is sent, as about a passkey that is created at sign-up.
+    No mail is sent about it, just as none is sent about a passkey that is created at sign-up.
     """
     hashed = make_password(password)  # before the transaction, because it takes long
     with transaction.atomic():

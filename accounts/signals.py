@@ -26,7 +26,7 @@ sessions_ended = Signal()
 # Sent with `event`, a SecurityEvent, inside the transaction that stores it (accounts/activity/recording.py).
 activity_recorded = Signal()
 
-# Sent without more; a receiver returns {slug: name} of apps that a plan can include.
+# Sent without arguments; a receiver returns {slug: name} of apps that a plan can include.
 listing_apps = Signal()
 
 # Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app that somebody is signing in to,

@@ -20,7 +20,7 @@ from oidc.reasons import Reason
 from oidc.signing_keys import NoSigningKey
 from oidc.views.token import RETRY_SECONDS, add_response_headers, error_response, retry_later_response
 
-# Stands for a token that does not decode to text, and so is none of this service.
+# Replaces a token that does not decode to text, so that it can't be one of this service.
 UNREADABLE = "-"
 
 log = logging.getLogger(__name__)

@@ -58,7 +58,7 @@ class ApiKey(models.Model):
 
 
 class LeakReport(models.Model):
-    """What was reported as a leaked credential, by its SHA-256, until it is handled (api/leaked_credentials.py)."""
+    """A text that was reported as a leaked credential: its SHA-256, until it is handled (api/leaked_credentials.py)."""
 
     digest = models.CharField(max_length=64)
     source = models.CharField(max_length=20)  # a member of `Source`

@@ -1,4 +1,4 @@
-"""What the OpenAPI descriptions of all endpoints share: the credentials, errors and headers.
+"""Parts that the OpenAPI descriptions of all endpoints share: the credentials, errors and headers.
 
 `not_found` belongs to no endpoint; the description of the document explains it.
 """

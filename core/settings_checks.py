@@ -93,10 +93,10 @@ def check_proxy_in_front(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.W007`: pages can't say how people who can't help themselves reach anybody."""
+    """Return `devportal.W007`: people who need help find no contact on the pages."""
     if settings.EMBEDDED or settings.SUPPORT_EMAIL or settings.HELP_URL:
         return []
-    text = "SUPPORT_EMAIL and HELP_URL are empty: people who can't sign in find nobody to write to."
+    text = "SUPPORT_EMAIL and HELP_URL are empty: people who can't sign in find no contact on the pages."
     hint = "Set SUPPORT_EMAIL, or a HELP_URL that says how to reach you."
     return [checks.Warning(text, hint=hint, id="devportal.W007")]
 

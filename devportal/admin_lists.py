@@ -1,6 +1,6 @@
 """The lists in the admin's sidebar, and the lists that a row's page links to. The settings import them.
 
-It names models of every layer, as in the admin's URLs (app_model), and so stands on none.
+This module names models of every layer as the admin's URLs do (app_model), so it belongs to no layer itself.
 """
 
 # Group, then title, model and icon of each list. A list is shown to people with the model's view permission.

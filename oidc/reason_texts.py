@@ -288,7 +288,7 @@ TOKEN: dict[Reason, ReasonText] = {
     ),
     Reason.SCOPE_NOT_GRANTED: ReasonText("invalid_scope", "scope names something that was not granted at sign-in."),
     Reason.LOST_RACE: ReasonText("invalid_grant", "Another request with the same code or refresh token came first."),
-    # What a code or refresh token hangs on
+    # The authorization behind a code or refresh token
     Reason.ACCESS_REMOVED: ReasonText(
         "invalid_grant", _ENDED, developer="The person removed the app's access, or their account is closed."
     ),

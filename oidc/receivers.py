@@ -59,7 +59,7 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(showing_home)
 def note_member(sender: Any, account: Account, request: HttpRequest, **kwargs: Any) -> dict[str, Any]:
-    """Show the link to the console to members of projects, from their account's home page on."""
+    """Show members of projects the link to the console once they open their account's home page."""
     if ProjectMember.objects.filter(account=account).exists():
         note_developer(request)
     return {}
@@ -115,7 +115,7 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
         }
 
 
-# What each event says, to the person whom it is about.
+# The text of each event for the person whom it is about.
 _EVENTS_TO_PEOPLE = {
     EventType.LOGOUT: "You signed out of the service",
     EventType.SESSION_REVOKED: "One of your sessions ended",

@@ -33,7 +33,7 @@ class LogoutRequest:
 
     @property
     def other_problem(self) -> str:
-        """What is wrong besides the sign-out URL, for the app's developers; "" if nothing is."""
+        """The problem in words for the app's developers; "" if there is none, or only the sign-out URL is wrong."""
         of_the_uri = (Reason.NO_SIGN_OUT_URI_REGISTERED, Reason.SIGN_OUT_URI_NOT_REGISTERED)
         return "" if self.problem is None or self.problem.reason in of_the_uri else self.problem.developer_text
 

@@ -189,7 +189,7 @@ def is_empty(section: str, content: Any) -> bool:
 
 
 def facts(section: str, content: dict[str, Any]) -> list[tuple[str, Shown]]:
-    """Return label and value of what is not empty and not only for programs."""
+    """Return the labels and values of a dict, without values that are empty or only for programs."""
     hidden = _FOR_PROGRAMS.get(section, ())
     return [
         (label_of(name), _shown(name, value))

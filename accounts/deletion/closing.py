@@ -1,8 +1,8 @@
 """Closing an account at its owner's request, and then keeping it, or deleting it when its waiting time is over.
 
 A closed account is not active, so everything that rejects deactivated accounts rejects it too. People who sign in to it
-only get one page (accounts/deletion/closing.py). Each step locks the account's row: if it is kept and deleted at the
-same moment, the first one to get the lock wins, and the other finds nothing left to do.
+only get one page (`ClosedAccountStage`). Each step locks the account's row: if it is kept and deleted at the same
+moment, the first one to get the lock wins, and the other finds nothing left to do.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What a page tells the browser about its passkeys, and whether the browser may create one by itself.
+"""Tell the browser about the account's passkeys, and decide whether it may create one by itself.
 
 The browser passes on to its password manager which passkeys the account has, its name and email address, and a passkey
 that was removed (WebAuthn Level 3, §5.1.10, the Signal API). docs/accounts.md#passkeys-in-the-browser has the rules.

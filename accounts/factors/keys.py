@@ -101,7 +101,7 @@ def credential_id_of(factor: Authenticator) -> bytes:
 
 
 def unknown_id(answer: Any) -> bytes | None:
-    """Return the id in a well-formed response to a sign-in, if no account has that passkey, or has it any more.
+    """Return the id in a well-formed response to a sign-in if no account has this passkey; otherwise None.
 
     The browser may delete such a passkey, so its user handle has to be one of this service.
     """
@@ -160,7 +160,7 @@ _CHOICE = "new_key_signs_in_alone"  # on the request that adds a key
 
 
 def choose(request: HttpRequest, *, signs_in_alone: bool) -> None:
-    """Store on the request what the key that it is about to add may do."""
+    """Store on the request whether the key that it is about to add may sign in alone."""
     setattr(request, _CHOICE, signs_in_alone)
 
 

@@ -139,7 +139,7 @@ _DETAILS: dict[str, Any] = {
 
 
 def _notices() -> dict[str, dict[str, Any]]:
-    """Return a case for each kind of event that is mailed, and one more for what an operator did."""
+    """Return a case for each kind of event that is mailed, and one for an action of an operator."""
     at = datetime(2030, 5, 17, 9, 41, tzinfo=UTC)
     cases: dict[str, dict[str, Any]] = {}
     for kind, each in KINDS.items():

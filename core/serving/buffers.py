@@ -68,7 +68,6 @@ class ResponseBuffer:
 # The server can't interrupt a read that waits (docs/operations.md#slow-callers), so a slow body keeps its thread until
 # the client or the proxy closes the connection. These limits keep such threads few, and Django's slots free.
 
-# What is read in one go, and the most of an announced body that is kept in memory.
 _LOCK = Lock()
 
 

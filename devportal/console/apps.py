@@ -7,7 +7,7 @@ class ConsoleConfig(AppConfig):
     verbose_name = "Developer console"
 
     def ready(self) -> None:
-        # They connect receivers or register something, and are nowhere else sure to be imported.
+        # These connect receivers or register something, and are not reliably imported anywhere else.
         from devportal.console import domains, failed_sign_ins, tasks  # noqa: F401  (see above)
         from devportal.console.analytics import store  # noqa: F401  (see above)
         from devportal.console.notices import causes, records, samples  # noqa: F401  (see above)

@@ -12,7 +12,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 FORMAT = "format"  # the query parameter
 # The content type of each format, by its name in the query.
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-MOST_ROWS = 50_000  # in one file; an export of more takes filters by time
+MOST_ROWS = 50_000  # in one file; to export more rows, people filter by time
 # A spreadsheet would run a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  (full-width ones, too)
 # Many spreadsheets separate cells by semicolons or tabs, and then ignore quotes within a line: a cell may begin there.

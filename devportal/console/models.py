@@ -196,7 +196,7 @@ class Notice(models.Model):
 
 
 class NoticeCause(models.Model):
-    """What notices were raised about: keeps one cause from raising them twice, and bounds their number.
+    """A cause of notices. Rows keep one cause from raising notices twice, and limit the number of notices.
 
     `once` identifies the cause in its project and kind. It is random for a cause that may happen again.
     """

@@ -227,7 +227,7 @@ def render_page(
     return render(request, template, frame | context, status=status)
 
 
-# What a member reads whose role is too low: by their role, and by the role that is needed.
+# The text for a member whose role is too low, by their role and the role that is needed.
 _ROLE_NEEDED = {
     (Role.VIEWER, Role.DEVELOPER): "You are a viewer of this project. This needs the role developer or owner.",
     (Role.VIEWER, Role.OWNER): "You are a viewer of this project. This needs the role owner.",

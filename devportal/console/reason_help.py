@@ -520,7 +520,7 @@ HELP: dict[Reason, Help] = {
         "Send one request at a time, and share its response.",
         *_INVALID_GRANT,
     ),
-    # --- What codes and tokens hang on ---
+    # --- The authorization behind codes and tokens ---
     Reason.ACCESS_REMOVED: Help(
         "The person removed your app under Connected apps, or their account is closed.",
         "There is nothing to fix. Have the person sign in again.",

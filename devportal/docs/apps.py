@@ -7,5 +7,5 @@ class DocsConfig(AppConfig):
     verbose_name = "Documentation"
 
     def ready(self) -> None:
-        # They connect receivers or register something, and are nowhere else sure to be imported.
+        # These connect receivers or register something, and are not reliably imported anywhere else.
         from devportal.docs import search  # noqa: F401  (see above)

@@ -8,7 +8,7 @@ class OperationsConfig(AppConfig):
     verbose_name = "Operations"
 
     def ready(self) -> None:
-        # They connect receivers or register something, and are nowhere else sure to be imported.
+        # These connect receivers or register something, and are not reliably imported anywhere else.
         from devportal.operations import audit, celery_signals, task_runs, tasks  # noqa: F401  (see above)
 
         post_migrate.connect(task_runs.watch_tasks, sender=self)

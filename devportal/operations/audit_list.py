@@ -29,7 +29,7 @@ STAFF_ACTIONS = (
     "api_credential.revoked", "api_credential.rotated", "mail.tried_again",
     "signing_key.activated", "signing_key.published", "signing_key.retired", "signing_key.withdrawn",
 )  # fmt: skip
-# Events are stored in the order of their ids, but for transactions that overlap. That many may be out of order.
+# Events are stored in the order of their ids, except in transactions that overlap. At most this many are out of order.
 _OVERLAP = 1000
 
 
@@ -40,7 +40,7 @@ def _day(label: str) -> forms.DateField:
 
 
 class AuditFilters(forms.Form):
-    """What the list is narrowed to. Days are those of UTC."""
+    """The filters of the list. Days are in UTC."""
 
     action = forms.CharField(
         required=False, max_length=60, widget=UnfoldAdminTextInputWidget({"list": "audit-actions"})

@@ -1,7 +1,7 @@
 """The operator's overview: the admin's first page (docs/operations.md#the-admin).
 
-Each card speaks of one list, which it links to, and is shown to those who may see that list. A figure that can't be
-read in time says so; the others are there all the same.
+Each card is about one list, which it links to, and is only shown to people who may see that list. If a figure can't be
+read in time, its card says so, and the other cards are shown as usual.
 """
 
 from collections.abc import Callable

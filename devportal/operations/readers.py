@@ -121,7 +121,7 @@ def api_calls(hours: int = 24) -> dict[str, int]:
 def projects_near_limit() -> list[Project]:
     """Return projects whose unreviewed apps are near their user limit (docs/review.md#people).
 
-    Exact counts are read only of projects with about so many connections, and of no more than MOST_COUNTED_PROJECTS.
+    Exact counts are only read for projects with roughly that many connections, and for at most MOST_COUNTED_PROJECTS.
     """
     near = max(int(settings.UNVERIFIED_APP_PEOPLE * NEAR_LIMIT), 1)
     clients = Client.objects.filter(verified_at=None, first_party=False, enabled=True, project=OuterRef("pk"))

@@ -7,7 +7,7 @@ class ReviewConfig(AppConfig):
     verbose_name = "App review"
 
     def ready(self) -> None:
-        # They connect receivers or register something, and are nowhere else sure to be imported.
+        # These connect receivers or register something, and are not reliably imported anywhere else.
         from devportal.review import (  # noqa: F401  (see above)
             app_reports,
             cases,

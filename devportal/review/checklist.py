@@ -96,7 +96,7 @@ def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[st
 
 
 def failing_checks(evidence: Evidence) -> list[str]:
-    """Return the titles of the facts that fail. Who approves all the same says why."""
+    """Return the titles of the facts that fail. Reviewers who approve despite them have to give a reason."""
     return [fact.title for fact in evidence.facts if fact.result == Result.FAIL]
 
 

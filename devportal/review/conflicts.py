@@ -45,7 +45,7 @@ class Conflict(StrEnum):
     APPROVED = "approved"
 
 
-# What the admin tells the reviewer about each conflict.
+# The admin's message about each conflict, for the reviewer.
 MESSAGES: Mapping[str, str] = {
     Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
     Conflict.TOOK_PART: "You were a member of this project, or submitted or wrote something in one of its reviews, "

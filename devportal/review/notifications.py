@@ -37,7 +37,7 @@ def notify(entry: ReviewEntry) -> None:
     kind = notice_kind(entry.kind, entry.details)
     # A developer's message is mailed only to the reviewer. Other members read it in the console.
     if kind is not None and not (entry.kind == Kind.COMMENT and by_developer):
-        # What developers write is for reviewers.
+        # Texts of developers are for reviewers, so notices to developers do not contain them.
         text = "" if by_developer else entry.text
         details = _details(entry.client, entry.reasons, text, entry.details)
         actor = entry.author_id if by_developer else None

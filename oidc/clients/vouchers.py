@@ -1,8 +1,8 @@
-"""Vouchers: what stands in for a client's secret in one request that this service makes for a member of its project.
+"""Vouchers, which replace a client's secret in one request that this service makes for a member of its project.
 
 A secret is stored as a hash, so the console's playground can't present it. A voucher is an argument of a call within
-the process: it travels with a single request object, and nothing that is sent over the network becomes one. It is good
-for one code or refresh token only, and says nothing about whether that may be used.
+the process: it belongs to a single request object, and nothing that is sent over the network can become one. It is
+valid for one code or refresh token only, which is still checked as usual.
 """
 
 from dataclasses import dataclass

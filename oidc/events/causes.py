@@ -1,4 +1,4 @@
-"""What causes events: signals of the accounts layer (docs/events.md#event-types)."""
+"""Queue events when signals of the accounts layer cause them (docs/events.md#event-types)."""
 
 from collections.abc import Mapping
 from typing import Any

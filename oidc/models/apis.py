@@ -74,7 +74,7 @@ class ApiCredentialQuerySet(models.QuerySet["ApiCredential"]):
 
 
 class ApiCredential(models.Model):
-    """What an API authenticates with at the introspection endpoint. The secret is stored as its SHA-256."""
+    """The credential of an API at the introspection endpoint. The secret is stored as its SHA-256."""
 
     api = models.ForeignKey(Api, models.CASCADE, related_name="credentials")
     public_id = models.CharField(max_length=40, unique=True)

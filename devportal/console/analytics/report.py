@@ -90,7 +90,7 @@ class Loss:
 class Stage:
     """One stage of the funnel: its name, meaning, count, the total, and the losses before it.
 
-    `step` is the one that the sign-in log has an entry of, if there is one.
+    `step` is the step by which the sign-in log is filtered for this stage, "" if the log has no entries of it.
     """
 
     name: str

@@ -91,7 +91,7 @@ def _add_to(table: str, time: str, rows: Mapping[tuple[Any, ...], int]) -> None:
 
 
 def clear(now: datetime) -> int:
-    """Delete counts that are older than they are kept, by whole days (UTC); return how many rows went."""
+    """Delete counts that are older than they are kept, by whole days (UTC); return how many were deleted."""
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     hours = SignInHour.objects.filter(hour__lt=today - settings.SIGN_IN_HOUR_DAYS * _DAY)
     days = SignInDay.objects.filter(day__lt=today - settings.SIGN_IN_COUNT_DAYS * _DAY)
@@ -115,7 +115,7 @@ def sums(
 ) -> dict[tuple[datetime, str, str], int]:
     """Return the counts of all these clients together, by hour or day, step and error.
 
-    `unit` says which table is read, "hour" or "day": whole days are a 24th of the rows. `steps` narrows to some.
+    `unit` selects the table, "hour" or "day". The one by day has far fewer rows. With `steps`, only these are counted.
     """
     rows = _rows(unit, clients, since, until)
     if steps:

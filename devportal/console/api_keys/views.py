@@ -35,7 +35,7 @@ def _selects() -> Selects:
 
 
 def _has(permission: str) -> Q:
-    """Return the condition for keys with a permission, and not for those with a longer name that begins like it."""
+    """Return the condition for keys with exactly this permission: a longer name that contains it does not match."""
     held = Q(permissions=permission) | Q(permissions__startswith=f"{permission} ")
     return held | Q(permissions__endswith=f" {permission}") | Q(permissions__contains=f" {permission} ")
 

@@ -60,7 +60,7 @@ class ApiSection:
 
 @dataclass(frozen=True)
 class Permissions:
-    """What a client's page *Permissions* shows. The newest `sign_ins` of the last DAYS days were read.
+    """The data of a client's page *Permissions*. The newest `sign_ins` of the last DAYS days were read.
 
     `is_bounded`: there may be more sign-ins than were read.
     """

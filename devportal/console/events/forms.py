@@ -29,7 +29,7 @@ def _url_field(label: str, help_text: str) -> forms.CharField:
 
 
 class LogoutForm(forms.Form):
-    """Where the client receives logout tokens."""
+    """The URL at which the client receives logout tokens."""
 
     url = _url_field("Logout URL", f"Your library calls it the back-channel logout URI. {_OFF}")
     session_required = forms.BooleanField(
@@ -44,7 +44,7 @@ class LogoutForm(forms.Form):
 
 
 class EventsForm(forms.Form):
-    """Where the client receives security events, and which ones."""
+    """The URL at which the client receives security events, and the events that it receives."""
 
     url = _url_field("Events URL", _OFF)
     types = forms.MultipleChoiceField(

@@ -15,7 +15,7 @@ NEWEST = 50  # deliveries that are searched for the latest test and the latest f
 
 
 class State(StrEnum):
-    """What a receiver does now."""
+    """The state of a receiver."""
 
     OFF = auto()
     ON_HOLD = auto()  # the client is off, or its project suspended

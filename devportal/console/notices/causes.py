@@ -1,4 +1,4 @@
-"""What lower layers report, as notices: credentials, owners, clients, leaks and paused deliveries."""
+"""Raise notices about events of lower layers: credentials, owners, clients, leaks and paused deliveries."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -10,7 +10,7 @@ from oidc.projects.roles import Role
 
 
 class NoticeKind(StrEnum):
-    """What a notice is about. notices/table.py has the text of each."""
+    """The kind of a notice. notices/table.py has its text."""
 
     SECRET_EXPIRES = "secret_expires"
     KEY_EXPIRES = "key_expires"

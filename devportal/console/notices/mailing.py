@@ -37,7 +37,7 @@ def send_notices() -> int:
     for project_id, account_id in _waiting():
         try:
             sent += _mail(project_id, account_id)
-        except Exception:  # one mail that can't be written must not keep the others
+        except Exception:  # one mail that can't be written must not prevent the others
             log.exception("The notices of project %s for account %s could not be mailed.", project_id, account_id)
     return sent
 

@@ -38,8 +38,8 @@ def notify(
 
     It belongs to the caller's transaction. `details` holds codes and values for the text, and no email addresses.
 
-    `once` identifies the cause: the same one raises no second notice of this kind in this project. With `again_after`
-    it does if nobody reported it for that long. A cause without `once` may be repeated, MOST_AN_HOUR times an hour.
+    `once` identifies the cause: it raises no second notice of this kind in this project. With `again_after` it raises
+    another one if it was not reported for that long. Without `once`, it may be repeated MOST_AN_HOUR times an hour.
 
     `actor` is the account that caused it. Members get no notice in the console about what they did themselves, but a
     mail, because it could have been somebody else with their session. `person` is the account that it is about.

@@ -14,7 +14,7 @@ from devportal.console.navigation import CLIENT_PAGES
 from devportal.console.notices.kinds import NoticeKind, Topic
 from devportal.console.notices.table import TABLE, Definition
 
-BY_SERVICE = "by_service"  # in `details`: nobody of the project did it
+BY_SERVICE = "by_service"  # in `details`: the service or its operators did it, not a member
 _CLIENT_PAGES = {page.url_name for page in CLIENT_PAGES}
 _FORMER = "Somebody who is no longer a member"
 

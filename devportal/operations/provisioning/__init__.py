@@ -1,7 +1,7 @@
 """`manage.py provision`: parse a TOML file strictly and apply it (docs/provisioning.md).
 
-One module a kind of section: a serializer that declares its table, and a function that applies what was read. To add
-one, write its module and name it here, after the modules that it needs.
+Each kind of section has a serializer for its table, and a function that applies the parsed table. To add a kind, write
+both in a module, and add them here after the sections that the new one refers to.
 """
 
 import contextlib
@@ -54,8 +54,8 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
     """Apply `file` in one transaction; return what it declares, in its order.
 
     Secrets appear only if they were just created. With `dry_run` everything is checked and nothing is changed. Raises
-    InvalidFile with every error of the file, each naming its key; then nothing is changed, and no picture that was
-    stored meanwhile stays.
+    InvalidFile with every error of the file, each naming its key; then nothing is changed, and pictures that were
+    stored meanwhile are deleted.
     """
     document = read_toml(file)
     apply: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -76,7 +76,7 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
     except StoreUnavailable as error:
         raise InvalidFile("a picture can't be stored: the store of uploaded files does not respond") from error
     finally:
-        forget_registry()  # it may have APIs of a transaction that was undone
+        forget_registry()  # it may contain APIs of a transaction that was rolled back
     return {
         "issuer": settings.ISSUER,
         "base_url": settings.BASE_URL,
@@ -89,7 +89,7 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
 def _apply_sections(
     table: FileTable, document: dict[str, Any], apply: dict[str, Callable[[dict[str, Any]], Any]]
 ) -> dict[str, list[Any]]:
-    """Read each section once the sections before it are in place, because it may name what they declare.
+    """Parse and apply the sections one after the other, because a section may refer to what earlier ones declare.
 
     Raises the serializers' ValidationError with the errors of all sections.
     """
@@ -109,7 +109,7 @@ def _apply_sections(
 
 
 def _apply_valid_rows(section: StrictListField, declared: Any, apply: Callable[[dict[str, Any]], Any]) -> None:
-    """Apply the rows that are valid, so that the next sections find what they name; the transaction will be undone."""
+    """Apply the valid rows, so that later sections find what they refer to; the transaction will be rolled back."""
     for row in declared if isinstance(declared, list) else ():
         with contextlib.suppress(serializers.ValidationError):
             apply(section.child.run_validation(row))

@@ -123,7 +123,7 @@ def apply_api(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, Any]
     api = Api.objects.filter(slug=slug).first()
     try:
         row = declarations.change_api(api, declaration) if api else declarations.create_api(slug, declaration)
-    except ValidationError as error:  # what only several values together show, such as more than 100 scopes
+    except ValidationError as error:  # an error of several values together, such as more than 100 scopes
         raise serializers.ValidationError(error.messages) from error
     reload_registry()
     credential, secret = _credential(row, rotate_secrets)

@@ -1,4 +1,4 @@
-"""What the queue shows of a submission's evidence. It is kept with the review, because gathering it takes long."""
+"""The summary of the evidence in the queue. It is stored with the review, because gathering evidence takes long."""
 
 import logging
 from datetime import timedelta
@@ -41,7 +41,7 @@ def refresh_due_glances() -> int:
         try:
             refresh_glance(review)
         except Exception:
-            # The others are refreshed all the same, and this one is tried again an hour later.
+            # The other reviews are still refreshed, and this one is tried again an hour later.
             log.exception("The evidence of a review could not be gathered.")
             AppReview.objects.filter(pk=review.pk).update(glance_at=clock.now())
     return len(rows)

@@ -11,9 +11,9 @@ from oidc.tokens.expiry import delete_expired
 
 
 class Command(BaseCommand):
-    """Does at once what the periodic task does, and looks for strays in the whole table."""
+    """Delete what the periodic task deletes, and search the whole table for families without codes and tokens."""
 
-    help = "Delete expired codes and tokens, and what nothing hangs on any more."
+    help = "Delete expired codes and tokens, and the families that have none left."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(f"{delete_expired(everything=True)} rows deleted.")

@@ -22,7 +22,7 @@ UNREADABLE = (
 
 
 class Command(ConfirmedCommand):
-    """What the periodic task does by itself; with --now at once (docs/secrets.md, "A key has leaked")."""
+    """Do what the periodic task does, with --now even before it is due (docs/secrets.md, "A key has leaked")."""
 
     help = "Publish the next signing key, or let it sign, whichever is due."
 

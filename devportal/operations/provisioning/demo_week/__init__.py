@@ -32,7 +32,8 @@ KEY_NAME = "Nightly export"
 def make_week(result: dict[str, Any]) -> bool:
     """Generate a week of activity in the first project of a provisioned demo; return whether this call did so.
 
-    Not where it was made before, or an app or key was used already; and only in the embedded environment.
+    Does nothing if a week was generated before, if an app or key was used already, or outside of the embedded
+    environment.
     """
     if not settings.EMBEDDED or not result["projects"]:
         return False

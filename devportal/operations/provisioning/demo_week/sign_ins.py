@@ -36,7 +36,7 @@ class Journal:
     def note(self, client: Client, at: datetime, step: Step, *, error: str = "", **details: Any) -> None:
         """Count a step, and add its entry if it has one.
 
-        `family` is the place of its code among `codes` until the families are there.
+        `family` is the index of its code in `codes`, until the families are stored.
         """
         hour = at.replace(minute=0, second=0, microsecond=0)
         self.counts[client.pk, hour, step.value, error] += 1

@@ -131,7 +131,7 @@ def check_reports(found: Gathered) -> Finding:
     return passed(Code.NO_REPORTS)
 
 
-FEW = 20  # steps or calls: with fewer, a share says nothing
+FEW = 20  # steps or calls; with fewer, a percentage is not meaningful
 MANY_REFUSED = 0.5
 SOME_ERRORS, MANY_ERRORS = 0.05, 0.5
 MAX_REFUSALS_SHOWN = 5
