@@ -259,12 +259,10 @@ def _limit_text(query: UsageQuery, chart: BarChart) -> str:
     where = f" to {api.name}" if api else own
     rule = f"One key or one app may make {limit:,} requests a minute{where}"
     if span.unit != "minute":
-        return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
+        return f"{rule}. Further requests get 429. The last hour shows single minutes, with the limit as a line."
     if chart.limit is None:
         return f"{rule}, which is far above the highest bar here ({chart.peak:,})."
-    return (
-        f"{rule}: the dashed line. Several of them together may exceed it. Filter the page by one of them to compare."
-    )
+    return f"{rule}: the dashed line. Several of them together may exceed it. To compare one, filter the page by it."
 
 
 # --- The tables ---

@@ -42,14 +42,15 @@ _ABOUT: Mapping[EventType, EventDocs] = {
         ),
         EventDocs(
             EventType.SESSION_REVOKED,
-            "One browser session ended in which the person signed in to your app. It is the same moment as a logout "
-            "token.",
+            "One browser session ended in which the person signed in to your app. Your app can get a logout token for "
+            "it as well.",
             "End the session that your app has for this sid.",
             ("sid", "event_timestamp"),
         ),
         EventDocs(
             EventType.SESSIONS_REVOKED,
-            "All of the person’s sessions ended at once: a reset password, a closed account, or an operator.",
+            "All of the person’s sessions ended at once, because the password was reset, the account was closed, or an "
+            "operator ended them.",
             "End all sessions of the person.",
         ),
         EventDocs(
@@ -79,7 +80,7 @@ _ABOUT: Mapping[EventType, EventDocs] = {
         EventDocs(
             EventType.ACCOUNT_PURGED,
             "A closed account was deleted after its waiting time, or an operator deleted it.",
-            "Delete what you no longer need of the person. Their sub never returns.",
+            "Delete the person’s data that you no longer need. Their sub is never used again.",
         ),
         EventDocs(
             EventType.TOKENS_REVOKED,

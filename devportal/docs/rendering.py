@@ -309,14 +309,14 @@ def render_llms_txt() -> str:
         "",
         f"> Sign-in with {service} accounts (OpenID Connect, authorization code flow with PKCE) and a developer API.",
         "",
-        f"Issuer: {settings.ISSUER} (its last slash belongs to it). API: {settings.BASE_URL}/v1. "
-        "Code shows YOUR_CLIENT_ID in the place of a client id.",
+        f"Issuer: {settings.ISSUER} (including its last slash). API: {settings.BASE_URL}/v1. "
+        "Code examples use YOUR_CLIENT_ID in place of a client id.",
     ]
     for section, pages in all_sections().items():
         lines += ["", f"## {section}", ""]
         lines += [f"- [{page.title}]({settings.AUTH_URL}{page.markdown_address}): {page.summary}" for page in pages]
         if section == "Developer API":
-            description = "every endpoint, answer and error of the API."
+            description = "every endpoint, response and error of the API."
             lines.append(f"- [OpenAPI document]({settings.BASE_URL}{reverse('openapi')}): {description}")
     return "\n".join([*lines, ""])
 

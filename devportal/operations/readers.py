@@ -236,7 +236,7 @@ def _connections() -> list[Figure]:
         return []
     used, most = found
     return [
-        Figure("database_connections", "Connections to the database, of whomever", used),
+        Figure("database_connections", "Connections to the database, of all clients", used),
         Figure("database_connections_max", "Connections that its server allows", most),
     ]
 

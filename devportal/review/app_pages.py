@@ -81,9 +81,10 @@ def public_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 class SlugForm(forms.Form):
     slug = forms.CharField(
-        label="Address",
+        label="Slug",
         max_length=branding.MAX_LENGTH,
-        help_text="Small letters from a to z, digits and single hyphens. Earlier URLs still lead to the page.",
+        help_text="The end of the URL, after /apps/: lowercase letters from a to z, digits and single hyphens. Earlier "
+        "URLs still lead to the page.",
         validators=[branding.validate_slug],
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )

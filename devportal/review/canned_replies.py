@@ -31,7 +31,7 @@ def clean_reply(text: str) -> str:
     if unknown:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
         wrong = ", ".join(f"{{{name}}}" for name in unknown)
-        raise IncompleteSubmission(f"Nothing is known by {wrong}. What is filled in: {known}.")
+        raise IncompleteSubmission(f"Unknown placeholders: {wrong}. Use only these: {known}.")
     return kept
 
 

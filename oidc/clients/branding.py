@@ -220,7 +220,7 @@ _RESERVED = {
         "status", "support", "system", "team", "terms", "test", "undefined", "verified", "verify",
     )
 }  # fmt: skip
-_TAKEN = "This address is taken, or looks like one that is. Choose another one."
+_TAKEN = "This slug is taken, or looks like one that is. Choose another one."
 
 
 class NotReviewed(Exception):
@@ -241,12 +241,12 @@ def validate_slug(slug: str) -> None:
         )
     reading = skeleton(slug)
     if not reading or reading in _RESERVED:
-        raise ValidationError("This address is reserved for the service. Choose another one.")
+        raise ValidationError("This slug is reserved for the service. Choose another one.")
     try:
         validate_name(slug)
     except ValidationError as misleading:
         raise ValidationError(
-            f"An address can't contain the name of {settings.SERVICE_NAME}, claim a review, or read as if"
+            f"A slug can't contain the name of {settings.SERVICE_NAME}, claim a review, or read as if"
             f" {settings.SERVICE_NAME} itself were speaking. Choose another one."
         ) from misleading
 
@@ -320,9 +320,9 @@ def _take_slug(client: Client, slug: str) -> None:
         return
     if len(own) >= MAX_SLUGS:
         used = ", ".join(sorted(each.slug for each in own))
-        raise ValidationError(f"This app already has {MAX_SLUGS} addresses, the maximum: {used}. Choose one of them.")
+        raise ValidationError(f"This app already has {MAX_SLUGS} slugs, the maximum: {used}. Choose one of them.")
     if any(each.reading == reading for each in own):
-        raise ValidationError("This looks like an address that the app already has. Choose that one, or another.")
+        raise ValidationError("This looks like a slug that the app already has. Choose that one, or another.")
     others = Client.objects.filter(name_reading=reading, verified_at__isnull=False).exclude(pk=client.pk)
     if client.name_reading != reading and others.exists():
         raise ValidationError(_TAKEN)

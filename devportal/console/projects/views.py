@@ -68,7 +68,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
         try:
             made = _make(request, account_of(request), form.cleaned_data["name"])
         except idempotency.MissingToken:
-            form.add_error(None, "Nothing was created: send the form once more.")
+            form.add_error(None, "Nothing was created. Please send the form again.")
         except lifecycle.QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
         except ValidationError as error:

@@ -21,7 +21,7 @@ from oidc.models.clients import new_client_id
 
 
 def _approvable() -> list[str]:
-    # Also scopes that need no approval today: then the client keeps them when that changes.
+    # Includes scopes that need no approval today, so that the client keeps them if that changes.
     return [scope.name for scope in scopes.known_scopes().values() if scope.api]
 
 
@@ -32,7 +32,7 @@ def _optional() -> list[str]:
 class AddressesField(StrictListField):
     """URLs that a client may register, deserialized to the form in which they are stored."""
 
-    default_error_messages = {"empty": "must name at least one address"}
+    default_error_messages = {"empty": "must contain at least one URL"}
 
     def __init__(self, **kwargs: Any) -> None:
         child = StrictCharField(validators=[client_redirect_uris.validate_redirect_uri])

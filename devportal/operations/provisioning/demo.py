@@ -44,7 +44,7 @@ def prepare_demo(file: Path) -> str:
 def _what_admin_takes() -> str:
     if settings.ADMIN_SECOND_FACTOR:
         return "asks for two-step verification, which is set up at the first sign-in"
-    return "opens to a password here; ADMIN_SECOND_FACTOR=true asks for more"
+    return "a password is enough here; ADMIN_SECOND_FACTOR=true requires two-step verification"
 
 
 def _keep_credentials(result: dict[str, Any]) -> None:

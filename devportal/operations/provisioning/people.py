@@ -27,7 +27,7 @@ from core.http.strict_fields import (
 from devportal.operations.provisioning.toml_tables import NameField, Table
 
 LONGEST_ADDRESS = 254
-_UNKNOWN = "nobody has the address {email}"
+_UNKNOWN = "nobody has the email address {email}"
 
 
 class AccountField(StrictCharField):

@@ -62,9 +62,9 @@ def test_reviewers_and_operators_can_write_replies(request: pytest.FixtureReques
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Dear {name}", "Nothing is known by {name}. What is filled in: {app}, {project}, {service}."),
-        ("{APP} and {}", "Nothing is known by {}, {APP}."),
-        ("{app.owner.password}", "Nothing is known by {app.owner.password}."),
+        ("Dear {name}", "Unknown placeholders: {name}. Use only these: {app}, {project}, {service}."),
+        ("{APP} and {}", "Unknown placeholders: {}, {APP}."),
+        ("{app.owner.password}", "Unknown placeholders: {app.owner.password}."),
         (" \x07 ", "Write the text of the reply."),
         ("x" * 4001, "at most 4000 characters"),
     ],

@@ -10,9 +10,9 @@ from oidc import signing_keys
 from oidc.models import SigningKey
 
 WARNING = """\
-{keys} signing key(s) can't be read: they retire, and a new key signs at once.
-{people} people have a second factor that can't be read: it is removed. Who has no passkey beside it loses the
-password and all sessions as well, and signs in by a code that is mailed. Each of them gets a mail.
+{keys} signing key(s) can't be read. They are retired, and a new key signs immediately.
+{people} people have a second factor that can't be read. It is removed, and each of them gets a mail. The ones who have
+no passkey also lose their password and all sessions, and sign in with a code that is mailed to them.
 If KEY_ENCRYPTION_KEY is only set to a wrong value, stop here and correct it. Then nothing is lost."""
 
 
@@ -35,6 +35,6 @@ class Command(ConfirmedCommand):
         done = {"signing_keys": retired, "people": len(people), "passwords_ended": without_password}
         report(Event("encryption_key.lost", details=done))
         self.stdout.write(
-            f"{len(retired)} signing key(s) retired. The second factors of {len(people)} people removed; "
-            f"{without_password} of them sign in by a mailed code."
+            f"{len(retired)} signing key(s) were retired. The second factors of {len(people)} people were removed; "
+            f"{without_password} of them sign in with a mailed code."
         )

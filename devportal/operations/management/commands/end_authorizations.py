@@ -17,7 +17,7 @@ from oidc.tokens.expiry import end_families, live_families
 class Command(ConfirmedCommand):
     """The command for use after a restore or a leak (docs/secrets.md#everything-issued-is-void)."""
 
-    help = "End all authorizations of a time: codes, access tokens and refresh tokens of every app."
+    help = "End all authorizations of a period: codes, access tokens and refresh tokens of every app."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

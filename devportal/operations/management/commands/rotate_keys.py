@@ -10,8 +10,8 @@ from oidc import signing_keys
 from oidc.models import SigningKey
 
 SAID = {
-    "published": "A next key is published; it signs once every client may have seen it.",
-    "activated": "The next key signs now; the one before it stays published until nothing it signed is valid.",
+    "published": "A next key is published. It signs once all clients have had time to fetch it.",
+    "activated": "The next key signs now. The previous key stays published until all its tokens have expired.",
     "replaced": "The active key could not be read. It is retired, and a new one signs.",
     "waiting": "Nothing is due.",
 }
@@ -24,7 +24,7 @@ UNREADABLE = (
 class Command(ConfirmedCommand):
     """Do what the periodic task does, with --now even before it is due (docs/secrets.md, "A key has leaked")."""
 
-    help = "Publish the next signing key, or let it sign, whichever is due."
+    help = "Publish the next signing key or let it sign, depending on which step is due."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)

@@ -88,7 +88,7 @@ def test_the_service_can_sign_again_and_old_tokens_stay_valid(app: RelyingParty,
     settings.KEY_ENCRYPTION_KEY = LOST
     signing_keys.clear_keyring()
     assert app.refresh(tokens["refresh_token"]).status_code == 503
-    assert "1 signing key(s) retired" in run("--yes")
+    assert "1 signing key(s) were retired" in run("--yes")
     signing_keys.clear_keyring()
     assert app.call("/v1/me", tokens["access_token"]).status_code == 200
     assert app.refresh(tokens["refresh_token"]).status_code == 200
@@ -99,7 +99,7 @@ def test_people_without_another_factor_prove_their_mailbox(
     lost_key: str, person: Account, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
-        assert "1 of them sign in by a mailed code" in run("--yes")
+        assert "1 of them sign in with a mailed code" in run("--yes")
     assert types_of(person) == set()
     (told,) = [message for message in mail.outbox if message.to == [person.email]]
     assert "set up two-step verification again" in told.subject

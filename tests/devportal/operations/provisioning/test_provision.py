@@ -218,7 +218,7 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role: must be one of"),
         (FILE.replace('robin@example.com", role', 'dana@example.com", role'), "members[0].role: the owner can't"),
         (FILE.replace('"robin@example.com", role', '"robin\\u0000", role'), "members[0].email: Null"),
-        (FILE.replace('"http://localhost:3000/callback"', ""), "clients[0].redirect_uris: must name at least one"),
+        (FILE.replace('"http://localhost:3000/callback"', ""), "clients[0].redirect_uris: must contain at least one"),
         (FILE.replace('redirect_uris = ["http://localhost:3000/callback"]', ""), "redirect_uris: is missing"),
         (FILE.replace('"Dana"', "true"), "people[0].given_name: must be a text"),
         (FILE.replace('"Dana"', f'"{"D" * 101}"'), "people[0].given_name: must have at most 100 characters"),
