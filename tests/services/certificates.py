@@ -1,8 +1,8 @@
-"""A certificate authority of the tests' own, and certificates for servers that are made as they are needed.
+"""A certificate authority that only the tests use, and server certificates, which are created on demand.
 
 authority = Authority()
 authority.trust_file(folder)           # for the variable SSL_CERT_FILE, which Python's ssl reads
-authority.server_context("shop.test")  # what a server presents
+authority.server_context("shop.test")  # for a server with this name
 """
 
 import ssl
@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """An authority that nobody trusts unless told to."""
+    """An authority that only clients with its certificate (`trust_file`) trust."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -29,13 +29,13 @@ class Authority:
         self.certificate = builder.add_extension(usage, critical=True).sign(self._key, hashes.SHA256())
 
     def trust_file(self, folder: Path) -> str:
-        """Write the authority's own certificate into a folder; returns its path."""
+        """Write the authority's own certificate into a folder; return its path."""
         path = folder / "authority.pem"
         path.write_bytes(self.certificate.public_bytes(Encoding.PEM))
         return str(path)
 
     def server_context(self, *names: str, days: int = 30, self_signed: bool = False) -> ssl.SSLContext:
-        """Return what a server of these names presents; with negative `days` its certificate has expired."""
+        """Return a server context with a certificate for these names; with negative `days` it has expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
         builder = _builder(subject, subject if self_signed else self._name, key, days)

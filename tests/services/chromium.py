@@ -1,8 +1,8 @@
 """An installed Chromium, driven without a screen through Playwright.
 
-Playwright marks the thread it is used on as running an event loop, and Django gives such a thread other
-database connections than the test has: what the test wrote in its transaction would be gone. So the browser
-has a separate thread, and a test hands it the steps to take there.
+Playwright makes its thread look as if it ran an event loop. Django gives such a thread its own database connections,
+which would not see what the test wrote in its transaction. So the browser runs in a separate thread, and a test passes
+it the steps to take there.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 T = TypeVar("T")
 
-# The shell is Chromium without the program around its pages, and takes half the processor time or less.
+# The headless shell is Chromium without its user interface, and takes at most half the processor time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 MAC_APPS = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
-# How long `expect` waits: other tests run at the same time, and a page's answer may take some seconds then.
+# How long `expect` waits. Other tests run at the same time, so a page may take some seconds to respond.
 PATIENCE = 15_000  # milliseconds
-# The tests talk to loopback only; without these, Chromium calls its maker's hosts at every start.
+# The tests only use loopback addresses. Without these flags, Chromium calls hosts of its vendor at every start.
 FLAGS = (
     "--disable-gpu",
     "--disable-quic",
@@ -34,31 +34,31 @@ FLAGS = (
 
 
 def why_missing() -> str | None:
-    """Says why no browser can be started here, or None when one can."""
+    """Return why no browser can be started here, or None if one can."""
     return None if path() else f"no browser: none of {', '.join(NAMES)} is on the PATH"
 
 
 def path() -> str | None:
-    """Returns the browser's program, or None."""
+    """Return the path of the browser's program, or None if there is none."""
     on_path = next(filter(None, map(shutil.which, NAMES)), None)
     apps = (str(Path("/Applications") / app) for app in MAC_APPS)
     return on_path or next((app for app in apps if os.access(app, os.X_OK)), None)
 
 
 def flags() -> list[str]:
-    """Returns the flags to start it with. Its sandbox refuses to work for root."""
+    """Return the flags to start the browser with. Its sandbox does not work for root."""
     return [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
 
 
 class Chromium:
-    """A running browser; what is handed to it runs on its thread, where the database is not to be used."""
+    """A running browser. The steps that it gets run in its thread, where they must not use the database."""
 
     def __init__(self, thread: ThreadPoolExecutor, browser: Browser) -> None:
         self._thread = thread
         self._browser = browser
 
     def visit(self, steps: Callable[[Page], T], **options: Any) -> T:
-        """Returns what `steps` return for a page of a new profile, made with Playwright's context options."""
+        """Return the result of `steps` for a page of a new profile, which has these context options of Playwright."""
 
         def take() -> T:
             with self._browser.new_context(**options) as context:
@@ -67,13 +67,13 @@ class Chromium:
         return self._thread.submit(take).result()
 
     def use(self, steps: Callable[[Browser], T]) -> T:
-        """Returns what `steps` return for the browser: for several profiles, or one kept for later."""
+        """Return the result of `steps` for the browser: for several profiles, or for one that is kept for later."""
         return self._thread.submit(steps, self._browser).result()
 
 
 @contextlib.contextmanager
 def start() -> Iterator[Chromium]:
-    """Yields a browser without a profile; each visit has a new one."""
+    """Yield a browser without a profile; each visit has a new one."""
     with ThreadPoolExecutor(1, thread_name_prefix="chromium") as thread:
         playwright, browser = thread.submit(_launch).result()
         try:

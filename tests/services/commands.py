@@ -1,6 +1,7 @@
 """Management commands in the environment of a service, without a new interpreter for each.
 
-A process that has set Django up forks one for each command: importing takes longer than most commands do.
+A process that has already set up Django forks a child for each command, because importing takes longer than most
+commands.
 """
 
 import gc
@@ -11,12 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Where the process starts, whichever state of the source it is to have: modules come from its working directory.
+# Runs this file in the process. Other modules come from its working directory, which may have another state of the
+# source.
 START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
 class Commands:
-    """Runs management commands; `close` ends the process that forks them."""
+    """Runs management commands; `close` ends the process that forks the children."""
 
     def __init__(self, source: Path, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -31,7 +33,7 @@ class Commands:
         )
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        """Run `manage.py` with these arguments, and return what it said."""
+        """Run `manage.py` with these arguments, and return its exit code and output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{json.dumps(command)}\n")
@@ -50,7 +52,7 @@ def _main() -> None:
 
     django.setup()
     __import__(settings.ROOT_URLCONF)
-    # A command would copy all of this memory while it looks for garbage, and once more when it ends.
+    # Otherwise garbage collection would make each child copy all of this memory, and once more when it ends.
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
@@ -66,7 +68,7 @@ def _main() -> None:
 
 
 def _run(command: list[str], out: int, error: int) -> None:
-    """Run a command in this process, which ends with it as an interpreter would."""
+    """Run a command in this process, which then ends as a separate interpreter would."""
     from django.core.management import execute_from_command_line
 
     with Path(os.devnull).open() as nothing:

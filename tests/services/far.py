@@ -1,7 +1,7 @@
 """A proxy to a test server with a delay that a test chooses, in a separate process.
 
-Run as a script it passes what comes to its port on to another port of this machine, and keeps back every answer; how
-many seconds long, it reads from its input, a number a line.
+Run as a script, it forwards connections to another port of this machine, and delays every response. It reads the delay
+in seconds from its standard input, one number per line.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 @dataclass
 class FarRoad:
-    """The road: its port, and how far it is."""
+    """The proxy: its port, and a method to set its delay."""
 
     port: int
     _process: "subprocess.Popen[str]"
 
     def keep_back(self, seconds: float) -> None:
-        """Keep back every answer for so long, from now on."""
+        """Delay every response by this long from now on."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
@@ -30,7 +30,7 @@ class FarRoad:
 
 @contextlib.contextmanager
 def road_to(port: int) -> Iterator[FarRoad]:
-    """Yield a road to a port of this machine; it ends with the block, or with this process."""
+    """Yield a proxy to a port of this machine; it ends with the block, or with this process."""
     command = [sys.executable, __file__, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

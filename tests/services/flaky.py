@@ -1,4 +1,4 @@
-"""Runs pytest, and then runs the tests that failed again, alone. A test that passes the second time is flaky.
+"""Run pytest, and then run the failed tests again, alone. A test that passes the second time is flaky.
 
 A flaky test fails the run as well, unless KNOWN has its node id, its file or its folder. The arguments are those of
 pytest. `make test-all` runs all tests this way, and `make test` does so with `CI=true`.
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-# Flaky tests that do not fail the run, as node ids, files or folders, each with its reason. The bound on the time is
-# what the files test. At first, two of them run at once (`quiet`), and what fails then runs alone.
+# Flaky tests that do not fail the run, as node ids, files or folders, each with its reason. These files test limits of
+# time. In the first run, two of them run at once (`quiet`); a test that fails then runs again alone.
 ANSWERS_IN_TIME = "most requests have to be answered within some 100 ms, and the host may be busy with other work"
 KNOWN = {
     "tests/faults/test_postgres.py": ANSWERS_IN_TIME,
@@ -25,7 +25,7 @@ KNOWN = {
 
 def main(arguments: list[str]) -> int:
     """Return pytest's exit code, or 1 if tests are flaky that are not in KNOWN."""
-    # pytest notes what failed in a folder, and `make test-all` runs two of these programs at once.
+    # pytest stores which tests failed in its cache folder, and `make test-all` runs two of these programs at once.
     with tempfile.TemporaryDirectory() as notes:
         arguments = [*arguments, "-o", f"cache_dir={notes}"]
         status = _run_pytest(*arguments)

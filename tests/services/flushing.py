@@ -1,10 +1,11 @@
-"""Empties a PostgreSQL database after a test that commits, in a fraction of the time that Django takes.
+"""Empty a PostgreSQL database after a test that commits, in a fraction of the time that Django takes.
 
-Django truncates all tables, for which PostgreSQL makes new files, and then adds what comes with `post_migrate`, a
-signing key included. That takes a quarter of a second of processor, and most tests write a few rows.
+Django truncates all tables, for which PostgreSQL creates new files, and then sends `post_migrate`, whose receivers add
+rows such as a signing key. That takes a quarter of a second of processor time, although most tests write only a few
+rows.
 
-Django does this after the first such test of a process. From then on, each test ends with `restore`: tables that differ
-from what they held at that time get the same rows again. The others stay as they are.
+Django does this after the first such test of a process, and the rows of that moment are stored. After each further
+test, `restore` restores the tables whose rows have changed. The other tables stay as they are.
 """
 
 import contextlib
@@ -15,13 +16,13 @@ import pytest
 from django.db import connection, transaction
 from django.test import TransactionTestCase
 
-# Rows as PostgreSQL spells them, by table.
+# The rows of each table, as PostgreSQL's text form of a row.
 Tables = dict[str, list[str]]
 
 
 @contextlib.contextmanager
 def fast() -> Iterator[None]:
-    """Have transactional tests end with `restore`, for the length of a block, once Django has flushed the database."""
+    """Within the block, end transactional tests with `restore` once Django has flushed the database."""
     flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
     flushed: Tables = {}
 
@@ -39,9 +40,9 @@ def fast() -> Iterator[None]:
 
 
 def restore(tables: Tables) -> None:
-    """Have each of these tables hold the rows that are given, and no others."""
+    """Make these tables contain exactly the given rows."""
     with transaction.atomic(), connection.cursor() as cursor:
-        # Waits, as truncating does, for what threads of the test still write.
+        # Like truncating, this waits for threads of the test that are still writing.
         cursor.execute(f"LOCK TABLE {', '.join(map(_quoted, tables))} IN SHARE ROW EXCLUSIVE MODE")
         found = read(tables)
         for table in (table for table in tables if found[table] != tables[table]):

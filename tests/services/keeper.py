@@ -1,8 +1,8 @@
-"""Runs a server for as long as the process that asked for it lives.
+"""Run a server for as long as the process that requested it lives.
 
-The server is the child of a small keeper process, which reads a pipe that nobody writes to. However the
-tests end, a kill included, the system closes the pipe; the keeper then stops the server and removes its
-folder. Run as a script, this file is that keeper; it uses the standard library only.
+The server is the child of a small keeper process, which reads from a pipe that nobody writes to. When the tests end,
+even if they are killed, the system closes the pipe. The keeper then stops the server and removes its folder. Run as a
+script, this file is that keeper. It only uses the standard library.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ STOP_SECONDS = 10
 
 
 class NotStartedError(Exception):
-    """The server ended, or was not ready in time; the message ends with what it logged."""
+    """The server ended, or was not ready in time; the message is the end of its log."""
 
 
-# Below the ports that systems give to outgoing connections: these would take some of them before they are used.
+# These are below the ports that systems use for outgoing connections, which could take a port before the server does.
 PORTS = range(10_000, 32_000)
 
 
 def free_port() -> int:
-    """Returns a random loopback port that nobody listens on now."""
+    """Return a random loopback port that nobody listens on now."""
     while True:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", secrets.choice(PORTS)))
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def folder(user: str | None = None) -> Iterator[Path]:
-    """Makes a temporary folder, owned by `user` if one is given, and removes it."""
+    """Yield a temporary folder, owned by `user` if one is given, and remove it at the end."""
     path = Path(tempfile.mkdtemp(prefix="devportal-"))
     try:
         if user is not None:
@@ -54,14 +54,15 @@ def folder(user: str | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def running(command: list[str], home: Path, is_ready: Callable[[], bool], user: str | None = None) -> Iterator[None]:
-    """Runs `command` in the folder `home`, as `user` if one is given, from readiness to the end of the block.
+    """Run `command` in the folder `home`, as `user` if one is given. The block begins when the server is ready.
 
-    Raises NotStartedError when it ends early or is not ready within READY_SECONDS.
+    The server is stopped at the end of the block. Raises NotStartedError if it ends early or is not ready within
+    READY_SECONDS.
     """
     keeper = subprocess.Popen(
         [sys.executable, __file__, str(home), user or "", *command],
         stdin=subprocess.PIPE,
-        # A Ctrl-C in the terminal ends the tests; they need the server until they have cleaned up.
+        # Ctrl-C in the terminal must not reach the server: the tests need it until they have cleaned up.
         start_new_session=True,
     )
     try:
@@ -98,8 +99,8 @@ def _keep(home: Path, user: str | None, command: list[str]) -> int:
         if select.select([sys.stdin], [], [], 0.2)[0]:
             break
     if server.poll() is not None:
-        return 1  # It ended by itself; the folder stays, so that its log can be read and it can be started again.
-    server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown; an ordinary end for the others.
+        return 1  # It ended by itself. The folder stays, so that the log can be read and the server started again.
+    server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown, and a normal end for the other servers.
     try:
         server.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
@@ -110,7 +111,7 @@ def _keep(home: Path, user: str | None, command: list[str]) -> int:
 
 
 def group_of(user: str | None) -> int | None:
-    """Returns the id of the user's own group; None, which changes nothing, without a user."""
+    """Return the id of the user's own group; without a user None, which keeps the present group."""
     return None if user is None else pwd.getpwnam(user).pw_gid
 
 

@@ -1,14 +1,14 @@
-"""A million rows within seconds: what a service that has run for long holds, written by the database itself.
+"""Write a million rows within seconds, like those of a service that has run for a long time.
 
-Everything belongs to one connection. The statements name columns of the schema of the baseline (tests/upgrades), which
-later schemas have as well.
+The database itself generates the rows. All of them belong to one connection. The statements name columns of the
+schema of the baseline (tests/upgrades), which later schemas have as well.
 """
 
 import hashlib
 
 import psycopg
 
-# $-quoted numbers are filled in by str.replace: a statement takes no parameters where several are sent at once.
+# The placeholders are filled in by str.format, because several statements in one text can't have parameters.
 _FAMILIES = """
 INSERT INTO oidc_family (scope, nonce, auth_time, amr, created_at, revocation_reason, revocation_note, connection_id)
 SELECT 'openid profile offline_access', '', now() - {age}, '["pwd"]', now() - {age}, '', '', {connection}
@@ -44,7 +44,7 @@ FROM generate_series(1, {count}) AS n
 
 
 class Filler:
-    """Fills the tables of one person and one client, whose ids it looks up by address and name."""
+    """Fills the tables for one person and one client, who are found by email address and name."""
 
     def __init__(self, database: "psycopg.Connection[tuple[int, ...]]", email: str, client_name: str) -> None:
         self._database = database
@@ -70,21 +70,21 @@ class Filler:
         return row[0]
 
     def add_families(self, count: int, *, age: str, codes: int = 1, access: int = 1, refresh: int = 1) -> None:
-        """Add families that began, and whose codes and tokens expired, an interval (`age`, of PostgreSQL) ago."""
+        """Add families that began `age` ago, an interval of PostgreSQL. Their codes and tokens expired at that time."""
         values = {"age": f"interval '{age}'", "user": self.user, "client": self.client, "connection": self.connection}
         parts = [
             f"made_{place} AS ({text.format(each=each, **values)})"
             for place, (text, each) in enumerate(((_CODES, codes), (_ACCESS, access), (_REFRESH, refresh)))
             if each
         ]
-        # The foreign keys are looked up at the end, row by row, which takes most of the time; all rows are made here.
+        # Do not check foreign keys row by row, which would take most of the time: all rows are created right here.
         self._database.execute(b"SET session_replication_role = replica")
         family = _FAMILIES.format(count=count, **values)
         self._database.execute(f"WITH family AS ({family}), {', '.join(parts)} SELECT 1".encode())
         self._database.execute(b"RESET session_replication_role")
 
     def add_refresh_token(self, raw: str) -> int:
-        """Add a family with one refresh token that is good for an hour; return the family's id."""
+        """Add a family with one refresh token that is valid for an hour; return the family's id."""
         checksum = hashlib.sha256(raw.encode()).hexdigest()
         family = self.one(_FAMILIES.format(count=1, age="interval '0'", connection=self.connection))
         values = {"user": self.user, "client": self.client, "each": 1, "age": "interval '-1 hour'"}
@@ -93,5 +93,5 @@ class Filler:
         return family
 
     def add_usage(self, count: int) -> None:
-        """Add counts of one call each, ten a minute, into the past."""
+        """Add rows that count one call each: ten for each minute, going back from now."""
         self._database.execute(_USAGE.format(count=count, project=self.project).encode())

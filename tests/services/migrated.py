@@ -1,8 +1,9 @@
-"""A PostgreSQL cluster that holds a migrated database: made once for each state of the source, servers start on copies.
+"""A PostgreSQL cluster with a migrated database, created once for each state of the source. Servers start on copies.
 
-To make one takes ten seconds of processor, and a copy of its files a tenth of one. It stays in .cache/clusters for the
-next run. It holds what the migrations make. What `post_migrate` adds is added where `migrate` runs again: the first
-signing key, which is encrypted with a service's own secret, is among it.
+Creating one takes ten seconds of processor time, and copying its files a tenth of a second. It stays in
+.cache/clusters for the next run. It only contains what the migrations create. Rows that `post_migrate` adds are
+created when `migrate` runs on a copy, because one of them is the first signing key, which is encrypted with the
+service's own secret.
 """
 
 import contextlib
@@ -26,23 +27,23 @@ OWNER = "portal"
 
 @contextlib.contextmanager
 def cluster() -> Iterator[postgres.Cluster]:
-    """Yield a cluster that does not run yet, with the database DATABASE and the role OWNER, which owns it."""
+    """Yield a cluster that is not running yet. It has the database DATABASE, owned by the role OWNER."""
     with postgres.cluster(_copy) as made:
         yield made
 
 
 def template_on(server: "psycopg.Connection[tuple[str, ...]]") -> str:
-    """Return the name of the database that new ones are copies of: DATABASE, or what is empty where that is not."""
+    """Return the database to copy new ones from: DATABASE, or PostgreSQL's empty template if the server lacks it."""
     found = server.execute(b"SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
     return DATABASE if found else "template1"
 
 
 def _copy(programs: Path, home: Path, user: str | None) -> str:
-    """Fill the home of a cluster; return its superuser's password. Who comes first makes the original."""
+    """Fill the home of a cluster; return its superuser's password. The first process to come creates the original."""
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # The day, because the migrations make partitions for the days to come.
+        # The day is part of the state, because the migrations create partitions for the next days.
         state = (Path(__file__).read_text(), programs.parent.name, f"{datetime.now(UTC):%Y-%m-%d}")
         original = KEPT / template.digest(*state)
         if not original.exists():
@@ -65,7 +66,7 @@ def _make(folder: Path) -> None:
                 server.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{made.password}'".encode())
                 server.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
             template.migrate(DATABASE_URL=f"{made.url.replace('//postgres:', f'//{OWNER}:')}/{DATABASE}")
-            # Stopped by us and not by its keeper, who would remove the files.
+            # Stop the server here, because its keeper would also remove the files.
             os.kill(made.pid, signal.SIGINT)
             while (made.home / "data" / "postmaster.pid").exists():
                 time.sleep(0.02)

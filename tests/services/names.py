@@ -4,7 +4,7 @@
         server.set("shop.test", "A", "93.184.216.34")
         settings.DNS_SERVERS = [server.address]
 
-It answers by UDP and TCP at one port, for every name there is: what it has no records of is NXDOMAIN.
+It responds over UDP and TCP on one port. Names without records are NXDOMAIN.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ import dns.rdatatype
 import dns.rrset
 
 TTL = 1  # seconds
-LARGEST_DATAGRAM = 1232  # what is larger is asked again by TCP
+LARGEST_DATAGRAM = 1232  # for a larger response, the client has to ask again over TCP
 LONGEST_CHAIN = 8
 
 
 class NameServer:
-    """Records by name and type, and what was asked: `questions` holds pairs such as ("shop.test", "A")."""
+    """Records by name and type. `questions` are the queries that came, as pairs such as ("shop.test", "A")."""
 
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
@@ -37,34 +37,34 @@ class NameServer:
         self._lock = threading.Lock()
 
     def set(self, name: str, kind: str, *values: str) -> None:
-        """Give a name these records of a type (`A`, `AAAA`, `CNAME`, `TXT`) instead of those it had; without: none.
+        """Replace a name's records of a type (`A`, `AAAA`, `CNAME`, `TXT`); without values it has none.
 
-        A TXT record is written as in a zone file: `"one string" "its second string"`; one without quotes is quoted.
+        A TXT record is written as in a zone file: `"one string" "its second string"`. Quotes are added if it has none.
         """
         self.rotate(name, kind, values)
 
     def rotate(self, name: str, kind: str, *answers: Sequence[str]) -> None:
-        """Give other records at each question: the first, the second, and so on; the last one stays."""
+        """Respond to each query with the next of `answers`; the last one is repeated."""
         with self._lock:
             self._failing.pop(name, None)
             self._records[name, kind] = [[_written(kind, value) for value in answer] for answer in answers]
 
     def remove(self, name: str) -> None:
-        """Forget a name: from now on it is NXDOMAIN."""
+        """Remove a name: from now on it is NXDOMAIN."""
         with self._lock:
             self._failing.pop(name, None)
             self._records = {key: answers for key, answers in self._records.items() if key[0] != name}
 
     def fail(self, name: str, code: str = "SERVFAIL") -> None:
-        """Answer every question for a name with an error (`SERVFAIL`, `REFUSED`), until it is set again."""
+        """Respond to every query for a name with an error (`SERVFAIL`, `REFUSED`), until the name is set again."""
         self._failing[name] = dns.rcode.from_text(code)
 
     def fall_silent(self, name: str) -> None:
-        """Answer no question for a name, until it is set again."""
+        """Do not respond to queries for a name, until it is set again."""
         self._failing[name] = None
 
     def answer(self, wire: bytes) -> dns.message.Message | None:
-        """Return the answer to a query in wire format, or None for silence."""
+        """Return the response to a query in wire format, or None for no response."""
         query = dns.message.from_wire(wire)
         question = query.question[0]
         name = question.name.to_text(omit_final_dot=True).lower()
@@ -113,7 +113,7 @@ def serve() -> Iterator[NameServer]:
 
 
 def _both() -> "tuple[_Streams, _Datagrams]":
-    """Return a server of each protocol, on one port that was free for both."""
+    """Return a TCP server and a UDP server on the same port."""
     for _ in range(10):
         streams = _Streams(("127.0.0.1", 0), _OfStream)
         try:

@@ -16,7 +16,7 @@ RUN_SECONDS = 60
 
 
 def why_missing() -> str | None:
-    """Says why Node can't be used here, or None when it can."""
+    """Return why Node can't be used here, or None if it can."""
     absent = [name for name in ("node", "npm") if shutil.which(name) is None]
     if absent:
         return f"no {' and no '.join(absent)} on the PATH"
@@ -27,16 +27,16 @@ def why_missing() -> str | None:
 
 @contextlib.contextmanager
 def start() -> Iterator[Path]:
-    """Installs the client libraries if need be, and yields the folder of the scripts that use them.
+    """Install the client libraries if needed, and yield the folder of the scripts that use them.
 
-    They go beside their package.json, as Node looks for modules upwards from the script.
+    They are installed next to their package.json, because Node looks for modules in the folders above a script.
     """
     install(CLIENTS)
     yield CLIENTS
 
 
 def run(script: str, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a script of tests/clients and returns what it printed; the caller checks its exit code."""
+    """Run a script of tests/clients and return its exit code and output; the caller checks the exit code."""
     return subprocess.run(
         ["node", CLIENTS / script, *arguments],
         cwd=CLIENTS,
@@ -49,13 +49,13 @@ def run(script: str, *arguments: str, env: dict[str, str] | None = None) -> subp
 
 
 def install(folder: Path) -> Path:
-    """Installs what a folder's package-lock.json pins, if need be, and returns its node_modules."""
+    """Install the packages of a folder's package-lock.json if needed, and return its node_modules."""
     modules = folder / "node_modules"
     lock = (folder / "package-lock.json").read_bytes()
     stamp = modules / ".installed"
     wanted = hashlib.sha256(lock).hexdigest()
     with (folder / "package.json").open() as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)  # Two test processes may arrive at once.
+        fcntl.flock(guard, fcntl.LOCK_EX)  # two test processes may get here at the same time
         if stamp.exists() and stamp.read_text() == wanted:
             return modules
         subprocess.run(

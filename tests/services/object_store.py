@@ -37,7 +37,7 @@ class ObjectStore:
 
 @contextlib.contextmanager
 def start() -> Iterator[ObjectStore]:
-    """Yield a fresh server. Raises NotStartedError when it does not come up."""
+    """Yield a new server. Raises NotStartedError if it does not start."""
     port = keeper.free_port()
     with keeper.folder() as home:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]

@@ -1,4 +1,4 @@
-"""A web server on loopback whose pages a test may change while it runs; by TLS if it is given a context.
+"""A web server on loopback whose pages a test may change while it runs. With a context, it uses TLS.
 
     with pages.serve() as site:
         site.set("/.well-known/proof.txt", "token", content_type="text/plain")
@@ -6,7 +6,7 @@
 
     with pages.serve(Authority().server_context("shop.test")) as site: …  # tests/services/certificates.py
 
-A page belongs to one host, or to all; what there is no page for is 404.
+A page belongs to one host or to all hosts. Other paths return 404.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ Script = Callable[[BufferedIOBase], object]
 
 @dataclass(frozen=True)
 class Request:
-    """A request that came: the Host header, path with query, and all headers by their names in lower case."""
+    """A received request: the Host header, the path with its query, and all headers by lower-case names."""
 
     host: str
     path: str
@@ -32,7 +32,7 @@ class Request:
 
 
 class Site:
-    """The pages, and the requests that came for them; `server_names` are what clients named in TLS (SNI)."""
+    """The pages and the received requests. `server_names` are the host names that clients sent in TLS (SNI)."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -50,9 +50,9 @@ class Site:
         headers: Mapping[str, str] | None = None,
         host: str | None = None,
     ) -> None:
-        """Answer a path (with its query, if there is one) like this from now on, at one host or at all.
+        """Set the response of a path (with its query, if it has one), on one host or on all hosts.
 
-        Content-Type and Content-Length are those of the body, unless `headers` name them.
+        Content-Type and Content-Length are those of the body, unless `headers` contain others.
         """
         content = body.encode() if isinstance(body, str) else body
         sent = {"Content-Type": content_type, "Content-Length": str(len(content))} | dict(headers or {})
@@ -65,21 +65,21 @@ class Site:
         self.set(path, status=status, headers={"Location": location}, host=host)
 
     def script(self, path: str, answer: Script, *, host: str | None = None) -> None:
-        """Let a function write the whole answer, status line and all; the connection ends when it returns."""
+        """Let a function write the whole response with its status line; the connection ends when it returns."""
         self._scripts[host, path] = answer
 
     def remove(self, path: str, *, host: str | None = None) -> None:
-        """Answer a path with 404 from now on."""
+        """Return 404 for a path from now on."""
         self._scripts.pop((host, path), None)
 
     def find(self, host: str, path: str) -> Script | None:
-        """Return what answers a request, if anything does."""
+        """Return the function that writes the response to a request, None if there is none."""
         return self._scripts.get((host, path)) or self._scripts.get((None, path))
 
 
 @contextlib.contextmanager
 def serve(context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Site]:
-    """Yield a running server, on any free port unless one is given; it ends with the block."""
+    """Yield a running server on `port`, or on any free port; it ends with the block."""
     with _Server(("127.0.0.1", port), context) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
@@ -97,14 +97,14 @@ class _Server(ThreadingHTTPServer):
         self.site = Site(self.server_address[1])
         if context is not None:
             context.sni_callback = self._note_server_name
-            # The handshake is made by the thread of the connection, not by the one that accepts.
+            # The thread of the connection does the handshake, not the thread that accepts connections.
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def _note_server_name(self, connection: Any, name: str | None, context: ssl.SSLContext) -> None:
         self.site.server_names.append(name)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients that hang up are what is tested."""
+        """Print nothing: tests have clients that disconnect early."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Django's password hash with few rounds, for services that tests start (tests/services/settings.py)."""
+"""The service's password hasher with few rounds, for services that tests start (tests/services/settings.py)."""
 
 from core.passwords import BoundedPBKDF2PasswordHasher
 

@@ -1,4 +1,4 @@
-"""A pgbouncer in transaction mode, in front of a test's own PostgreSQL."""
+"""A pgbouncer in transaction mode, in front of a PostgreSQL that only this test uses."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ query_wait_timeout = 2
 
 
 def why_missing() -> str | None:
-    """Say why pgbouncer can't be started here, or None when it can."""
+    """Return why pgbouncer can't be started here, or None if it can."""
     if shutil.which("pgbouncer") is None:
         return "no pgbouncer on the PATH"
     return None

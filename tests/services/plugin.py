@@ -1,11 +1,11 @@
-"""Chooses the database the suite runs on, and hands out the services that marked tests need.
+"""Choose the database of the test run, and provide the services that marked tests need.
 
-TEST_ENGINE=sqlite (the default) or postgres. The settings are read once, when Django starts, so the choice
-is made before that: this is a pytest plugin, named in pyproject.toml, and not a conftest. With pytest-xdist
-the main process starts PostgreSQL and its workers inherit the address; each has its own database there.
+TEST_ENGINE is sqlite (the default) or postgres. The settings are read once, when Django starts, and the choice has to
+be made before that. So this is a pytest plugin, named in pyproject.toml, and not a conftest. With pytest-xdist, the
+main process starts PostgreSQL and its workers inherit the URL; each worker has its own database there.
 
-What a test needs beyond the database it says with a marker (redis, node, browser and so on), and gets from the fixture
-of that service. A service that is missing skips the test with the reason; with CI=true it fails.
+A test uses a marker for each further service that it needs (redis, node, browser and so on), and gets it from the
+fixture of that service. If a service is missing, the test is skipped with the reason; with CI=true it fails.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import pytest
 
 from tests.services import chromium, keeper, migrated, node, podman, postgres, proxies, redis, scheduling
 
-# A shell in which the service is run must not change what the tests see.
+# Variables that are removed, so that a shell in which somebody runs the service does not affect the tests.
 SETTINGS = (
     "ADMIN_IDLE_SECONDS",
     "ADMIN_SECOND_FACTOR",
@@ -98,7 +98,7 @@ MARKED: dict[str, Callable[[], str | None]] = {
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Sets the environment that the settings are read from; pytest-django reads them inside this hook."""
+    """Set the environment that the settings are read from; pytest-django reads the settings inside this hook."""
     engine = os.environ.get("TEST_ENGINE", "sqlite")
     if engine not in ("sqlite", "postgres"):
         raise pytest.UsageError(f"TEST_ENGINE is sqlite or postgres, not {engine!r}")
@@ -110,31 +110,31 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     if engine == "postgres" and postgres.why_missing() is None:
         url = services.enter_context(postgres.start(migrated.cluster))
         os.environ["DATABASE_URL"] = url
-        os.environ["TEST_DATABASE_URL"] = url  # What the workers find, so that they start none.
+        os.environ["TEST_DATABASE_URL"] = url  # for the workers, so that they start no server
     return (yield)
 
 
 def pytest_report_header() -> str:
-    """Names the engine at the top of each run."""
+    """Print the engine at the top of each run."""
     return f"database: {'PostgreSQL' if on_postgres() else 'SQLite'}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--apart`."""
+    """Add the option `--apart`."""
     parser.addoption("--apart", action="store_true", help="read only files with tests that `make test` leaves out")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files with everyday tests only, with `--apart`."""
+    """With `--apart`, leave out the files that only have everyday tests."""
     is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
     return True if config.getoption("apart") and is_test and not scheduling.has_apart(collection_path) else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks the tests that use the database, as the others say the same on every engine, and thorough ones.
+    """Mark the tests that use the database, because the others need to run on one engine only, and the thorough ones.
 
-    Puts first what takes longest.
+    The tests that take longest come first.
     """
     for item in items:
         fixtures: list[str] = getattr(item, "fixturenames", [])
@@ -147,12 +147,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         scheduling.put_first(items)
 
 
-# Until the tests are collected: looking for garbage takes half of the time that this takes, and there is none.
+# Off until the tests are collected: garbage collection would take half of that time, and there is no garbage.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Looks for garbage rarely, and not among what is loaded: it takes a tenth of the time of all tests otherwise."""
+    """Collect garbage rarely, and not among loaded modules: otherwise it takes a tenth of the time of all tests."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
@@ -160,12 +160,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Scheduling | None:
-    """Shares tests that need services by what they share."""
+    """Keep tests that share a server together in one worker."""
     return scheduling.Scheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a test whose service is missing, or fails it in CI."""
+    """Skip a test whose service is missing, or fail it in CI."""
     if os.environ.get("TEST_ENGINE") == "postgres" and not on_postgres():
         _give_up(postgres.why_missing())
     if item.get_closest_marker("postgres") and not on_postgres():
@@ -176,7 +176,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def on_postgres() -> bool:
-    """Says whether this run is on PostgreSQL."""
+    """Return whether this run uses PostgreSQL."""
     return "DATABASE_URL" in os.environ
 
 
@@ -190,14 +190,14 @@ def _give_up(reason: str | None) -> None:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """The address of a Redis that this test process has to itself; mark the test `redis`."""
+    """The URL of a Redis that only this test process uses; mark the test `redis`."""
     with redis.start() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def node_clients() -> Iterator[Path]:
-    """The folder of the Node scripts, their libraries installed; mark the test `node`."""
+    """The folder of the Node scripts, with their libraries installed; mark the test `node`."""
     with node.start() as folder:
         yield folder
 

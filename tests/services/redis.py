@@ -1,4 +1,4 @@
-"""A Redis (or Valkey) of the tests' own: in memory only, on a free loopback port."""
+"""A Redis (or Valkey) that only the tests use: in memory, on a free loopback port."""
 
 import contextlib
 import shutil
@@ -12,20 +12,20 @@ from tests.services import keeper
 
 
 def why_missing() -> str | None:
-    """Says why Redis can't be started here, or None when it can."""
+    """Return why Redis can't be started here, or None if it can."""
     return None if _program() else "no Redis: neither redis-server nor valkey-server is on the PATH"
 
 
 @contextlib.contextmanager
 def start() -> Iterator[str]:
-    """Yield the REDIS_URL of a fresh server. Raises NotStartedError when the server does not come up."""
+    """Yield the REDIS_URL of a new server. Raises NotStartedError if the server does not start."""
     port = keeper.free_port()
     with keeper.folder() as home, running(home, port):
         yield f"redis://127.0.0.1:{port}/0"
 
 
 def running(home: Path, port: int, *options: str, password: str = "") -> contextlib.AbstractContextManager[None]:
-    """Run a server with nothing in it for the length of a block. Raises NotStartedError."""
+    """Run an empty server within a block. Raises NotStartedError."""
     program = _program()
     assert program is not None, why_missing()
     place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
@@ -35,7 +35,7 @@ def running(home: Path, port: int, *options: str, password: str = "") -> context
 
 
 def running_sentinel(home: Path, port: int, config: str) -> contextlib.AbstractContextManager[None]:
-    """Run a sentinel with this configuration for the length of a block. Raises NotStartedError."""
+    """Run a sentinel with this configuration within a block. Raises NotStartedError."""
     program = _program()
     assert program is not None, why_missing()
     file = home / "sentinel.conf"
@@ -45,7 +45,7 @@ def running_sentinel(home: Path, port: int, config: str) -> contextlib.AbstractC
 
 
 def room_in_the_minute(seconds: float = 20) -> None:
-    """Wait until Redis's minute, which no test can move, has some seconds left."""
+    """Wait until the current minute of Redis has some seconds left: tests can't change Redis's clock."""
     left = 60 - time.time() % 60
     if left < seconds:
         time.sleep(left + 0.1)

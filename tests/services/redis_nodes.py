@@ -1,4 +1,4 @@
-"""Several Redis servers of the tests' own: a master that sentinels watch over, and a cluster."""
+"""Several Redis servers that only the tests use: a master with sentinels, and a cluster."""
 
 import contextlib
 import os
@@ -13,11 +13,11 @@ import redis as redis_client
 from tests.services import keeper, redis
 
 MASTER = "main"
-PASSWORD = "p@ss/word"  # has to be percent-encoded in an address
+PASSWORD = "p@ss/word"  # has to be percent-encoded in a URL
 SLOTS = 16384
 SECONDS = 20
 
-# A sentinel that notices within a second; two of three have to agree.
+# A sentinel notices a failure within a second; two of three have to agree.
 _SENTINEL = """
 sentinel monitor {master} 127.0.0.1 {port} 2
 sentinel auth-pass {master} {password}
@@ -42,7 +42,7 @@ class Node:
 
 @dataclass
 class Sentinels:
-    """A master, a replica, and the sentinels that watch over them."""
+    """A master, a replica, and the sentinels that monitor them."""
 
     master: Node
     replica: Node
@@ -71,13 +71,13 @@ class Cluster:
 
 
 def wait_until(what: Callable[[], bool]) -> None:
-    """Wait until something is so. Fails after SECONDS."""
+    """Wait until a condition is true. Fails after SECONDS."""
     deadline = time.monotonic() + SECONDS
     while True:
         with contextlib.suppress(redis_client.RedisError):
             if what():
                 return
-        assert time.monotonic() < deadline, "it does not come about"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.05)
 
 
@@ -91,7 +91,7 @@ def _node(*options: str, port: int = 0) -> Iterator[Node]:
 
 @contextlib.contextmanager
 def sentinels() -> Iterator[Sentinels]:
-    """Yield a master with a replica and three sentinels, which agree on it."""
+    """Yield a master with a replica and three sentinels, which all know both."""
     with contextlib.ExitStack() as stack:
         master = stack.enter_context(_node())
         replica = stack.enter_context(_node("--replicaof", "127.0.0.1", str(master.port)))
@@ -116,7 +116,7 @@ def _sees_all(port: int) -> bool:
 def cluster() -> Iterator[Cluster]:
     """Yield a cluster of three masters."""
     with contextlib.ExitStack() as stack:
-        # A node's bus is on its port and 10,000 more, or on a port that is named.
+        # By default the cluster bus of a node uses the node's port plus 10,000, which may not be free.
         nodes = [
             stack.enter_context(_node("--cluster-enabled", "yes", "--cluster-port", str(keeper.free_port())))
             for _ in range(3)

@@ -1,14 +1,15 @@
-"""Which tests `make test` leaves to `make test-all`, and how the latter shares tests that need services.
+"""Which tests only `make test-all` runs, and how tests that need services are distributed to processes.
 
 `make test` takes at most two minutes on two cores. It leaves out THOROUGH, the files and tests that take longest. Of
 each other test it runs the first case. With ARGS, it leaves out nothing.
 
-`--dist loadscope` shares tests that need services among xdist's processes. A file whose tests share a server stays
-whole; all other tests go one by one to the next free process. The longest tests begin first, so that none of them
-is left for the end, when the other processes are idle: xdist itself begins with the files that have the most tests,
-and the longest have one or two.
+`--dist loadscope` distributes tests that need services to xdist's processes. All tests of a file that share a server
+run in one process; all other tests go one by one to the next free process. The longest tests begin first, so that none
+of them runs at the end while the other processes are idle. xdist itself would begin with the files that have the most
+tests, but the longest files have one or two.
 
-With `--apart`, only the files that have such tests are read: to read all takes longer than some of these runs.
+With `--apart`, only the files that have such tests are imported, because importing all of them takes longer than some
+of these runs.
 """
 
 import re
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-# Markers of tests that `make test` leaves out, and how a file spells them.
+# Markers of tests that `make test` leaves out, and a pattern that finds them in a file.
 APART = {"redis", "node", "browser", "image", "proxy", "quiet", "slow"}
 SPELLED = re.compile(rf"\bmark\.(?:{'|'.join(sorted(APART))})\b")
 THOROUGH = (
@@ -116,7 +117,7 @@ THOROUGH = (
     "tests/test_words.py",
     "tests/upgrades/test_load_prerelease.py",
 )
-# Each takes half a minute or more; the longest come first.
+# Each of these takes half a minute or more; the longest come first.
 BEGIN_FIRST = (
     "tests/image/test_roles.py",
     "tests/machine/test_sign_in_machine.py",
@@ -131,7 +132,7 @@ BEGIN_FIRST = (
     "tests/image/",
     "tests/monitoring/",
 )
-# Their tests share a server that the file starts.
+# The tests of each of these files share a server.
 WHOLE = (
     "tests/browser/",
     "tests/clients/",
@@ -143,7 +144,7 @@ WHOLE = (
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """xdist's own, by files where their tests share something, and else by tests."""
+    """xdist's scheduler. It distributes whole files if their tests share a server, and otherwise single tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -157,14 +158,14 @@ def has_apart(path: Path) -> bool:
 
 
 def check_apart(items: Iterable[pytest.Item]) -> None:
-    """Raise UsageError if a test has a marker of APART that its file does not spell: `--apart` would not find it."""
+    """Raise UsageError if a marker of APART is not written in the test's own file: `--apart` would not find it."""
     for item in items:
         if not APART.isdisjoint(mark.name for mark in item.iter_markers()) and not has_apart(item.path):
             raise pytest.UsageError(f"{item.nodeid}: write its marker in the file, as pytest.mark.<name>")
 
 
 def mark_thorough(items: Iterable[pytest.Item]) -> None:
-    """Mark the tests that `make test` leaves to `make test-all`."""
+    """Mark the tests that only `make test-all` runs."""
     begun = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
@@ -174,7 +175,7 @@ def mark_thorough(items: Iterable[pytest.Item]) -> None:
 
 
 def put_first(items: list[pytest.Item]) -> None:
-    """Put tests that take long before the others, whose order stays as it is."""
+    """Put the tests that take longest first; the order of the others does not change."""
     places = {path: number for number, path in enumerate(BEGIN_FIRST)}
 
     def place(item: pytest.Item) -> int:

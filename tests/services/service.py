@@ -1,7 +1,7 @@
-"""The service itself, as an operator runs it: `manage.py serve` with a separate data folder and database.
+"""The service as an operator runs it: `manage.py serve` with a separate data folder and database.
 
-A test declares the people and apps that it needs with `provision`; what the service mails it reads from the
-data folder. Two test modules share one service, so each uses different names for people and projects.
+A test declares the people and apps that it needs with `provision`, and reads the service's mails from the data folder.
+Several test modules share one service, so each uses different names for people and projects.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ from tests.services.commands import Commands
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 120
 STOP_SECONDS = 10
-# In a mail the code stands alone on an indented line.
+# In a mail, the code is on a separate, indented line.
 CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
-# Read once: a client that reads them itself takes longer for it than for a request.
+# Loaded once, because loading them in each client would take longer than a request.
 CERTIFICATES = ssl.create_default_context()
-# Stops the service when the process that feeds its standard input is gone, however that ended.
+# Stops the service when the tests have ended, even if they were killed: then standard input is closed.
 GUARD = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
 
 # For tests of what happens while passwords are hashed.
@@ -45,17 +45,17 @@ SLOW_HASHES = {"DJANGO_SETTINGS_MODULE": "devportal.settings"}
 
 
 class NotProvisionedError(Exception):
-    """`manage.py provision` refused the file; the message is what it said."""
+    """`manage.py provision` rejected the file; the message is its output."""
 
 
 @dataclass
 class Service:
-    """A service on a loopback port, running or stopped; its data stays for the next start."""
+    """A service on a loopback port, running or stopped; its data is kept for the next start."""
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=keeper.free_port)
-    source: Path = ROOT  # of which state it is
+    source: Path = ROOT  # the folder with the source that it runs
     process: "subprocess.Popen[bytes] | None" = None
     _guard: "subprocess.Popen[bytes] | None" = None
     _commands: Commands | None = None
@@ -88,13 +88,13 @@ class Service:
         return document
 
     def owns(self, url: str) -> bool:
-        """Tell whether a URL is one of the service's."""
+        """Return whether a URL belongs to the service."""
         return urlsplit(url).netloc == urlsplit(self.address).netloc
 
-    # --- What is in it ---
+    # --- Data ---
 
     def provision(self, **sections: list[dict[str, Any]]) -> dict[str, Any]:
-        """Declare people and projects, and return what `manage.py provision --json` says of them."""
+        """Declare people and projects, and return the output of `manage.py provision --json`."""
         self._files += 1
         file = self.home / f"declared-{self._files}.toml"
         file.write_text(as_toml(sections), encoding="utf-8")
@@ -105,7 +105,7 @@ class Service:
         return declared
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        """Run a management command, and return what it said."""
+        """Run a management command, and return its exit code and output."""
         environment = self.environment()
         if self._commands is None or self._commands.environment != environment:
             self._end_commands()
@@ -113,13 +113,13 @@ class Service:
         return self._commands.run(*command)
 
     def manage(self, *command: str) -> str:
-        """Run a management command, which has to succeed, and return what it printed."""
+        """Run a management command, which has to succeed, and return its output."""
         done = self.run(*command)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
 
     def shell(self, code: str) -> str:
-        """Run code as an operator would, with the service's settings, and return what it printed."""
+        """Run code in the service's Django shell, as an operator would, and return its output."""
         return self.manage("shell", "-v0", "-c", code)
 
     def _end_commands(self) -> None:
@@ -128,7 +128,7 @@ class Service:
             self._commands = None
 
     def mails(self, address: str) -> list[str]:
-        """Return the texts of the mails to an address, the oldest first."""
+        """Return the texts of the mails to an email address, the oldest first."""
         texts = []
         for file in sorted((self.home / "mail").glob("*.eml")):
             message = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
@@ -138,15 +138,15 @@ class Service:
         return texts
 
     def code_mailed_to(self, address: str) -> str:
-        """Return the newest code that was mailed to an address."""
+        """Return the newest code that was mailed to an email address."""
         codes: list[str] = [code for text in self.mails(address) for code in CODE.findall(text)]
         assert codes, f"no code was mailed to {address}"
         return codes[-1]
 
-    # --- Its life ---
+    # --- Starting and stopping ---
 
     def start(self) -> None:
-        """Start it, and wait until it answers. Raises NotStartedError when it does not."""
+        """Start the service, and wait until it responds. Raises NotStartedError if it does not."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
@@ -155,7 +155,7 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # A Ctrl-C in the terminal ends the tests; they stop the service themselves.
+                # Ctrl-C in the terminal must not reach the service: the tests stop it themselves.
                 start_new_session=True,
             )
         command = [sys.executable, "-I", "-S", "-c", GUARD, str(self.process.pid)]
@@ -167,14 +167,14 @@ class Service:
             time.sleep(0.1)
 
     def answers(self) -> bool:
-        """Tell whether its discovery document can be read."""
+        """Return whether its discovery document can be read."""
         try:
             return bool(self.discovery())
         except (httpx.TransportError, json.JSONDecodeError):
             return False
 
     def stop(self, how: signal.Signals = signal.SIGTERM, seconds: float = STOP_SECONDS) -> int:
-        """Send it a signal and return its exit code. Raises TimeoutExpired when it is not gone in time."""
+        """Send a signal to the service and return its exit code. Raises TimeoutExpired if it does not end in time."""
         assert self.process is not None
         self._release_guard()
         self.process.send_signal(how)
@@ -194,15 +194,15 @@ class Service:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _release_guard(self) -> None:
-        # Killed, not closed: closing its input is what makes it act.
+        # The guard is killed first, because it would stop the service when its input is closed.
         if self._guard is not None:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of its processes."""
-        # pytest changes its variable from test to test, and `run` would start a process for each.
+        """Return the environment of its processes."""
+        # pytest changes PYTEST_CURRENT_TEST for each test, and `run` would then start a new process.
         left_out = {*plugin.SETTINGS, "PYTEST_CURRENT_TEST"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
         kept["DJANGO_SETTINGS_MODULE"] = "tests.services.settings" if self.source == ROOT else "devportal.settings"
@@ -210,9 +210,9 @@ class Service:
 
 
 def fresh(**settings: str) -> contextlib.AbstractContextManager[Service]:
-    """Yield a service that was never started, on the suite's engine; nothing of it stays.
+    """Yield a service that was never started, on the engine of the test run, and remove it at the end.
 
-    On PostgreSQL its database is migrated, which takes longer than all else.
+    On PostgreSQL its database is already migrated, because migrating takes longer than everything else.
     """
     return _on(own_database(), settings)
 
@@ -234,7 +234,7 @@ def _on(own: contextlib.AbstractContextManager[dict[str, str]], settings: dict[s
 
 @contextlib.contextmanager
 def running(**settings: str) -> Iterator[Service]:
-    """Yield a service that answers. At the end it has to stop when it is asked to, and have logged no fault."""
+    """Yield a running service. At the end, it has to stop on request, and its log must contain no traceback."""
     with fresh(**settings) as service:
         service.start()
         yield service
@@ -252,7 +252,7 @@ def live_service() -> Iterator[Service]:
 
 @contextlib.contextmanager
 def own_database(*, empty: bool = False) -> Iterator[dict[str, str]]:
-    """Yield the setting for a database on the tests' PostgreSQL, migrated or `empty`; none on SQLite, with its file."""
+    """Yield the setting for a new database on the tests' PostgreSQL, migrated or `empty`; no setting on SQLite."""
     server = os.environ.get("DATABASE_URL")
     if server is None:
         yield {}
@@ -269,7 +269,7 @@ def own_database(*, empty: bool = False) -> Iterator[dict[str, str]]:
 
 
 def as_toml(sections: dict[str, list[dict[str, Any]]], above: str = "") -> str:
-    """Return lists of tables as TOML. Of values it knows texts, numbers, booleans, lists and tables."""
+    """Return lists of tables as TOML. Values may be texts, numbers, booleans, times, lists and tables."""
     lines = []
     for name, tables in sections.items():
         for table in tables:
@@ -286,7 +286,7 @@ def _as_toml(value: Any) -> str:
         return "{" + ", ".join(f"{key} = {_as_toml(held)}" for key, held in value.items()) + "}"
     if isinstance(value, datetime):
         return value.isoformat()
-    return json.dumps(value)  # a basic string, a list of them and a boolean look in TOML as they do in JSON
+    return json.dumps(value)  # strings, lists of strings, numbers and booleans are the same in TOML and JSON
 
 
 def _holds_tables(value: Any) -> bool:

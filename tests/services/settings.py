@@ -1,6 +1,6 @@
-"""The settings of the services that tests start: as operators have them, but with a password hash that takes no time.
+"""The settings of the services that tests start: those of operators, but with a fast password hash.
 
-The hash of the service takes a quarter of a second, more than all else that a sign-in or a provisioned person does.
+The usual hash takes a quarter of a second, which is longer than the rest of a sign-in, or of provisioning a person.
 """
 
 from devportal.settings import *

@@ -1,12 +1,13 @@
-"""The migrated database that each test process starts from a copy of: migrating takes longer than a hundred tests.
+"""The migrated database that each test process copies at its start: migrating takes longer than a hundred tests.
 
-It is made once for each state of the migrations and models, which a digest names, and holds what the migrations
-themselves make. Each copy adds what comes with `post_migrate` (the first signing key among it, encrypted with the
-process's own secret): Django runs `migrate` on it as on any test database, and finds nothing to apply.
+It is created once for each state of the migrations and models, which a digest identifies. It only contains what the
+migrations create. Django runs `migrate` on each copy, as on any test database, and finds nothing to apply. The rows
+that `post_migrate` adds are created then, because one of them is the first signing key, which is encrypted with the
+process's own secret.
 
-On SQLite the file stays in .cache/databases for the next run. A PostgreSQL of the tests' own begins with the template
-(tests/services/migrated.py); on another server it is made here, once.
-Run as a module, this is the program that migrates the database of DATABASE_URL or DATA_DIR.
+On SQLite, the file stays in .cache/databases for the next run. A PostgreSQL that the tests start already contains the
+template (tests/services/migrated.py); on another server, it is created here, once.
+Run as a module, this program migrates the database of DATABASE_URL or DATA_DIR.
 """
 
 import contextlib
@@ -29,8 +30,8 @@ from tests.services import keeper
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = PROJECT / ".cache" / "databases"
 APPS = ("accounts", "api", "core", "devportal", "oidc")
-# What the migrated database depends on: our migrations and models, the list of apps, and the packages' versions. What
-# the migrations import besides is added by `_sources`. All other edits keep the database.
+# The files that the migrated database depends on: our migrations and models, the list of apps, and the versions of
+# packages. `_sources` adds further modules that migrations import. After other changes, the database is used again.
 SOURCES = (
     *(f"{app}/**/migrations/*.py" for app in APPS),
     *(f"{app}/**/models/*.py" for app in APPS),
@@ -41,13 +42,13 @@ SOURCES = (
 )
 IMPORTED = re.compile(rf"^(?:from|import) ((?:{'|'.join(APPS)})[\w.]*)", re.MULTILINE)
 IN_MEMORY = "file:tests?mode=memory&cache=shared"
-# No operator's database has this name: where it is found, it may be copied.
+# No database of an operator has this name, so a database with this name may be copied.
 ON_POSTGRES = "template_of_the_tests"
 
 
 @contextlib.contextmanager
 def copied(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Have Django make its test database from the template, for the length of a block; call it before Django does."""
+    """Within the block, let Django create its test database from the template. Enter it before Django does that."""
     test: dict[str, Any] = connection.settings_dict["TEST"]
     if connection.vendor == "postgresql":
         _make_on_postgres(os.environ["DATABASE_URL"])
@@ -55,14 +56,14 @@ def copied(connection: BaseDatabaseWrapper) -> Iterator[None]:
         yield
         return
     test["NAME"] = IN_MEMORY
-    # The database lives as long as somebody is connected to it.
+    # The database in memory exists as long as there is a connection to it.
     with contextlib.closing(sqlite3.connect(IN_MEMORY, uri=True)) as held:
         _copy_file(held)
         yield
 
 
 def _copy_file(held: sqlite3.Connection) -> None:
-    """Copy the migrated SQLite file of this state of the source; who comes first makes it, and others wait."""
+    """Copy the migrated SQLite file of this state of the source. The first process creates it, and others wait."""
     file = KEPT / f"{digest()}.sqlite3"
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
@@ -72,18 +73,18 @@ def _copy_file(held: sqlite3.Connection) -> None:
                 old.unlink()
             with keeper.folder() as home:
                 migrate(DATA_DIR=str(home))
-                # Moved in one step: a run that is ended amid this leaves nothing that looks complete.
+                # The file is renamed when it is complete, so that an interrupted run leaves no incomplete file.
                 part = file.with_suffix(".part")
                 with contextlib.closing(sqlite3.connect(home / "db.sqlite3")) as made:
                     made.execute("VACUUM INTO ?", [str(part)])
                 part.replace(file)
-        # Still locked: a run of another state of the source would remove the file.
+        # Keep the lock while copying, because a run of another state of the source would delete the file.
         with contextlib.closing(sqlite3.connect(file)) as template:
             template.backup(held)
 
 
 def _make_on_postgres(url: str) -> None:
-    """Make the template, if no other test process has."""
+    """Create the template, unless another test process already has."""
     server = url.rpartition("/")[0]
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(1)")
@@ -96,7 +97,7 @@ def _make_on_postgres(url: str) -> None:
 
 
 def migrate(**settings: str) -> None:
-    """Migrate the database that the settings name. Raises NotStartedError when that fails."""
+    """Migrate the database of these settings. Raises NotStartedError if that fails."""
     command = [sys.executable, "-m", "tests.services.template"]
     done = subprocess.run(
         command, cwd=PROJECT, env={**os.environ, **settings}, capture_output=True, text=True, check=False
@@ -106,7 +107,7 @@ def migrate(**settings: str) -> None:
 
 
 def digest(*more: str) -> str:
-    """Return a name for the source files that the migrated database depends on, and for `more`."""
+    """Return a digest of the source files that the migrated database depends on, and of `more`."""
     digest = hashlib.sha256(" ".join([sys.version, sqlite3.sqlite_version, *more]).encode())
     for path in sorted(_sources()):
         digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
@@ -114,7 +115,7 @@ def digest(*more: str) -> str:
 
 
 def _sources() -> set[Path]:
-    """Return the files of SOURCES, and the modules of ours that migrations import."""
+    """Return the files of SOURCES, and our modules that migrations import."""
     found = {path for pattern in SOURCES for path in PROJECT.glob(pattern)}
     for migration in [path for path in found if path.parent.name == "migrations"]:
         for name in IMPORTED.findall(migration.read_text(encoding="utf-8")):
