@@ -1,4 +1,4 @@
-"""Calls at the same moment, each with a connection to PostgreSQL that is closed when it ends."""
+"""Calls at the same moment, each with a separate connection to PostgreSQL, which is closed at the end."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def at_once(count: int, act: Callable[[int], T]) -> list[T]:
-    """Return what `act` returns, called by `count` threads at the same moment; an exception is raised here."""
+    """Call `act` in `count` threads at the same moment and return the results. An exception of a call is raised."""
     barrier = threading.Barrier(count)
 
     def run(number: int) -> T:
@@ -26,7 +26,7 @@ def at_once(count: int, act: Callable[[int], T]) -> list[T]:
 
 
 def together(*acts: Callable[[], Any]) -> list[str]:
-    """Do all of them at the same moment, and return how each ended: "done", or the name of the refusal."""
+    """Call all functions at the same moment. Return for each "done", or the name of the exception that it raised."""
 
     def one(number: int) -> str:
         try:
@@ -39,7 +39,7 @@ def together(*acts: Callable[[], Any]) -> list[str]:
 
 
 def somebody_waits_for_us() -> bool:
-    """Tell whether another connection waits for a lock that this thread's transaction holds.
+    """Return whether another connection waits for a lock that this thread's transaction holds.
 
     Other tests use the same server at the same time, and their connections wait for locks too.
     """

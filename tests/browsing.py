@@ -1,4 +1,4 @@
-"""Django's test browser, for sessions whose cookie holds something else than the database."""
+"""Django's test client, adapted to sessions whose cookie differs from the key in the database."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _set_cookies = Client._set_login_cookies  # type: ignore[attr-defined]
 
 
 class Browser(Client):
-    """Finds and makes sessions by the cookie's key, where Django's own takes `session_key` for that."""
+    """Finds and creates sessions by the value of the cookie. Django's own client would use `session_key` for that."""
 
     @property
     def session(self) -> SessionStore:

@@ -1,4 +1,4 @@
-"""What every test may ask for."""
+"""Fixtures of all tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -33,21 +33,21 @@ from tests.services import flushing, template
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
-    """Have pytest-django make the test database as a copy of a migrated one."""
+    """Let pytest-django create the test database as a copy of a migrated one."""
     with template.copied(connection):
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def fast_flush() -> Iterator[None]:
-    """Empty the database faster than Django does, where that takes long."""
+    """Empty the database faster than Django does, on PostgreSQL, where Django takes long."""
     with flushing.fast() if connection.vendor == "postgresql" else nullcontext():
         yield
 
 
 @pytest.fixture(autouse=True)
 def fresh_process() -> None:
-    """Forget what the process keeps between requests."""
+    """Clear everything that the process keeps between requests."""
     cache.clear()
     counters.cache_clear()
     process_breaker.cache_clear()
@@ -76,7 +76,7 @@ def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the pages of submissions alone: no thread of one test reaches into the next."""
+    """Do not check the pages of submissions, because the thread of one test would still run in the next."""
     monkeypatch.setattr("devportal.review.revisions.request_check", lambda pk: None)
 
 
@@ -85,7 +85,7 @@ START_TASK_THREADS = tasks._start
 
 @pytest.fixture(autouse=True)
 def queued_tasks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run no queued task, also not in a thread that another test has started."""
+    """Run no queued task, not even in a thread that another test has started."""
     monkeypatch.setattr("core.tasks._waiting", Queue(tasks.MOST_WAITING))
     monkeypatch.setattr("core.tasks._threads", [])
     monkeypatch.setattr("core.tasks._start", lambda: None)
@@ -93,13 +93,13 @@ def queued_tasks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def task_threads(queued_tasks_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let threads take the queued tasks of this test, as in the service."""
+    """Let threads run the queued tasks of this test, as in the service."""
     monkeypatch.setattr("core.tasks._start", START_TASK_THREADS)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def keys_parsed_once() -> Iterator[None]:
-    """Parse each signing key once for all tests: it takes longer than all else that most of them do."""
+    """Parse each signing key once for all tests, because parsing takes longer than the rest of most tests."""
     real = signing_keys._parse
     parsed: dict[tuple[str, str], signing_keys.PublishedKey] = {}
 
@@ -116,7 +116,7 @@ def keys_parsed_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def browsers_hold_keys() -> Iterator[None]:
-    """Let every test browser, pytest-django's included, do as ours does."""
+    """Let every test client, including that of pytest-django, handle session cookies as `browsing.Browser` does."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("session", "_set_login_cookies"):
             patch.setattr(Browser, name, vars(browsing.Browser)[name])
@@ -125,16 +125,16 @@ def browsers_hold_keys() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def cheap_passwords(request: pytest.FixtureRequest) -> None:
-    """Hash passwords fast: no test needs what a slow hash is for."""
+    """Use a fast password hash, because tests don't need the protection of a slow one."""
     settings = request.getfixturevalue("settings")
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # Each test browser builds the middleware again, and would read all static files at its first request.
+    # Each test client loads the middleware again, which would otherwise read all static files at the first request.
     settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture
 def lost_redis(request: pytest.FixtureRequest) -> None:
-    """Have the service count on a Redis that nobody can reach."""
+    """Let the service count in a Redis that can't be reached."""
     settings = request.getfixturevalue("settings")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     backend = "core.limits.store.FailoverCache"
@@ -143,21 +143,21 @@ def lost_redis(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def windows_by_the_services_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the windows of limits follow the clock that tests move."""
+    """Let the windows of limits use the clock that tests can move."""
     moved = SimpleNamespace(time=lambda: clock.now().timestamp())
     monkeypatch.setattr(django_ratelimit.core, "time", moved)
 
 
 @pytest.fixture
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no window end within a test, unless `later` moves on; ask for it before that."""
+    """Stop the clock, so that no window ends within a test. A test that also uses `later` requests this one first."""
     moment = clock.now()
     monkeypatch.setattr(clock, "now", lambda: moment)
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Move the service's clock: `later(60)` makes it a minute later than the call before did."""
+    """Return a function that moves the service's clock: each call of `later(60)` moves it ahead by another minute."""
     ahead = timedelta(0)
     real = clock.now
 
@@ -207,7 +207,7 @@ def web_app(signed_in: Browser) -> RelyingParty:
 
 @pytest.fixture(autouse=True)
 def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the lookups of app review find every proof: no test asks the internet."""
+    """Let the lookups of app review find every proof, so that no test uses the internet."""
 
     def found(domain: ProjectDomain) -> ProofCheck:
         by_file = domain.method == ProjectDomain.Method.FILE

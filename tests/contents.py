@@ -1,6 +1,6 @@
-"""All that the database holds, and what is written to it.
+"""Read the whole content of the database, and find out which tables are written to.
 
-It is read without Django's models: building and reading those takes longer than a request.
+Rows are read without Django's models, because creating model instances takes longer than a request.
 """
 
 import re
@@ -13,15 +13,15 @@ from django.apps import apps
 from django.db import connection
 
 Rows = list[tuple[Any, ...]]
-# Sessions may be written by looking at a page: a message that was shown, a request that waits.
+# Opening a page may write to sessions: for example, it removes a message that was shown, or stores a pending request.
 _ASIDE = re.compile(r'"?(django_session|usersessions_usersession|accounts_session\w*)"?')
 _WRITES = re.compile(r"\s*(?:WITH .*)?\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\S+)", re.IGNORECASE | re.DOTALL)
 
 
 def contents(aside: frozenset[str] = frozenset()) -> dict[str, Rows]:
-    """Return the rows of each table, in one order, as the database has them; without the tables of the models `aside`.
+    """Return the rows of each table as they are stored, always in the same order.
 
-    Models are called by their labels (`oidc.Client`).
+    The tables of the models in `aside` are left out. Models are named by their labels (`oidc.Client`).
     """
     found = {}
     with connection.cursor() as cursor:
@@ -33,7 +33,7 @@ def contents(aside: frozenset[str] = frozenset()) -> dict[str, Rows]:
 
 @cache
 def columns(table: str, sign: str = "") -> str:
-    """Return the names of a table's columns as a statement lists them, each with a sign before it."""
+    """Return the names of a table's columns for an SQL statement, each with `sign` before it."""
     model = next(model for model in apps.get_models(include_auto_created=True) if model._meta.db_table == table)
     return ", ".join(f'{sign}"{field.column}"' for field in model._meta.local_concrete_fields)
 
@@ -44,7 +44,7 @@ def _statements(vendor: str, aside: frozenset[str]) -> list[tuple[str, str]]:
     for model in apps.get_models(include_auto_created=True):
         if model._meta.managed and model._meta.label not in aside:
             table = model._meta.db_table
-            # The sign keeps the module sqlite3 from making dates of texts: it changes no value.
+            # Without the sign, the module sqlite3 would convert some texts to dates. It does not change any value.
             sign = "+" if vendor == "sqlite" else ""
             order = "rowid" if vendor == "sqlite" else f'"{model._meta.pk.column}"'
             statements.append((table, f'SELECT {columns(table, sign)} FROM "{table}" ORDER BY {order}'))
@@ -53,7 +53,7 @@ def _statements(vendor: str, aside: frozenset[str]) -> list[tuple[str, str]]:
 
 @contextmanager
 def writes() -> Iterator[list[str]]:
-    """Collect the tables that statements write to, sessions apart."""
+    """Collect the names of the tables that statements write to, except those of sessions."""
     written: list[str] = []
 
     def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:

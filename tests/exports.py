@@ -1,4 +1,4 @@
-"""Reads a person's export as its owner gets it."""
+"""Create and read a person's data export."""
 
 import io
 import json
@@ -17,13 +17,13 @@ def unzipped(zipped: bytes) -> dict[str, bytes]:
 
 
 def files_of(account: Account) -> dict[str, bytes]:
-    """Return the files of the account's export, made now."""
+    """Create the account's export, and return its files by name."""
     written = io.BytesIO()
     archive.write_archive(account, written)
     return unzipped(written.getvalue())
 
 
 def exported(account: Account) -> dict[str, Any]:
-    """Return the JSON document of the account's export, made now."""
+    """Create the account's export, and return its JSON document."""
     document: dict[str, Any] = json.loads(files_of(account)[archive.DOCUMENT])
     return document

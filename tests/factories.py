@@ -1,4 +1,4 @@
-"""People, projects and clients for tests, made as the service makes them."""
+"""Functions that create people, projects, clients and other objects for tests, as the service does."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -43,7 +43,7 @@ def make_account(email: str | None = None, *, verified: bool = True, **fields: A
     fields = {"given_name": "Ada", "family_name": "Lovelace"} | fields
     email = email or f"{random_text(8).lower()}@example.com"
     account = Account.objects.create_user(email, PASSWORD, email_verified=verified, **fields)
-    # Sends no signals: the receiver that would set `email_verified` costs as much as all else here.
+    # bulk_create sends no signals: the receiver that sets `email_verified` takes as long as everything else here.
     EmailAddress.objects.bulk_create([EmailAddress(user=account, email=account.email, verified=verified, primary=True)])
     return account
 
@@ -56,7 +56,7 @@ def make_project(owner: Account | None = None, **fields: Any) -> Project:
 
 
 def make_client(project: Project | None = None, **fields: Any) -> Client:
-    """Return a browser app, unless `type` says otherwise."""
+    """Return a client; a browser app unless `type` is another one."""
     defaults = {
         "type": Client.Type.SPA,
         "name": "Orbit Notes",
@@ -72,13 +72,13 @@ def make_client(project: Project | None = None, **fields: Any) -> Client:
 
 
 def as_reviewed(*hosts: str) -> dict[str, Any]:
-    """Return the columns of an app whose review took in these hosts, by default that of REDIRECT_URI."""
+    """Return the columns of an app whose review covers these hosts, by default that of REDIRECT_URI."""
     taken_in = " ".join(hosts or ("app.example.com",))
     return {"verified_at": clock.now(), "approved_hosts": taken_in, "reviewed_hosts": taken_in}
 
 
 def make_domain(project: Project, name: str = "example.com", **fields: Any) -> ProjectDomain:
-    """Return a domain of the project that is proven by DNS, unless `fields` say otherwise."""
+    """Return a domain of the project; it is proven by DNS unless `fields` contain other values."""
     moment = clock.now()
     proof = {"method": ProjectDomain.Method.DNS, "proven_at": moment, "checked_at": moment, "added_at": moment}
     return ProjectDomain.objects.create(project=project, name=name, **(proof | fields))
@@ -97,7 +97,7 @@ def make_key(
     expires_at: datetime | None = None,
     name: str = "A script",
 ) -> tuple[ApiKey, str]:
-    """Return an API key and its raw value. Without an owner it is the project's."""
+    """Return an API key and its raw value. The default owner of the key is the owner of the project."""
     if project is None:
         project = make_project(owner)
     owner = owner or ProjectMember.objects.get(project=project, role=ProjectMember.Role.OWNER).account
@@ -105,9 +105,9 @@ def make_key(
 
 
 def make_api(slug: str = "calendar", *, rules: Sequence[tuple[str, str, str]] = (), **fields: Any) -> Api:
-    """Return an API with the scopes `<slug>.read`, and `<slug>.write`, which is sensitive. The process knows it.
+    """Return an API with the scopes `<slug>.read` and `<slug>.write`. The latter is sensitive.
 
-    `rules` are method, path and scope, for forward authentication.
+    The registry of this process is reloaded. `rules` are method, path and scope, for forward authentication.
     """
     name = slug.capitalize()
     api = Api.objects.create(slug=slug, **{"name": name, "identifier": f"https://{slug}.example.com"} | fields)
@@ -126,7 +126,7 @@ def make_receiver(client: Client, channel: str = "events", **fields: Any) -> Eve
 
 
 def make_delivery(receiver: EventReceiver, **fields: Any) -> Delivery:
-    """Return a delivery that waits: all sessions of a person ended."""
+    """Return a waiting delivery of the event that all sessions of a person ended."""
     now = clock.now()
     moments = {"happened_at": now, "not_before": now}
     what = {"event": "sessions-revoked", "jti": random_text(22), "sub": random_text(22)}
@@ -140,7 +140,7 @@ def make_access_token(
     audience: str | None = None,
     **family_fields: Any,
 ) -> str:
-    """Return an access token as the token endpoint gives it, without the pages before it.
+    """Return an access token like those of the token endpoint, without a sign-in.
 
     `audience` is the identifier of its API, None for the API at `/v1`.
     """

@@ -1,4 +1,4 @@
-"""An app's inbox on this machine: it receives events and answers as a test says."""
+"""An app's inbox on this machine: it receives events, and a test sets its responses."""
 
 import contextlib
 import ssl
@@ -30,7 +30,7 @@ class Received:
 
     @property
     def claims(self) -> dict[str, Any]:
-        """The claims of the token, unchecked."""
+        """The claims of the token, without verifying it."""
         return claims_of(self.token)
 
     @property
@@ -49,7 +49,7 @@ Answer = Callable[["_Handler"], None]
 
 
 def status(code: int, body: bytes = b"", **headers: str) -> Answer:
-    """Return an answer with a status, a body and headers."""
+    """Return a function that sends a response with this status, body and headers."""
 
     def answer(handler: "_Handler") -> None:
         handler.send_response(code)
@@ -63,13 +63,13 @@ def status(code: int, body: bytes = b"", **headers: str) -> Answer:
 
 
 def never(handler: "_Handler") -> None:
-    """Answer nothing for longer than a request waits."""
+    """Send no response for longer than the service waits for one."""
     time.sleep(8)
 
 
 @dataclass
 class Inbox:
-    """The requests that arrived, and how the next one is answered."""
+    """The received requests, and the function that responds to the next one."""
 
     port: int = 0
     scheme: str = "http"
@@ -83,7 +83,7 @@ class Inbox:
 
     @property
     def events(self) -> list[str]:
-        """The names of the events that arrived, in order."""
+        """The names of the received events, in order."""
         return [each.event for each in self.received]
 
 

@@ -1,4 +1,4 @@
-"""Reads from the source with which parameters a code is created, to compare them with the placeholders of its text."""
+"""Compare the parameters with which the source creates a code with the placeholders of the code's text."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def created(codes: type[Enum], *places: str) -> Iterator[tuple[Any, set[str], str]]:
-    """Return each call with a code of the enum: the code, the names of its parameters, and where it stands.
+    """Yield each call with a code of the enum: the code, the names of its parameters, and the file and line.
 
     Parameters are keywords, or the keys of a dictionary that follows the code. `places` are files or folders.
     """
@@ -48,9 +48,9 @@ def _keys(arguments: list[ast.expr]) -> set[str]:
 def assert_parameters_fit(
     texts: dict[str, Text], codes: type[Enum], *places: str, besides: tuple[str, ...] = ()
 ) -> None:
-    """Fail unless each code is created somewhere, always with exactly the parameters that its text names.
+    """Fail unless each code is created somewhere, always with exactly the parameters that its text needs.
 
-    `besides` are keywords of the calls that are no parameters of a text.
+    `besides` are keywords of the calls that are not parameters of a text.
     """
     found = list(created(codes, *places))
     for code, names, place in found:

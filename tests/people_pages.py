@@ -1,4 +1,4 @@
-"""The pages of people: who sees each, how many statements it may take, and somebody who has several of everything.
+"""The pages of people: the role that opens each one and its maximum number of SQL statements, and data for them.
 
 docs/architecture.md#budgets has the rule; benchmarks/sign_in.py measures the same pages.
 """
@@ -18,10 +18,10 @@ from tests.security.crawl_world import Stage, make_stage
 from tests.security.crawling import CONSOLE
 
 MOST = 12
-# What a list of the person's holds beyond the one that the stage of tests/security gives them.
+# The number of further rows in each list of the person, in addition to the one that tests/security creates.
 MORE = 4
 
-# Address (its words are those of tests/security/crawl_table.py), who asks for it, and its statements at most.
+# The path (with words as in tests/security/crawl_table.py), the role that opens it, and the maximum of statements.
 _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
@@ -74,8 +74,8 @@ _PAGES = """
     /account/2fa/webauthn/keys/{passkey}/remove/         owner      6
     /account/2fa/webauthn/keys/{passkey}/edit/           owner      6
 """
-# Shown in the midst of something: tests/accounts/test_page_budgets.py, tests/oidc/test_page_budgets.py and
-# tests/oidc/authorization/test_account_choice.py lead there.
+# Pages that are steps of a longer process: tests/accounts/test_page_budgets.py, tests/oidc/test_page_budgets.py and
+# tests/oidc/authorization/test_account_choice.py open them.
 IN_BETWEEN = frozenset(
     {
         "/connect/authorize",
@@ -92,7 +92,7 @@ IN_BETWEEN = frozenset(
         "/account/recovery/start/",
     }
 )
-# Nothing is shown there: acts, what a script asks for, redirects, and what the settings leave unused.
+# URLs without a page: actions, requests of scripts, redirects, and pages that these settings do not use.
 NOTHING_SHOWN = frozenset(
     {
         "/connect/dismiss",
@@ -122,7 +122,7 @@ NOTHING_SHOWN = frozenset(
         "/robots.txt",
     }
 )
-# No pages of people: the console, the admin, the docs, and what programs ask for.
+# URLs that are not pages of people: the console, the admin, the docs, and endpoints for programs.
 OTHERS = (
     *("/admin/", "/console/", "/docs/", "/v1", "/.well-known/", "//.well-known/", "/health/", "/hooks/"),
     *("/connect/token", "/connect/userinfo", "/connect/revoke", "/connect/introspect", "/connect/forward-auth/"),
@@ -148,7 +148,7 @@ PAGES = [_page(line) for line in _PAGES.strip().splitlines()]
 
 
 def make_world() -> Stage:
-    """Return everybody of tests/security, the owner with several apps, sessions, projects and relatives."""
+    """Return the people of tests/security. The owner has several apps and projects, and the viewer several sessions."""
     stage = make_stage()
     owner = Account.objects.get(pk=stage.things["account"])
     family = plan_members.get_or_create_family(owner)
@@ -166,5 +166,5 @@ def make_world() -> Stage:
 
 
 def console_pages() -> Iterator[str]:
-    """Yield the address of each page of the console that its owner sees."""
+    """Yield the path of each page of the console that the project's owner can open."""
     yield from (row.address for row in CONSOLE.values() if row.get["owner"] == 200)

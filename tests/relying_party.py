@@ -1,4 +1,4 @@
-"""A relying party for tests: it builds requests as an app does, and reads the answers."""
+"""A relying party for tests: it sends requests as an app does, and reads the responses."""
 
 import base64
 import hashlib
@@ -24,21 +24,21 @@ def challenge_of(verifier: str) -> str:
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """Return what a JWT says, unchecked."""
+    """Return the claims of a JWT, without verifying it."""
     part = token.split(".")[1]
     claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return claims
 
 
 def header_of(token: str) -> dict[str, Any]:
-    """Return the header of a JWT, unchecked."""
+    """Return the header of a JWT, without verifying it."""
     part = token.split(".")[0]
     header: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return header
 
 
 def basic(client_id: str, secret: str, scheme: str = "Basic") -> str:
-    """Return an Authorization header of a client (RFC 6749 §2.3.1)."""
+    """Return the Authorization header of a client (RFC 6749 §2.3.1)."""
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return f"{scheme} {base64.b64encode(pair.encode()).decode()}"
 
@@ -51,7 +51,7 @@ def sign_in(browser: Browser, account: Account) -> Browser:
 
 
 def age_sign_in(browser: Browser, seconds: float) -> None:
-    """Make the sign-in of this browser's session `seconds` older."""
+    """Move the sign-in of this browser's session back by `seconds`."""
     session = browser.session
     for key in ("account_authentication_methods", "authentication"):
         records = session.get(key, {})
@@ -67,7 +67,7 @@ def age_sign_in(browser: Browser, seconds: float) -> None:
 
 @dataclass
 class RelyingParty:
-    """One app, and one person's browser in front of it."""
+    """One app, and the browser of one person who uses it."""
 
     client: Client
     browser: Browser
@@ -101,7 +101,7 @@ class RelyingParty:
         return self.browser.post("/connect/consent", form)
 
     def code(self, **changes: str | None) -> str:
-        """Return a fresh code for the signed-in person, consenting where asked."""
+        """Return a new code for the signed-in person, who consents if asked."""
         response = self.authorize(**changes)
         if response.status_code == 200:
             response = self.answer_consent(response)
@@ -112,7 +112,7 @@ class RelyingParty:
         return Browser().post(path, urlencode(form), content_type=FORM, headers=headers)
 
     def beside(self, browser: Browser) -> "RelyingParty":
-        """Return the same app in front of another browser."""
+        """Return the same app with another browser."""
         return RelyingParty(self.client, browser, self.secret, redirect_uri=self.redirect_uri)
 
     def credentials(self) -> dict[str, str]:
@@ -129,12 +129,12 @@ class RelyingParty:
         return self.post("/connect/token", form | self.credentials() | changes)
 
     def refresh(self, refresh_token: str, **changes: str) -> Any:
-        """Refresh (RFC 6749 §6)."""
+        """Send a refresh request (RFC 6749 §6)."""
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         return self.post("/connect/token", form | self.credentials() | changes)
 
     def tokens(self, **changes: str | None) -> dict[str, Any]:
-        """Return a fresh token answer for the signed-in person."""
+        """Return a new token response for the signed-in person."""
         response = self.exchange(self.code(**changes))
         assert response.status_code == 200, response.content
         answer: dict[str, Any] = response.json()

@@ -1,4 +1,4 @@
-"""What a fixture wrote to the database, written again as it was: a fraction of what it takes to do it once more."""
+"""Write the rows of a fixture again instead of running it again, which takes a fraction of the time."""
 
 import copy
 import time
@@ -10,18 +10,18 @@ from django.db import connection
 from tests.contents import Rows, columns, contents
 
 Made = TypeVar("Made")
-# Sessions, codes and what was proven just now grow old; a slow machine must not see them end.
+# Rows are only used for this long, because sessions, codes and recent confirmations in them expire.
 SECONDS = 60
 _known: dict[tuple[str, ...], tuple[float, Any, dict[str, Rows]]] = {}
 
 
 def again(key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-    """Return what `make` returns, having written what it writes. Called once a minute.
+    """Return the result of `make`, and write the rows that it writes. `make` itself is called once a minute.
 
-    `key` names all that was made before it, since that is in the database as well: the fixtures of the test, in order.
-    On PostgreSQL, where keys of rows are never used again, what `make` writes must not refer to that: the constraints
-    that are checked after each test fail otherwise. Counters of limits are not part of it: a sign-in that is remembered
-    is not counted.
+    `key` identifies all rows that the test's fixtures have written before, because `make` may depend on them: it has
+    the names of these fixtures, in order. On PostgreSQL, primary keys are never used again, so the rows of `make` must
+    not refer to these earlier rows: the constraints that are checked after each test would fail. The counters of limits
+    are not restored, so a sign-in in `make` is not counted again.
     """
     known = _known.get(key)
     if known is None or time.monotonic() > known[0] + SECONDS:
@@ -40,7 +40,7 @@ def again(key: tuple[str, ...], make: Callable[[], Made]) -> Made:
 
 
 def _added(before: dict[str, Rows], after: dict[str, Rows]) -> dict[str, Rows] | None:
-    """Return the new rows of each table; None if a row was changed that was there before: the next test has another."""
+    """Return the new rows of each table; None if an existing row was changed, because the next test has other rows."""
     written = {}
     for table, rows in before.items():
         if any(row not in after[table] for row in rows):

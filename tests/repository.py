@@ -1,4 +1,4 @@
-"""The files of the repository, without the ones that `make` and the tests put beside them."""
+"""The files of the repository, without the ones that `make` and the tests create there."""
 
 import os
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ MADE = {".cache", ".data", ".git", ".static", ".venv", "__pycache__", "node_modu
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """Yield files and folders below `root`, but nothing in MADE.
+    """Yield files and folders below `root`, except those in MADE.
 
-    `Path.rglob` raises FileNotFoundError if a folder is deleted meanwhile, as in `node_modules` while a test beside
-    this one installs packages.
+    `Path.rglob` would raise FileNotFoundError if a folder is deleted meanwhile, for example in `node_modules` while
+    another test installs packages.
     """
     for folder, inner, files in os.walk(root):
         inner[:] = sorted(name for name in inner if name not in MADE)

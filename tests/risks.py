@@ -1,6 +1,6 @@
-"""Finding what goes past a safeguard: unescaped output, statements put together, redirects to a value, and such.
+"""Find code that bypasses a safeguard, such as unescaped output, composed SQL statements, and redirects to a value.
 
-Reads source only. Python is parsed; templates are read as text, because what a browser gets is text.
+Only the source is read. Python is parsed. Templates are searched as text, because browsers get text.
 """
 
 import ast
@@ -12,18 +12,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ("accounts", "api", "core", "devportal", "examples", "oidc")
-# As a name anywhere, called or as a decorator.
+# Found wherever the name occurs, in a call or as a decorator.
 NAMES = {
     "mark_safe", "html_safe", "RawSQL", "eval", "exec",
     "csrf_exempt", "xframe_options_exempt", "xframe_options_sameorigin", "cache_page",
 }  # fmt: skip
-# As a call of something's: `queryset.raw(...)`, `os.system(...)`.
+# Found as the call of an attribute: `queryset.raw(...)`, `os.system(...)`.
 METHODS = {
     "raw", "extra", "RunSQL", "compile", "execute", "executemany", "execute_command",
     "system", "popen", "Popen", "check_output", "check_call",
 }  # fmt: skip
 MARKERS = {"SafeString", "SafeData", "SafeText"}
-# `compile` of these is no code.
+# The method `compile` of these does not compile Python code.
 HARMLESS_OWNERS = {"re", "regex", "_compiler"}
 MODULES = {"pickle", "marshal", "shelve", "dill", "subprocess", "yaml", "telnetlib", "ftplib", "xml"}
 FORMATS = {"format_html": 0, "format_html_join": 1}
@@ -31,14 +31,14 @@ REDIRECTS = {
     "redirect", "HttpResponseRedirect", "HttpResponsePermanentRedirect", "OAuth2ResponseRedirect", "see_other",
 }  # fmt: skip
 URL_ATTRIBUTES = r"(?:href|src|srcset|action|formaction|poster|cite|data)"
-# Control characters that make a line read otherwise than it runs.
+# Control characters that make a line look different from what it does.
 BIDIRECTIONAL = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 Found = Counter[tuple[str, str]]
 
 
 def in_python(text: str) -> Iterator[str]:
-    """Yield what a module does, by the names of the table."""
+    """Yield what the source of a Python module does, in the names that KNOWN uses (tests/risks_known.py)."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Import(names=names):
@@ -77,7 +77,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _is_own_address(node: ast.expr) -> bool:
-    """Tell whether an address is written out, or is that of a route; what follows a `?` may be anything."""
+    """Return whether a URL is a literal or the URL of a route. The part after a `?` may be anything."""
     match node:
         case ast.Constant():
             return True
@@ -91,14 +91,14 @@ def _is_own_address(node: ast.expr) -> bool:
 
 
 def in_template(text: str, name: str = "page.html") -> Iterator[str]:
-    """Yield what a template does, by the names of the table."""
+    """Yield what a template does, in the names that KNOWN uses."""
     yield from ("safe" for _ in re.finditer(r"\|\s*safe(?:seq)?\b", text))
     yield from ("autoescape off" for _ in re.finditer(r"\{%\s*autoescape\s+off\b", text))
     if not name.endswith(".html"):
         return
     for match in re.finditer(rf'\s{URL_ATTRIBUTES}="\s*(\{{\{{[^"]*?\}}\}})', text):
         yield f"link {match[1]}"
-    # Between the quotes of an address, or inside a template tag, it is not an attribute.
+    # Text inside quotes or template tags is not an attribute, so it is removed first.
     plain = re.sub(r'"[^"<>]*"', '""', re.sub(r"\{%.*?%\}", "", text, flags=re.DOTALL))
     yield from ("unquoted attribute" for _ in re.finditer(r"<[^>]*\s[\w-]+=\{\{", plain))
     for match in re.finditer(r"<script\b([^>]*)>", text):
@@ -115,13 +115,13 @@ def in_template(text: str, name: str = "page.html") -> Iterator[str]:
 
 
 def in_script(text: str) -> Iterator[str]:
-    """Yield how a script of ours would make HTML or code of a text."""
+    """Yield the functions by which one of our scripts turns a text into HTML or code, or shares data."""
     names = r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function|postMessage|localStorage)\b"
     yield from (match[1] for match in re.finditer(names, text))
 
 
 def sources() -> Iterator[Path]:
-    """Yield the files that are shipped and were written for this service."""
+    """Yield the files of this service that are part of a release."""
     yield ROOT / "manage.py"
     for folder in (*(ROOT / top for top in SHIPPED), ROOT / "templates", ROOT / "static"):
         yield from (path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".html", ".txt", ".js"))
@@ -129,7 +129,7 @@ def sources() -> Iterator[Path]:
 
 @cache
 def found() -> Found:
-    """Return how often each file does each thing that the table asks a reason for."""
+    """Return how often each file does each thing for which KNOWN has to contain a reason."""
     result: Found = Counter()
     for path in sources():
         text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))

@@ -1,7 +1,7 @@
-"""What goes past a safeguard, where, how often, and why it is safe there; tests/test_risks.py compares.
+"""Code that bypasses a safeguard: the file, how often, and why it is safe there. tests/test_risks.py compares it.
 
-The name of a file may be a pattern; None is for any number of times. A link is listed with the variable that is its
-whole address: where that comes from is what its reason says, for `javascript:` is an address too.
+The name of a file may be a pattern. None means any number of times. A link is listed with the variable that contains
+its whole URL. Its reason says where the URL comes from, because `javascript:` is a URL as well.
 """
 
 KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
@@ -9,7 +9,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/mfa/recovery_codes/download.txt", "autoescape off"): (1, "A plain text, sent as text/plain."),
     ("templates/snippets/*.txt", "autoescape off"): (
         None,
-        "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
+        "Source code: its values are complete literals (devportal/console/quick_start.py), and pages escape the whole.",
     ),
     ("devportal/docs/rendering.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
     ("devportal/docs/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
@@ -26,7 +26,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
     #
-    # Statements that are put together
+    # Composed SQL statements
     ("oidc/tokens/store.py", "execute"): (
         3,
         "Names of tables and columns come from the models; values are parameters.",
@@ -52,7 +52,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("core/limits/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     #
-    # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
+    # Forms without a CSRF token: they don't use cookies, or they only lead to a page that asks again
     ("core/http/webhooks.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
     ("oidc/views/token.py", "csrf_exempt"): (2, "Token, revocation and userinfo read no cookie."),
     ("api/introspection_views.py", "csrf_exempt"): (1, "The server of an API sends its credential; no cookie is read."),
@@ -61,7 +61,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
-    ("devportal/console/rotation.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
+    ("devportal/console/rotation.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("devportal/console/navigation.py", "redirect to a value"): (1, "A route, from client_page()."),
     ("devportal/console/jump.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("oidc/views/pages.py", "redirect to a value"): (
@@ -108,7 +108,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("devportal/review/admin/other_pages.py", "redirect to a value"): (1, "The queue, from reverse()."),
     ("devportal/review/views.py", "redirect to a value"): (3, "Pages of the console, from reverse()."),
     #
-    # Links: what their makers wrote
+    # Links: URLs that people entered, and settings
     ("templates/review/app_public_page.html", "link {{ client.*_url }}"): (
         3,
         "oidc.clients.branding: https; the page is one of reviewed apps only",
@@ -156,11 +156,11 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
     ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
     #
-    # The page of an export, which is opened from a disk: no policy of ours reaches it
+    # The page of an export, which people open as a file: our Content-Security-Policy does not apply to it
     ("templates/export/begin.html", "inline style"): (1, "A file that stands alone; its values are escaped as text."),
     ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.data_export.archive: the file beside it."),
     #
-    # Links: what allauth or our views made with reverse()
+    # Links: URLs that allauth or our views created with reverse()
     ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
     ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
     ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),

@@ -15,14 +15,14 @@ SIGN_OUT_OF_ALL = {"decision": "sign-out-all"}
 
 
 def add_account(browser: Browser, account: Account) -> Browser:
-    """Sign in beside the accounts that are signed in."""
+    """Sign another account in; the other accounts stay signed in."""
     response = browser.post(CHOOSE, ANOTHER)
     assert response["Location"].startswith("/account/login/"), response
     return sign_in(browser, account)
 
 
 def with_accounts(*accounts: Account) -> Browser:
-    """Return a browser in which all of these are signed in; the last is the present one."""
+    """Return a browser in which all of these accounts are signed in; the last one is the current account."""
     browser = sign_in(Browser(), accounts[0])
     for account in accounts[1:]:
         add_account(browser, account)
@@ -30,25 +30,25 @@ def with_accounts(*accounts: Account) -> Browser:
 
 
 def choices_of(page: Any) -> dict[str, str]:
-    """Return the reference of each address that the chooser lists, in its order."""
+    """Return the references of the accounts that the chooser lists, by email address and in its order."""
     return {choice.account.email: choice.reference for choice in page.context["choices"]}
 
 
 def choose(browser: Browser, account: Account, url: str = CHOOSE) -> Any:
-    """Choose an account of the list at `url`, as the form does."""
+    """Choose an account from the list at `url`, as the form does."""
     page = browser.get(url)
     form = {"account": choices_of(page)[account.email], "request": page.context["request_key"]}
     return browser.post(CHOOSE, form)
 
 
 def present(browser: Browser) -> str | None:
-    """Return the address of who is signed in at present."""
+    """Return the email address of the current account, None if nobody is signed in."""
     page = browser.get("/account/")
     return str(page.context["user"].email) if page.status_code == 200 else None
 
 
 def key_of(browser: Browser) -> str:
-    """Return the key of the present session."""
+    """Return the key of the current session."""
     return browser.cookies[settings.SESSION_COOKIE_NAME].value
 
 

@@ -29,7 +29,7 @@ Flag = AuthenticatorData.FLAG
 
 @dataclass
 class SoftKey:
-    """One key pair; `verifies` tells whether it checks who holds it before it signs."""
+    """One key pair. `verifies` tells whether the key verifies its user before it signs."""
 
     verifies: bool = True
     id: bytes = b"soft key of the tests"
@@ -40,7 +40,7 @@ class SoftKey:
         return Flag.UP | Flag.UV if self.verifies else Flag.UP
 
     def made(self, options: dict[str, Any]) -> str:
-        """Return the answer to a registration's options, as the page's script sends it."""
+        """Return the response to the options of a registration, as the page's script sends it."""
         public = ES256.from_cryptography_key(self.private.public_key())  # type: ignore[no-untyped-call]
         credential = AttestedCredentialData.create(b"\0" * 16, self.id, public)
         data = AuthenticatorData.create(sha256(HOST.encode()), self._flags | Flag.AT, 0, credential)
@@ -53,7 +53,7 @@ class SoftKey:
         )
 
     def signed(self, options: dict[str, Any], account: Account | None = None) -> str:
-        """Return the answer to a sign-in's options; with `account` as a passkey, which says whose it is."""
+        """Return the response to the options of a sign-in. With `account`, it is that of a passkey and names it."""
         data = bytes(AuthenticatorData.create(sha256(HOST.encode()), self._flags, 1))
         client_data = _client_data("webauthn.get", options)
         signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
@@ -101,7 +101,7 @@ def give_key(account: Account, key: SoftKey, *, signs_in_alone: bool = True) -> 
 
 
 def add_key(browser: Browser, key: SoftKey) -> Any:
-    """Set up a key on the page for that, in the browser of somebody who has just confirmed that it is them."""
+    """Add a key on its page, in the browser of somebody who has just reauthenticated."""
     page = browser.get("/account/2fa/webauthn/add/")
     assert page.status_code == 200, page["Location"]
     options = page.context["js_data"]["creation_options"]

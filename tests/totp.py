@@ -10,7 +10,7 @@ TOTP_SECONDS = 30
 
 
 def totp(secret: str, steps_ahead: int = 0) -> str:
-    """Return the code of this moment (RFC 6238 §4, with RFC 4226 §5.3's truncation), or of `steps_ahead` later ones."""
+    """Return the current code, or the one `steps_ahead` periods later (RFC 6238 §4, truncated as in RFC 4226 §5.3)."""
     key = base64.b32decode(secret + "=" * (-len(secret) % 8))
     counter = int(time.time()) // TOTP_SECONDS + steps_ahead
     digest = hmac.new(key, struct.pack(">Q", counter), hashlib.sha1).digest()

@@ -1,4 +1,4 @@
-"""Every URL that is mounted: its name, how the docs write it, and one such address."""
+"""Every mounted URL: its name, the way in which the docs write it, and an example."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
-# Of patterns that are regular expressions, an address by hand.
+# Examples for patterns that are regular expressions.
 BY_HAND = {
     "v1_not_found": "/v1/x",
     "discovery": "/.well-known/openid-configuration",
@@ -23,7 +23,7 @@ class Url:
 
 
 def every_url() -> Iterator[Url]:
-    """Yield what is mounted, the admin's own included."""
+    """Yield all mounted URLs, including those of the admin."""
     yield from _walk(get_resolver(), "", "/", "/")
 
 

@@ -1,4 +1,4 @@
-"""Looks at pages: in every width and scheme nothing scrolls sideways, and axe-core finds nothing to fix."""
+"""Check pages in every width and color scheme: nothing scrolls sideways, and axe-core finds no violations."""
 
 import os
 import time
@@ -17,13 +17,13 @@ HEIGHT = 800
 REST_SECONDS = 5
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
-# The scheme in which axe-core checks each width. Widths differ in layout and schemes in colour: two checks cover both.
+# The scheme in which axe-core checks each width. Two checks are enough: widths differ in layout, and schemes in colors.
 CHECKED: dict[int, Scheme] = {WIDE: "light", NARROW: "dark"}
-# The admin's theme asks for the scheme only while it loads, and a page that answers a form can't be loaded again.
+# The admin's theme only reads the scheme when a page loads, and the response to a form can't be loaded again.
 DRESS = """dark => document.querySelector("html[x-bind=themeBindings]")?.classList.toggle("dark", dark)"""
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# WCAG 2.2 AA, and what the makers of axe-core count as good practice besides. Frames hold mails, in which no script
-# runs.
+# The rules of WCAG 2.2 AA, and the best practices of axe-core. Frames are not checked: they contain mails, where no
+# script can run.
 AXE_RUN = """
 async () => {
   const found = await axe.run(document, {
@@ -40,14 +40,14 @@ async () => {
 
 @dataclass
 class Camera:
-    """Looks at the page that is open now. SCREENSHOTS names a folder for its pictures; without it none are made."""
+    """Checks the open page. It takes screenshots if the variable SCREENSHOTS names a folder for them."""
 
     page: Page
     watch: Watch
     axe: str  # axe-core's source
 
     def take(self, name: str, checks: Mapping[int, Scheme] = CHECKED) -> None:
-        """Look at the open page in every width and scheme; axe-core looks at it in those of `checks`."""
+        """Check the open page in every width; axe-core checks it in the widths and schemes of `checks`."""
         self.page.wait_for_load_state()
         expect(self.page.locator("h1")).to_have_count(1)
         folder = os.environ.get("SCREENSHOTS")
@@ -68,7 +68,7 @@ class Camera:
         self.watch.check()
 
     def fits(self) -> bool:
-        """Tell whether nothing scrolls sideways, once the page's scripts and fonts have come to rest."""
+        """Return whether the page does not scroll sideways. Its scripts and fonts have some seconds to finish."""
         deadline = time.monotonic() + REST_SECONDS
         while self.page.evaluate(SIDEWAYS) > 0:
             if time.monotonic() > deadline:
@@ -77,7 +77,7 @@ class Camera:
         return True
 
     def check_access(self, name: str) -> None:
-        """Have axe-core look at the page as it is. Its script comes from outside the page, so no policy forbids it."""
+        """Check the page with axe-core. Playwright injects the script, so the page's policy does not block it."""
         if not self.page.evaluate("typeof axe !== 'undefined'"):
             self.page.evaluate(self.axe)
         violations: list[Any] = self.page.evaluate(AXE_RUN)
@@ -86,6 +86,6 @@ class Camera:
         )
 
     def visit(self, url: str, name: str, checks: Mapping[int, Scheme] = CHECKED) -> None:
-        """Go to a page and look at it."""
+        """Go to a page and check it."""
         self.page.goto(url)
         self.take(name, checks)

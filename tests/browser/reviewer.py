@@ -1,4 +1,4 @@
-"""The steps of a reviewer in a separate browser."""
+"""The actions of a reviewer in a separate browser."""
 
 import re
 
@@ -42,7 +42,7 @@ class Reviewer:
         expect(self.page.get_by_text("The review has started")).to_be_visible()
 
     def take_step(self, title: str, reasons: tuple[str, ...] = (), note: str = "") -> str:
-        """Take a step of the open review, say what it asks for, and return the mails that are shown first."""
+        """Take a step of the open review with its form, and return the mails of its preview."""
         form = self.begin_step(title)
         for reason in reasons:
             form.get_by_label(reason, exact=True).check()

@@ -1,4 +1,4 @@
-"""What people do on the pages, step by step."""
+"""The actions of people on the pages, step by step."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ FOCUS_SHOWS = """() => {
 
 
 def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
-    """Fill in the sign-in page."""
+    """Fill in the sign-in form and submit it."""
     page.fill("input[name=login]", email)
     page.fill("input[name=password]", password)
     page.click("form:has(input[name=password]) button[type=submit]")
 
 
 def sign_up(page: Page, email: str) -> None:
-    """Go from the sign-in page to the sign-up page and fill it in."""
+    """Go from the sign-in page to the sign-up page, fill in its form and submit it."""
     page.get_by_role("link", name="Create an account").click()
     page.fill("input[name=email]", email)
     page.fill("input[name=given_name]", "Mary")
@@ -34,7 +34,7 @@ def sign_up(page: Page, email: str) -> None:
 
 
 def type_code(page: Page, service: Service, email: str) -> None:
-    """Type the code that was mailed a moment ago."""
+    """Enter the code that was just mailed."""
     field = page.locator("input[name=code]")
     expect(field).to_be_visible()
     field.fill(service.code_mailed_to(email))
@@ -62,7 +62,7 @@ def arrive(page: Page, app: App) -> dict[str, Any]:
 
 
 class Device:
-    """A device that makes and keeps passkeys, attached to one page, and unlocked by its owner at once."""
+    """A virtual device of one page, which creates and stores passkeys. Its owner unlocks it immediately."""
 
     def __init__(self, page: Page) -> None:
         self._session: CDPSession = page.context.new_cdp_session(page)
@@ -79,29 +79,29 @@ class Device:
         self._id = {"authenticatorId": added["authenticatorId"]}
 
     def lock(self) -> None:
-        """Refuse everything that its owner is asked for, as if they pressed Cancel."""
+        """Reject every request from now on, as if the owner pressed Cancel."""
         self._session.send("WebAuthn.setUserVerified", self._id | {"isUserVerified": False})
 
     def unlock(self) -> None:
-        """Do what its owner is asked for again."""
+        """Accept requests again."""
         self._session.send("WebAuthn.setUserVerified", self._id | {"isUserVerified": True})
 
     def passkeys(self) -> list[dict[str, Any]]:
-        """Return the passkeys it keeps."""
+        """Return the passkeys on this device."""
         kept: list[dict[str, Any]] = self._session.send("WebAuthn.getCredentials", self._id)["credentials"]
         return kept
 
     def take(self, passkeys: list[dict[str, Any]]) -> None:
-        """Keep passkeys that another attachment of the same device made."""
+        """Add the passkeys of another `Device` that stands for the same device on another page."""
         for passkey in passkeys:
             self._session.send("WebAuthn.addCredential", self._id | {"credential": passkey})
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is on the element, which has to show it."""
+    """Press Tab until the element has the focus, and check that the focus is visible."""
     for _ in range(MOST_TABS):
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):
             assert page.evaluate(FOCUS_SHOWS), f"the focus on {selector} can't be seen"
             return
         page.keyboard.press("Tab")
-    raise AssertionError(f"{MOST_TABS} tabs lead nowhere near {selector}")
+    raise AssertionError(f"{selector} did not get the focus after {MOST_TABS} tabs")

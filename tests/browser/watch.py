@@ -1,11 +1,11 @@
-"""Watches everything that a browser profile loads, and collects what should not have happened."""
+"""Watch everything that a browser profile loads, and collect the faults."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response, WebError
 
-# Chromium prints most violations on the console too; this catches the others.
+# Chromium reports most violations of the policy on the console. This reports the others as well.
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) => {
   console.error(`policy violated: ${event.effectiveDirective} by ${event.blockedURI}`);
@@ -16,7 +16,7 @@ ABORTED = "net::ERR_ABORTED"
 
 @dataclass
 class Watch:
-    """The faults seen in one browser profile: console errors, policy violations, failed and refused requests."""
+    """The faults in one browser profile: console errors, policy violations, failed requests and error responses."""
 
     context: BrowserContext
     faults: list[str] = field(default_factory=list)
@@ -30,17 +30,17 @@ class Watch:
         self.context.on("requestfailed", self._failed)
 
     def expect(self, path: str, status: int) -> None:
-        """Take an answer with this status at this path for no fault."""
+        """Do not count responses with this status at this path as faults."""
         self._expected.add((path, status))
 
     def check(self) -> None:
-        """Fail if there were faults so far."""
+        """Fail if there have been faults so far."""
         assert not self.faults, "\n".join(self.faults)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        # A refused request is on the console as well; its status is checked below.
+        # The console also reports error responses, whose status is checked in `_response`.
         path = urlsplit(message.location["url"]).path
         if not any(path == expected for expected, _ in self._expected):
             self.faults.append(f"console: {message.text} ({message.location['url']})")
@@ -54,6 +54,6 @@ class Watch:
             self.faults.append(f"{response.status}: {response.request.method} {response.url}")
 
     def _failed(self, request: Request) -> None:
-        # A person who clicks on while a page loads aborts what it was loading.
+        # A click while a page is still loading aborts its requests.
         if request.failure != ABORTED:
             self.faults.append(f"{request.failure}: {request.method} {request.url}")
