@@ -32,11 +32,11 @@ class Engine:
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the server, and wait until it responds."""
         self._life.enter_context(self.run())
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop it by a signal, SIGINT being PostgreSQL's "fast" shutdown; its data stays."""
+        """Stop the server by a signal and keep its data. SIGINT is PostgreSQL's "fast" shutdown."""
         pid = self.pid
         os.kill(pid, how)
         deadline = time.monotonic() + GONE_SECONDS
@@ -46,12 +46,12 @@ class Engine:
         self._life.close()
 
     def end(self) -> None:
-        """Leave nothing running."""
+        """Stop the server for the last time, even if it is frozen."""
         self.thaw()
         self._life.close()
 
     def freeze(self) -> None:
-        """Stop the clock for all its processes: connections stay open, and nothing is answered."""
+        """Stop all processes of the server: connections stay open, but it no longer responds."""
         for pid in self._processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
@@ -63,7 +63,7 @@ class Engine:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Freeze it for the length of a block."""
+        """Freeze the server within a block."""
         self.freeze()
         try:
             yield
@@ -80,7 +80,7 @@ class Engine:
 
 @dataclass
 class Postgres(Engine):
-    """A PostgreSQL with the database `portal` and a role of that name which owns it."""
+    """A PostgreSQL with the database `portal`, which belongs to a role with the same name."""
 
     cluster: Cluster = field(kw_only=True)
     settings: dict[str, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Postgres(Engine):
 
     @property
     def url(self) -> str:
-        """The address of the database, for the role of the service, which owns it."""
+        """The URL of the database, for the role that owns it."""
         return f"{self.cluster.url.replace('//postgres:', '//portal:')}/portal"
 
     def run(self) -> contextlib.AbstractContextManager[None]:
@@ -105,7 +105,7 @@ class Postgres(Engine):
             return cursor.fetchall() if cursor.description else []
 
     def end_all_connections(self) -> None:
-        """End all connections to the database but the one that says so."""
+        """End all connections to the database, except the one that runs this statement."""
         self.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = 'portal' AND pid <> pg_backend_pid()"
@@ -113,7 +113,7 @@ class Postgres(Engine):
 
     @contextlib.contextmanager
     def locked(self, table: str) -> Iterator[None]:
-        """Lock a table against readers and writers for the length of a block."""
+        """Lock a table against readers and writers within a block."""
         with psycopg.connect(self.url, application_name="the test") as connection:
             connection.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE'.encode())
             yield
@@ -122,7 +122,7 @@ class Postgres(Engine):
 
 @dataclass
 class Redis(Engine):
-    """A Redis that keeps nothing when it stops."""
+    """A Redis that loses its data when it stops."""
 
     home: Path = field(kw_only=True)
     port: int = field(default_factory=keeper.free_port)
@@ -141,7 +141,7 @@ class Redis(Engine):
         return redis_client.Redis(port=self.port, socket_timeout=5)
 
     def run(self) -> contextlib.AbstractContextManager[None]:
-        self.home.mkdir(exist_ok=True)  # its keeper may have removed it when it was stopped
+        self.home.mkdir(exist_ok=True)  # its keeper may have removed the folder when the server was stopped
         return redis.running(self.home, self.port)
 
     def start(self) -> None:
@@ -178,7 +178,7 @@ def own_redis() -> Iterator[Redis]:
 
 
 def _is_alive(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended and waits for its parent does not."""
+    """Return whether a process is running. One that has ended, but still waits for its parent (zombie), is not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
     except OSError:

@@ -1,7 +1,7 @@
-"""A load of apps, and a ledger of what the service acknowledged to them.
+"""A load of apps, and a ledger of everything that the service has acknowledged to them.
 
-An app whose request got no answer, or a 5xx, does not know what became of it. It signs in again, and the ledger says
-so; what was acknowledged before must be there afterwards, whatever happened in between.
+If a request gets no response or a 5xx, the app does not know whether it took effect, and signs in again. Everything
+that was acknowledged must still be in the database afterwards, whatever happened in between.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tests.faults.engines import Postgres
 from tests.faults.rig import ProductionService
 from tests.relying_party import challenge_of
 
-logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request, kept by pytest, takes its time
+logging.getLogger("httpx").setLevel(logging.WARNING)  # pytest would store a line for each request
 
 CALLBACK = "https://orbit.example.com/callback"
 PROBED = ("/health/live", "/.well-known/openid-configuration", "/.well-known/jwks")
@@ -30,7 +30,7 @@ PROBED = ("/health/live", "/.well-known/openid-configuration", "/.well-known/jwk
 
 @dataclass(frozen=True)
 class Observed:
-    """One request: when it began (time.monotonic), how long it took, what came of it: a status, or an error's name."""
+    """One request: its start (time.monotonic), its duration, and its outcome: a status, or the name of an error."""
 
     name: str
     began: float
@@ -40,19 +40,19 @@ class Observed:
 
 @dataclass
 class Ledger:
-    """What was acknowledged, and how each request went."""
+    """Everything that was acknowledged, and the outcome of each request."""
 
     requests: list[Observed] = field(default_factory=list)
-    access_tokens: list[str] = field(default_factory=list)  # every one that was handed out
-    superseded: list[str] = field(default_factory=list)  # refresh tokens whose successor was handed out
-    current: set[str] = field(default_factory=set)  # refresh tokens that nothing has been heard of since
+    access_tokens: list[str] = field(default_factory=list)  # all that were issued
+    superseded: list[str] = field(default_factory=list)  # refresh tokens whose successor was issued
+    current: set[str] = field(default_factory=set)  # refresh tokens that were not used since
     revoked: list[tuple[str, str]] = field(default_factory=list)  # access and refresh tokens, revocation acknowledged
-    uncertain: set[str] = field(default_factory=set)  # access tokens whose revocation got no answer
-    refused: list[str] = field(default_factory=list)  # what should have been accepted, and was not
-    calls: int = 0  # of /v1/me, answered with 200
+    uncertain: set[str] = field(default_factory=set)  # access tokens whose revocation got no response
+    refused: list[str] = field(default_factory=list)  # requests that were refused, but should have been accepted
+    calls: int = 0  # calls of /v1/me that returned 200
 
     def observe(self, name: str, send: Callable[[], httpx.Response]) -> httpx.Response | None:
-        """Send a request, and note it; None for a connection that broke or an answer that did not come."""
+        """Send a request, note it, and return the response; None if there was no complete response."""
         began = time.monotonic()
         try:
             response = send()
@@ -63,11 +63,11 @@ class Ledger:
         return response
 
     def slowest(self, *names: str, since: float = 0) -> float:
-        """Return the longest time of requests of these names, all of them by default."""
+        """Return the longest duration of the requests with these names, or of all requests."""
         return max((one.seconds for one in self._of(names, since)), default=0)
 
     def percentile(self, share: float, *names: str, since: float = 0) -> float:
-        """Return the time within which this share of requests (0 to 1) was answered."""
+        """Return the time within which this share of the requests (0 to 1) got a response."""
         times = sorted(one.seconds for one in self._of(names, since))
         return times[min(int(share * len(times)), len(times) - 1)]
 
@@ -78,7 +78,7 @@ class Ledger:
         return [one for one in self.requests if one.began >= since and (not names or one.name in names)]
 
     def difference(self, database: Postgres) -> list[str]:
-        """Return what was acknowledged and is not so in the database; an empty list is what there should be."""
+        """Return the differences between what was acknowledged and the database. The list should be empty."""
         sql = (
             "SELECT a.token_checksum, f.revoked_at IS NOT NULL FROM oidc_accesstoken a "
             "JOIN oidc_family f ON f.id = a.family_id"
@@ -105,7 +105,7 @@ def _checksum(token: str) -> str:
 
 
 class Noted(httpx.BaseTransport):
-    """Passes requests on, and notes how each went."""
+    """Passes requests on, and notes the outcome of each."""
 
     def __init__(self, transport: httpx.BaseTransport, ledger: Ledger) -> None:
         self._transport = transport
@@ -120,7 +120,7 @@ class Noted(httpx.BaseTransport):
 
 @dataclass
 class App:
-    """An app with one person's browser. It signs in, calls `/v1/me`, refreshes, and now and then revokes."""
+    """An app with one person's browser. It signs in, calls `/v1/me`, refreshes, and sometimes revokes its tokens."""
 
     ledger: Ledger
     service: ProductionService
@@ -129,7 +129,7 @@ class App:
     pause: float = 0.05
     pages: Ledger = field(default_factory=Ledger)
     http: httpx.Client = field(init=False)
-    _family: list[str] = field(default_factory=list)  # access tokens since the sign-in, which end together
+    _family: list[str] = field(default_factory=list)  # all access tokens since the sign-in; they are revoked together
 
     def __post_init__(self) -> None:
         self.http = self.service.client()
@@ -142,7 +142,7 @@ class App:
         while not over.is_set():
             try:
                 tokens = tokens or self.sign_in()
-            except (httpx.TransportError, AssertionError):  # a page of a service that is harmed
+            except (httpx.TransportError, AssertionError):  # an error page, or no response
                 over.wait(0.2)
                 continue
             if tokens:
@@ -192,7 +192,7 @@ class App:
         if response is not None and response.status_code == 200:
             self.ledger.revoked += [(token, old) for token in self._family]
         else:
-            # Whether it took effect is not known: none is asked for.
+            # The revocation may have taken effect or not, so these tokens are not checked.
             self.ledger.uncertain.update(self._family)
 
     def _tokens(self, name: str, form: dict[str, str], old: str | None) -> dict[str, Any] | None:
@@ -217,7 +217,7 @@ class App:
 
 @dataclass
 class Load:
-    """Apps under way, and probes of what must always answer."""
+    """Running apps, and probes of endpoints that must always respond."""
 
     ledger: Ledger
     probes: Ledger
@@ -269,7 +269,7 @@ def declare(service: ProductionService, people: int) -> str:
 
 @contextlib.contextmanager
 def load(service: ProductionService, client_id: str, apps: int = 4, pause: float = 0.05) -> Iterator[Load]:
-    """Yield a load that has begun: each app has signed in. At the end it has stopped."""
+    """Yield a running load, in which each app has signed in, and stop it at the end."""
     running = Load(Ledger(), Ledger())
     signed_in = []
     for number in range(apps):

@@ -1,4 +1,4 @@
-"""Mail servers that a test has on one port, one after the other: good ones, and ones that fail in all ways."""
+"""Mail servers on one port, one after the other: working ones, and ones that fail in different ways."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from aiosmtpd.controller import Controller
 from tests.services import keeper
 from tests.services.service import CODE
 
-# The one that refuses comes first: it would refuse for good whatever else is tried again meanwhile.
+# "refuses" comes first. Later, it would permanently reject mails of the other faults, which are tried again meanwhile.
 FAULTS = ("refuses", "down", "closes", "silent", "hangs after DATA", "drips")
 
 
@@ -27,11 +27,11 @@ def text_of(message: Any) -> str:
 
 @dataclass
 class MailServer:
-    """A port on the loopback address, and the mails that were taken there."""
+    """A port on the loopback address, and the mails that were accepted there."""
 
     port: int = field(default_factory=keeper.free_port)
     taken: list[tuple[str, Any]] = field(default_factory=list)  # recipient and message
-    asked: int = 0  # conversations that began
+    asked: int = 0  # attempts to send
 
     @property
     def url(self) -> str:
@@ -39,7 +39,7 @@ class MailServer:
 
     @contextlib.contextmanager
     def behaving(self, how: str) -> Iterator[None]:
-        """Have it behave in one of FAULTS, or "well", for the length of a block."""
+        """Run the server within a block; `how` is one of FAULTS, or "well"."""
         if how == "down":  # nobody listens
             yield
         elif how in ("closes", "silent", "drips"):
@@ -54,11 +54,11 @@ class MailServer:
                 controller.stop(no_assert=True)
 
     def to(self, address: str) -> list[Any]:
-        """Return the messages to an address."""
+        """Return the messages to an email address."""
         return [message for recipient, message in self.taken if recipient == address]
 
     def wait_for(self, address: str, seconds: float) -> str:
-        """Wait for the code that is mailed to an address, and return it."""
+        """Wait for the code that is mailed to an email address, and return it."""
         deadline = time.monotonic() + seconds
         while not self.to(address):
             assert time.monotonic() < deadline, f"nothing was mailed to {address}"
@@ -105,7 +105,7 @@ class MailServer:
 
 
 class _Handler:
-    """What aiosmtpd asks at each step."""
+    """The functions that aiosmtpd calls at each step."""
 
     def __init__(self, server: MailServer, how: str) -> None:
         self._server = server
@@ -115,7 +115,7 @@ class _Handler:
         self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
     ) -> str:
         self._server.asked += 1
-        # Only whom the fault is named for: mails of others, which are tried again meanwhile, would be given up too.
+        # Reject only the recipient of this fault: mails to others are tried again meanwhile, and would be given up.
         if self._how == "refuses" and address.startswith("refuses@"):
             return "550 5.1.1 no such mailbox"
         envelope.rcpt_tos.append(address)
@@ -125,7 +125,7 @@ class _Handler:
         if self._how == "hangs after DATA":
             try:
                 await asyncio.sleep(600)
-            except asyncio.CancelledError:  # the server ends; it must not answer 500, which would be for good
+            except asyncio.CancelledError:  # the server ends; a 500 would be a permanent error
                 server.transport.abort()
                 raise
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)

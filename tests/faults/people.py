@@ -1,4 +1,4 @@
-"""People who create an account while something fails, and what each of their requests took."""
+"""People who create an account while something fails, and the duration of each of their requests."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,21 +12,21 @@ from tests.services.service import Service
 
 
 class NewPerson:
-    """Somebody in a browser of their own who signs up; the ledger notes each request."""
+    """Somebody who signs up in a separate browser; the ledger notes each request."""
 
     def __init__(self, service: Service, name: str, ledger: Ledger, browser: httpx.Client | None = None) -> None:
-        self.email = f"{name.lower()}@example.com"  # as the service keeps it
+        self.email = f"{name.lower()}@example.com"  # as the service stores it
         self.browser = browser or service.client()
         self._ledger = ledger
 
     def sign_up(self) -> httpx.Response:
-        """Fill in the form of the sign-up page; return the page that asks for the code."""
+        """Submit the form of the sign-up page; return the page that asks for the code."""
         form = self._form_with("/account/signup/", "password1")
         names = {"email": self.email, "given_name": "Eve", "family_name": "", "password1": PASSWORD}
         return self._visit(self._send("sign-up", form, names))
 
     def type_code(self, code: str) -> httpx.Response:
-        """Type the code that was mailed; return the answer."""
+        """Submit the mailed code; return the response."""
         return self._send("code", self._form_with("/account/confirm-email/", "code"), {"code": code})
 
     def _form_with(self, path: str, field: str) -> Form:

@@ -11,7 +11,7 @@ from tests.services import keeper
 
 @contextlib.contextmanager
 def replica_of(primary: Postgres) -> Iterator[Postgres]:
-    """Yield a running hot standby. The primary is stopped meanwhile, so that its files are a whole copy as they are."""
+    """Yield a running hot standby. The primary is stopped while its files are copied, so that they are consistent."""
     with keeper.folder(primary.cluster.user) as home:
         primary.stop()
         shutil.copytree(primary.cluster.home / "data", home / "data", copy_function=shutil.copy2)

@@ -1,7 +1,7 @@
-"""The service in its production environment on engines of a test's own, which may be harmed.
+"""The service in its production environment, with a PostgreSQL and a Redis that only this test uses and may break.
 
-What stands for the TLS proxy is the transport of the test's HTTP clients: it passes requests to the service's port as a
-proxy does, with `Host`, `X-Forwarded-For` and `X-Forwarded-Proto`.
+The transport of the test's HTTP clients replaces the TLS proxy: it passes requests to the service's port as a proxy
+does, with `Host`, `X-Forwarded-For` and `X-Forwarded-Proto`.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ from tests.services import keeper
 from tests.services.service import ROOT, SLOW_HASHES, Service
 
 HOST = "auth.example.com"
-# Says for which run static files were last collected.
+# A file with the id of the test run that last collected the static files.
 COLLECTED = ROOT / ".cache" / "static-collected"
-# A load must not meet the limits that protect from one.
+# These limits protect from load, so a load test has to turn them off.
 NO_LIMITS = {
     "CLIENT_REQUESTS_PER_MINUTE": "1000000",
     "FAILURES_PER_MINUTE": "100000",
@@ -36,7 +36,7 @@ NO_LIMITS = {
 
 
 class Proxy(httpx.BaseTransport):
-    """Passes requests to a port on the loopback address, as a TLS proxy in front does."""
+    """Passes requests to a port on the loopback address, as a TLS proxy does."""
 
     def __init__(self, port: int, address: str = "192.0.2.1", connections: int = 100) -> None:
         self._port = port
@@ -61,7 +61,7 @@ class Proxy(httpx.BaseTransport):
 
 @dataclass
 class ProductionService(Service):
-    """The service as production runs it: several workers, Celery beside it, behind a proxy."""
+    """The service as in production: several workers behind a proxy, and Celery."""
 
     workers: int = 2
     _others: list["subprocess.Popen[bytes]"] = field(default_factory=list)
@@ -75,18 +75,18 @@ class ProductionService(Service):
         return [sys.executable, "manage.py", "serve", "--workers", str(self.workers)]
 
     def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
-        """Return an HTTP client whose requests come through the proxy, from an IP address."""
+        """Return an HTTP client whose requests come from this IP address, through the proxy."""
         return httpx.Client(transport=self.transport(address), base_url=self.address, timeout=timeout)
 
     def transport(self, address: str = "192.0.2.1") -> httpx.BaseTransport:
-        """Return the proxy, as somebody at an IP address meets it."""
+        """Return the proxy for requests from this IP address."""
         return Proxy(self.port, address)
 
     def owns(self, url: str) -> bool:
         return urlsplit(url).netloc == HOST
 
     def worker_processes(self) -> set[int]:
-        """Return the ids of the processes that answer requests."""
+        """Return the ids of the processes that handle requests."""
         assert self.process is not None
         return set(children(self.process.pid))
 
@@ -131,9 +131,10 @@ class Rig:
 def rig(
     *, start: bool = True, workers: int = 2, postgres: dict[str, str] | None = None, **settings: str
 ) -> Iterator[Rig]:
-    """Yield a migrated service in production with its engines, started if asked for; nothing of it stays.
+    """Yield a migrated production service with its servers, and remove everything at the end.
 
-    `postgres` holds settings of the database server, `settings` those of the service.
+    With `start=False`, the service is not started. `postgres` has settings of the database server, `settings` those of
+    the service.
     """
     with keeper.folder() as home, own_postgres(**postgres or {}) as database, own_redis() as counters:
         given = {
@@ -152,7 +153,7 @@ def rig(
         }
         service = ProductionService(home, given, workers=workers)
         try:
-            service.manage("migrate", "--verbosity", "0")  # applies none; it makes the first signing key
+            service.manage("migrate", "--verbosity", "0")  # only creates the first signing key
             _collect_static(service)
             if start:
                 service.start()
@@ -162,7 +163,7 @@ def rig(
 
 
 def _collect_static(service: ProductionService) -> None:
-    """Collect the static files, once a run: the first process does, and others wait for it."""
+    """Collect the static files once for each test run: the first process does it, and others wait."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     COLLECTED.parent.mkdir(exist_ok=True)
     with COLLECTED.open("a+") as file:

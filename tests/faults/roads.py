@@ -1,7 +1,7 @@
-"""`python -m tests.faults.roads`: Celery, for which public IP addresses lead to ports of this machine.
+"""`python -m tests.faults.roads`: Celery, but its connections to public IP addresses go to ports of this machine.
 
-The variable ROADS maps addresses to ports, as JSON. Nothing else differs: names are resolved, addresses checked, and
-certificates too.
+The variable ROADS maps IP addresses to ports, as JSON. Everything else works as usual: names are resolved, and IP
+addresses and certificates are checked.
 """
 
 import json
@@ -16,7 +16,7 @@ ROADS: dict[str, int] = json.loads(os.environ["ROADS"])
 
 
 def dial(address: str, port: int, seconds: float) -> httpcore.NetworkStream:
-    """Connect to the port that stands for an address."""
+    """Connect to the local port for a public IP address."""
     return httpcore.SyncBackend().connect_tcp("127.0.0.1", ROADS[address], timeout=seconds)
 
 

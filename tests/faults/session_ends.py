@@ -1,8 +1,8 @@
 """`python -m tests.faults.session_ends APPS`: a process that ends sessions of people, as web processes do.
 
-APPS maps names of apps to their logout URLs, as JSON. It prepares SESSIONS people with a session at the first app and
-at another one each, and prints a line that lists them. Each line of its input is a number: it ends as many sessions,
-and prints what became of them: "committed", "rolled back" or "unknown", if the database did not say.
+APPS maps names of apps to their logout URLs, as JSON. The process creates SESSIONS people, each with a session at the
+first app and at another one, and prints a line that lists them. Each line of its input is a number: the process ends
+this many sessions, and prints the result for each: "committed", "rolled back", or "unknown" if the database failed.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 import django
 
 SESSIONS = 90
-PAUSE = 0.05  # seconds between two
+PAUSE = 0.05  # seconds between two ends
 MANNERS = 5
 
 
@@ -95,7 +95,7 @@ def prepare(apps: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def act(end: dict[str, Any], number: int) -> str:
-    """End a session in one of MANNERS, and return what became of it."""
+    """End a session in one of MANNERS different ways, and return the result."""
     from django.db import Error, connections, transaction
 
     from accounts.models import Account

@@ -1,4 +1,4 @@
-"""Callers that hold a connection: raw sockets, since no client library sends half a request."""
+"""Callers that keep connections open. They use raw sockets, because no client library sends half a request."""
 
 import contextlib
 import select
@@ -19,7 +19,7 @@ ANSWER_SECONDS = 1.0
 
 @dataclass
 class SlowCallers:
-    """Open connections that said `words`, and go on with `drip` once a second."""
+    """Open connections that have sent `words`, and then send `drip` once a second."""
 
     service: Service
     words: str
@@ -43,12 +43,12 @@ class SlowCallers:
                     one.sendall(self.drip)
 
     def ends(self, seconds: float) -> list[str]:
-        """Return the first line that each gets before its connection ends; fails when one lasts for longer."""
+        """Wait until all connections end, and return the first line that each received."""
         deadline = time.monotonic() + seconds
         return [self._end(one, deadline) for one in self.sockets]
 
     def ends_soon(self, seconds: float) -> list[str]:
-        """Return the first line that each of those gets whose connection ends by then."""
+        """Return the first line that each connection received which ends within `seconds`."""
         over, waiting = [], set(self.sockets)
         deadline = time.monotonic() + seconds
         while waiting and (left := deadline - time.monotonic()) > 0:
@@ -79,7 +79,7 @@ class SlowCallers:
 
 @contextlib.contextmanager
 def slow_callers(service: Service, words: str, count: int, drip: bytes = b"") -> Iterator[SlowCallers]:
-    """Yield callers that have begun; in the end they hang up."""
+    """Yield callers that have started, and disconnect them at the end."""
     callers = SlowCallers(service, words, count, drip)
     try:
         callers.begin()
@@ -89,7 +89,7 @@ def slow_callers(service: Service, words: str, count: int, drip: bytes = b"") ->
 
 
 def status(service: Service, path: str) -> int:
-    """Return what a path answers on a separate connection. Fails if that takes a second."""
+    """Return the status of a path, requested on a separate connection. Fails if it takes ANSWER_SECONDS or longer."""
     begun = time.monotonic()
     answer = httpx.get(f"{service.address}{path}", timeout=ANSWER_SECONDS)
     assert time.monotonic() - begun < ANSWER_SECONDS
@@ -97,13 +97,13 @@ def status(service: Service, path: str) -> int:
 
 
 def post_token(service: Service) -> httpx.Response:
-    """Ask the token endpoint as an unknown client: an ordinary request with a body."""
+    """Send the token endpoint an ordinary request with a body, from an unknown client."""
     form = {"grant_type": "refresh_token", "refresh_token": "none", "client_id": "nobody"}
     return httpx.post(f"{service.address}/connect/token", data=form, timeout=5)
 
 
 def assert_answers_requests_without_a_body(service: Service) -> None:
-    """Health checks, documents, pages and the API are answered in time."""
+    """Check that health checks, documents, pages and the API respond in time."""
     assert status(service, "/health/live") == 200
     assert status(service, "/health/ready") == 200
     assert status(service, "/.well-known/openid-configuration") == 200
@@ -112,6 +112,6 @@ def assert_answers_requests_without_a_body(service: Service) -> None:
 
 
 def assert_serves(service: Service) -> None:
-    """Everybody else is answered as if nothing were."""
+    """Check that all other callers get responses as usual."""
     assert_answers_requests_without_a_body(service)
     assert post_token(service).json()["error"] == "invalid_client"

@@ -1,4 +1,4 @@
-"""What apps do: ask for access, and use what they get, rightly or not."""
+"""The actions of apps: they ask for access, and use codes and tokens correctly or with mistakes."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class AppRules(Journeys):
         person=people,
     )
     def app_asks(self, tab: int, app: int, address: str, decision: str, person: int, **request: Any) -> None:
-        """An app asks; the code, if there is one, waits."""
+        """Send an authorization request of an app. If it returns a code, other rules can use it later."""
         client = self.state.apps[app]
         addresses = {
             "first": client.redirect_uris[0],
@@ -48,7 +48,7 @@ class AppRules(Journeys):
 
     @rule(tab=tabs, app=apps, scopes=st.sampled_from(SCOPES), person=people)
     def connect(self, tab: int, app: int, scopes: str, person: int) -> None:
-        """An app asks, gets a code and exchanges it at once: what happens most."""
+        """Send an authorization request, and exchange its code immediately, as most apps do."""
         client = self.state.apps[app]
         code = self.visit(self.state.tabs[tab], self.ask(client, scopes), "allow", self.somebody(person))
         if code is not None:
@@ -57,13 +57,13 @@ class AppRules(Journeys):
     @precondition(lambda self: self.state.requests)
     @rule(tab=tabs, request=which, decision=decisions, person=people)
     def ask_again(self, tab: int, request: int, decision: str, person: int) -> None:
-        """The same request once more: reloaded, bookmarked, or opened in another browser."""
+        """Send an earlier request again, as if it was reloaded, bookmarked, or opened in another browser."""
         self.visit(self.state.tabs[tab], pick(self.state.requests, request), decision, self.somebody(person))
 
     @precondition(lambda self: self.state.forms)
     @rule(form=which, decision=st.sampled_from(["allow", "meddle", "cancel"]))
     def answer_a_page_left_open(self, form: int, decision: str) -> None:
-        """A button pressed late, or twice."""
+        """Press a button of a page that is still open, late or for the second time."""
         self.answer(pick(self.state.forms, form), decision)
 
     # --- Codes and tokens ---
@@ -71,7 +71,7 @@ class AppRules(Journeys):
     @precondition(lambda self: any(not code.consumed for code in self.model.codes))
     @rule(code=which, mistake=st.sampled_from(["", "", "", *MISTAKES, "client"]), app=apps)
     def exchange(self, code: int, mistake: str, app: int) -> None:
-        """An app exchanges a code that was not used yet: rightly, or with one thing wrong."""
+        """Exchange a code that was not used yet, correctly or with one mistake."""
         chosen = pick([code for code in self.model.codes if not code.consumed], code)
         client, changes = chosen.family.app, MISTAKES.get(mistake, {})
         if mistake == "client":
@@ -81,14 +81,14 @@ class AppRules(Journeys):
     @precondition(lambda self: any(code.consumed for code in self.model.codes))
     @rule(code=which, app=apps, by_its_own=st.booleans())
     def replay(self, code: int, app: int, by_its_own: bool) -> None:
-        """A used code comes back, from its own app or from another."""
+        """Exchange a used code again, from its own app or from another one."""
         chosen = pick([code for code in self.model.codes if code.consumed], code)
         self.note(f"replay: {self.redeem(chosen, chosen.family.app if by_its_own else self.state.apps[app])}")
 
     @precondition(lambda self: self.model.refresh)
     @rule(token=which, scopes=st.sampled_from([None, None, None, "narrow", "wide"]))
     def refresh(self, token: int, scopes: str | None) -> None:
-        """An app refreshes with the newest token of a family."""
+        """Refresh with the newest token of a family."""
         chosen = pick([token for token in self.model.refresh if token.superseded_at is None], token)
         live = chosen.family.live_scopes
         wanted = {
@@ -101,7 +101,7 @@ class AppRules(Journeys):
     @precondition(lambda self: any(token.superseded_at for token in self.model.refresh))
     @rule(token=which, seconds=st.sampled_from([0, 5, 11, 60]))
     def refresh_with_a_superseded_token(self, token: int, seconds: int) -> None:
-        """Sent twice, or stolen."""
+        """Refresh with a superseded token, as if it was sent twice or stolen."""
         self.world.clock.go(seconds)
         chosen = pick([token for token in self.model.refresh if token.superseded_at], token)
         self.note(f"reuse: {self.renew(chosen, chosen.family.app)}")
@@ -109,13 +109,13 @@ class AppRules(Journeys):
     @precondition(lambda self: self.model.refresh)
     @rule(token=which, app=apps)
     def refresh_by_any_app(self, token: int, app: int) -> None:
-        """A refresh token is not valid for another app, and trying does not end it for its own app."""
+        """Refresh as any app: a token is not valid for another app, and the attempt does not end it for its own."""
         self.note(f"refresh by any: {self.renew(pick(self.model.refresh, token), self.state.apps[app])}")
 
     @precondition(lambda self: self.model.access)
     @rule(token=which, kind=st.booleans(), app=apps, by_its_own=st.booleans(), secret=st.booleans())
     def revoke(self, token: int, kind: bool, app: int, by_its_own: bool, secret: bool) -> None:
-        """An app revokes a token, its own or somebody else's."""
+        """Revoke a token, as its own app or as another one."""
         tokens = self.model.refresh if kind and self.model.refresh else self.model.access
         chosen = pick(tokens, token)
         client = chosen.family.app if by_its_own else self.state.apps[app]

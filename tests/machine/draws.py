@@ -1,4 +1,4 @@
-"""What rules draw."""
+"""The values that Hypothesis draws for rules."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What people and apps do, step by step over HTTP, each step compared with what the model says must come of it."""
+"""The steps of people and apps over HTTP. The result of each step is compared with that of the model."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ CLAIMS = {"email": {"email", "email_verified"}, "profile": {"name", "given_name"
 
 
 class Journeys:
-    """The steps; the rules that take them are in the test's own file."""
+    """The steps. The rules that use them are in subclasses."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -37,17 +37,17 @@ class Journeys:
         return self.state.model
 
     def somebody(self, person: int) -> Person | None:
-        """Return a person who can sign in: this one, or the next who can."""
+        """Return a person who can sign in: this one, or the next one who can; None if nobody can."""
         order = self.state.people[person:] + self.state.people[:person]
         return next((one for one in order if one.may_sign_in), None)
 
     def note(self, what: str) -> None:
-        """Take note of something that was reached."""
+        """Record that a case was reached, for Hypothesis's statistics."""
 
     # --- Browsers ---
 
     def visit(self, tab: Tab, asked: Asked, decision: str, person: Person | None) -> Code | None:
-        """Go to the app's authorization request and on from there, as far as `decision` and `person` lead."""
+        """Open an app's authorization request, and continue with `decision` and `person`; return the code, if any."""
         url = f"{reverse('authorize')}?{asked.query}"
         for _ in range(3):
             had_others, others = tab.has_others, [each.person for each in tab.others if each.person is not None]
@@ -70,7 +70,7 @@ class Journeys:
         raise AssertionError("signed in three times, and still asked to")
 
     def choose(self, tab: Tab, url: str, person: Person) -> str:
-        """Choose a person in the account chooser, by default the first one; return where it leads."""
+        """Choose a person in the account chooser, or the first one if they are not listed; return the next URL."""
         page = self.world.get(tab.http, url)
         listed = [each.person for each in (tab.session, *tab.others) if each.person is not None]
         self.note(f"chooser: {len(listed)} accounts")
@@ -87,15 +87,15 @@ class Journeys:
         return str(response["Location"])
 
     def authenticate(self, tab: Tab, url: str, person: Person) -> str:
-        """Fill in a sign-in page; return where it leads."""
+        """Submit the form of a sign-in page; return the next URL."""
         response = self.world.post(tab.http, url, {"login": person.email, "password": PASSWORD})
         assert response.status_code == 302, response.content
-        tab.end(person)  # an older session of theirs, beside others
+        tab.end(person)  # an older session of this person in this browser
         tab.session.person, tab.session.signed_in_at = person, self.world.now
         return str(response["Location"])
 
     def answer(self, form: Form, decision: str) -> Code | None:
-        """Press a button of a page that is open, however old; `meddle` adds fields that no such form has."""
+        """Press a button of an open page, however old it is; `meddle` adds fields that the form does not have."""
         tab, asked = form.tab, form.asked
         fields = {"reference": form.reference, "decision": "allow" if decision == "meddle" else decision}
         if decision == "meddle":
@@ -121,7 +121,7 @@ class Journeys:
         return None
 
     def _arrive(self, tab: Tab, asked: Asked, response: Any, outcome: str) -> Code | None:
-        """Compare an answer to a request with what must come of it, and take note of it."""
+        """Compare the response to an authorization request with the expected outcome, and update the model."""
         self.note(f"authorize: {outcome}")
         session, now = tab.session, self.world.now
         if outcome in PAGES:
@@ -151,14 +151,14 @@ class Journeys:
     # --- Apps ---
 
     def ask(self, app: App, scopes: str, prompt: str = "", max_age: int | None = None, address: str = "") -> Asked:
-        """Return a new request of an app, to its first address if none is named."""
+        """Return a new request of an app, with its first redirect URI unless `address` is another one."""
         requests = self.state.requests
         uri = address or app.redirect_uris[0]
         requests.append(Asked(app, tuple(scopes.split()), prompt, max_age, uri, len(requests)))
         return requests[-1]
 
     def redeem(self, code: Code, app: App, **changes: str) -> str:
-        """Exchange a code as `app`, with what the right app would send but for `changes`; return what came of it."""
+        """Exchange a code as `app`, with the correct parameters except for `changes`; return the outcome."""
         asked = code.family.asked
         right = {"redirect_uri": asked.redirect_uri, "code_verifier": asked.verifier}
         form = {"grant_type": "authorization_code", "code": code.raw} | right | changes
@@ -168,7 +168,7 @@ class Journeys:
         return outcome
 
     def renew(self, token: Refresh, app: App, scopes: frozenset[str] | None = None) -> str:
-        """Refresh as `app`; return what came of it."""
+        """Refresh as `app`; return the outcome."""
         form = {"grant_type": "refresh_token", "refresh_token": token.raw}
         if scopes is not None:
             form["scope"] = " ".join(sorted(scopes))
@@ -208,10 +208,10 @@ class Journeys:
         for scope, names in CLAIMS.items():
             assert (names if scope in scopes else set()) == names & set(claims)
 
-    # --- Is what lives accepted, and nothing else? ---
+    # --- Are all valid codes and tokens accepted, and no others? ---
 
     def look_at_access(self, token: Access) -> None:
-        """Show an access token to userinfo and to the API."""
+        """Check an access token at userinfo and at the API."""
         family, is_live = token.family, token.is_live(self.world.now + 0.001)
         project = family.app.project
         info = self.world.call("/connect/userinfo", token.raw, project)
@@ -232,7 +232,7 @@ class Journeys:
             assert set(me.json()) - {"picture"} == {"id"}.union(*(CLAIMS[scope] for scope in shown))
 
     def try_refresh(self, token: Refresh) -> None:
-        """Refresh as its app, and undo it."""
+        """Refresh as the token's app, compare the outcome, and roll it back."""
         with self.world.undone():
             form = {"grant_type": "refresh_token", "refresh_token": token.raw}
             response = self.world.app_posts(token.family.app, "/connect/token", form)
@@ -242,7 +242,7 @@ class Journeys:
             assert set(response.json()["scope"].split()) == token.family.live_scopes
 
     def try_code(self, code: Code) -> None:
-        """Exchange a code as its app, and undo it."""
+        """Exchange a code as its app, compare the outcome, and roll it back."""
         asked = code.family.asked
         form = {"grant_type": "authorization_code", "code": code.raw, "redirect_uri": asked.redirect_uri}
         with self.world.undone():
@@ -252,7 +252,7 @@ class Journeys:
         assert response.status_code == (200 if expected == "tokens" else 400), (expected, response.content)
 
     def look_at(self, family: Family, newest: int | None = None) -> None:
-        """Look at everything of one family, or at its `newest` tokens only."""
+        """Check all codes and tokens of one family, or only its `newest` tokens."""
         first = slice(None) if newest is None else slice(-newest, None)
         for token in [token for token in self.model.access if token.family is family][first]:
             self.look_at_access(token)
@@ -262,25 +262,25 @@ class Journeys:
             self.try_code(code)
 
     def look_at_keys(self) -> None:
-        """The key of every token that still works is published."""
+        """Check that the key of every valid token is published."""
         published = {key["kid"] for key in self.world.get(new_browser(), "/.well-known/jwks").json()["keys"]}
         live = [token for token in self.model.access if token.is_live(self.world.now)]
         assert {header_of(token.raw)["kid"] for token in live} <= published
 
 
 def sign_out_url(hint: Hint) -> str:
-    """Return the address to which an app sends a person who signs out."""
+    """Return the sign-out URL to which an app sends a person."""
     parameters = {"id_token_hint": hint.raw, "post_logout_redirect_uri": hint.family.app.sign_out_uri, "state": "bye"}
     return f"{reverse('logout')}?{urlencode(parameters)}"
 
 
 def begin(world: World) -> None:
-    """Let some things have happened, so that no run of the machine begins with an empty service."""
+    """Take some first steps, so that no run of the machine begins with an empty service."""
     journeys, state = Journeys(world), world.state
     full = "openid email profile offline_access"
     web, spa, new, native, own = state.apps
     ada, bob, cyd = state.tabs
-    # Two people are all that this app may have; the page that a third has left open comes too late.
+    # Only two people may use the app `new`. The third one has opened the consent page before, and answers too late.
     journeys.visit(ada, journeys.ask(new, full), "leave", None)
     for tab, app, scopes in [
         (ada, web, f"{full} account.read"),

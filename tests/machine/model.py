@@ -1,6 +1,6 @@
-"""What must be true of every code and token, in plain Python: no database, no HTTP, nothing of the service's code.
+"""The model: which codes and tokens must be valid, in plain Python, without database, HTTP, or code of the service.
 
-Each change passes the moment at which it happens; the model has no clock.
+The model has no clock: each function gets the current time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ from tests.machine.things import (
 
 @dataclass
 class Model:
-    """All that was given out, and what each event does to it."""
+    """All codes and tokens that were issued, and the effects of each event on them."""
 
     connections: dict[tuple[Person, App], Connection] = field(default_factory=dict)
     families: list[Family] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Model:
         has_others: bool = False,
         others: Sequence[Person] = (),
     ) -> str:
-        """Return what comes of a request: a page's name, the error that the app gets, or "code".
+        """Return the outcome of a request: the name of a page, the error that the app gets, or "code".
 
         `others` are the other people who are signed in in this browser.
         """
@@ -104,7 +104,7 @@ class Model:
         return "consent_required" if silent else "consent page"
 
     def issue(self, session: Session, asked: Asked, raw: str, now: float) -> Code:
-        """A code is given out, after consent where that was needed."""
+        """Record an issued code, and the consent to its scopes."""
         assert session.person is not None
         pair = (session.person, asked.app)
         connection = self.connections.setdefault(pair, Connection(*pair))
@@ -134,13 +134,13 @@ class Model:
             return "refused"
         if token.superseded_at is None:
             return "tokens" if app.is_on else "refused"
-        # A thief is a thief while the app is off, too.
+        # Reuse ends the family even while the app is off.
         return "ends" if now - token.superseded_at > REUSE_SECONDS else "refused"
 
     def tokens(
         self, source: Code | Refresh, now: float, scopes: Iterable[str], access: str, refresh: str | None
     ) -> tuple[Access, Refresh | None]:
-        """A code or refresh token was used, and gave these."""
+        """Record the tokens that were issued for a code or refresh token."""
         family = source.family
         if isinstance(source, Code):
             source.consumed = True
@@ -156,13 +156,13 @@ class Model:
         return given, successor
 
     def revoke(self, token: Access | Refresh, app: App, *, secret_shown: bool) -> None:
-        """An app asked to revoke a token; web apps may do so for refresh tokens without their secret."""
+        """Record a revocation request of an app. Web apps may revoke refresh tokens without their secret."""
         proven = secret_shown or app.secret is None
         if token.forgotten or token.family.app is not app or (isinstance(token, Access) and not proven):
             return
         token.family.ended = True
 
-    # --- What ends things ---
+    # --- The end of authorizations ---
 
     def remove(self, connection: Connection) -> None:
         connection.scopes = set()

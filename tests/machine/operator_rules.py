@@ -1,4 +1,4 @@
-"""What operators do, and time."""
+"""The actions of operators, and the passing of time."""
 
 import io
 
@@ -21,7 +21,7 @@ class OperatorRules(Journeys):
 
     @rule(app=apps, stays=st.booleans())
     def turn_off_or_on(self, app: int, stays: bool) -> None:
-        """A client is turned off or on, for a moment or for longer."""
+        """Turn a client off or on; without `stays`, change it back immediately."""
         chosen = self.state.apps[app]
         for _ in range(1 if stays else 2):
             chosen.enabled = not chosen.enabled
@@ -30,7 +30,7 @@ class OperatorRules(Journeys):
 
     @rule(app=apps, stays=st.booleans())
     def suspend_or_not(self, app: int, stays: bool) -> None:
-        """A project is suspended or freed, for a moment or for longer."""
+        """Suspend a project or lift its suspension; without `stays`, change it back immediately."""
         chosen = self.state.apps[app].project
         for _ in range(1 if stays else 2):
             chosen.suspended = not chosen.suspended
@@ -42,7 +42,7 @@ class OperatorRules(Journeys):
 
     @rule(app=apps, stays=st.booleans())
     def review(self, app: int, stays: bool) -> None:
-        """The approval of `account.read` is given or withdrawn, for a moment or for longer."""
+        """Approve `account.read` or withdraw its approval; without `stays`, change it back immediately."""
         chosen = self.state.apps[app]
         for _ in range(1 if stays else 2):
             chosen.reviewed = not chosen.reviewed
@@ -52,7 +52,7 @@ class OperatorRules(Journeys):
 
     @rule(now=st.booleans())
     def rotate_keys(self, now: bool) -> None:
-        """A signing key is published or begins to sign, when due or at once."""
+        """Publish a signing key or let it sign, if that is due or, with `now`, in any case."""
         with self.world.committing():
             call_command("rotate_keys", now=now, verbosity=0, stdout=io.StringIO())
 
@@ -62,19 +62,19 @@ class OperatorRules(Journeys):
         )
     )
     def wait(self, seconds: int) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.world.clock.go(seconds)
         signing_keys.reload_keyring()
 
     @rule()
     def clear_expired(self) -> None:
-        """The periodic clean-up."""
+        """Run the periodic clean-up."""
         tasks.clear_expired()
         self.model.clear_expired(self.world.now)
 
     @rule()
     def look_at_everything(self) -> None:
-        """Every code and token that was ever given out is tried."""
+        """Check every code and token that was ever issued."""
         for family in self.model.families:
             self.look_at(family)
         self.look_at_keys()

@@ -1,4 +1,4 @@
-"""What people do at the service itself: sign in and out, take access back, go and come again."""
+"""The actions of people at the service: they sign in and out, remove apps, and leave and come back."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -18,7 +18,7 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs, person=people, press=st.booleans())
     def switch_account(self, tab: int, person: int, press: bool) -> None:
-        """Sign in beside another account; a pending request stays, pages of the previous account become invalid."""
+        """Sign in to a further account. Pending requests stay; open pages of the previous account become invalid."""
         chosen, page = self.somebody(person), "/account/login/"
         here = self.state.tabs[tab]
         if here.session.person is not None:
@@ -32,7 +32,7 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs, person=people, press=st.booleans())
     def choose_account(self, tab: int, person: int, press: bool) -> None:
-        """Make another account of this browser the present one; pages of the previous account are no longer valid."""
+        """Make another account of this browser the current one. Open pages of the previous account become invalid."""
         here = self.state.tabs[tab]
         self.choose(here, "/account/choose", self.state.people[person])
         left = [form for form in self.state.forms if form.tab is here]
@@ -49,7 +49,7 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs)
     def sign_out(self, tab: int) -> None:
-        """Sign out of this browser: no token ends with that."""
+        """Sign out of this browser, which ends no token."""
         here = self.state.tabs[tab]
         self.world.post(here.http, "/account/logout/", {})
         here.session = Session()
@@ -57,7 +57,7 @@ class PeopleRules(Journeys):
     @precondition(lambda self: self.state.hints)
     @rule(tab=tabs, hint=which, decision=st.sampled_from(["sign-out", "stay"]))
     def sign_out_by_an_app(self, tab: int, hint: int, decision: str) -> None:
-        """An app sends somebody to sign out: nobody's session ends unasked but that of the hint's person."""
+        """Open the sign-out URL of an app. Only the session of the hint's person ends without a confirmation."""
         here, chosen = self.state.tabs[tab], pick(self.state.hints, hint)
         back = f"{chosen.family.app.sign_out_uri}?state=bye"
         response = self.world.get(here.http, sign_out_url(chosen), back)
@@ -78,7 +78,7 @@ class PeopleRules(Journeys):
     @precondition(lambda self: self.model.connections)
     @rule(tab=tabs, connection=which, again=st.booleans())
     def remove_app(self, tab: int, connection: int, again: bool) -> None:
-        """Somebody removes an app under Connected apps; it has to be one that they authorized."""
+        """Remove an app under Connected apps. People can only remove apps that they have authorized."""
         here = self.state.tabs[tab]
         own = [each for each in self.model.connections.values() if each.person is here.session.person]
         chosen = pick(own or self.model.connections.values(), connection)
@@ -94,12 +94,12 @@ class PeopleRules(Journeys):
             self.note("removed an app")
             self.touched += [family for family in self.model.families if family.connection is chosen][-2:]
             if again:
-                # What was given before the removal stays dead.
+                # Codes and tokens from before the removal stay invalid.
                 self.visit(here, self.ask(chosen.app, "openid email"), "allow", None)
 
     @rule(person=people, back=st.booleans())
     def deactivate(self, person: int, back: bool) -> None:
-        """An operator deactivates somebody, and perhaps takes it back: what was given out stays dead."""
+        """Deactivate somebody, and with `back` activate them again. Their codes and tokens stay invalid."""
         chosen = self.state.people[person]
         if chosen.deleted:
             return
@@ -115,7 +115,7 @@ class PeopleRules(Journeys):
     @precondition(lambda self: sum(person.may_sign_in for person in self.state.people) > 2)
     @rule(person=people)
     def delete(self, person: int) -> None:
-        """Somebody deletes their account; the owner of a project can't."""
+        """Delete an account. The owner of a project can't delete theirs."""
         chosen = self.state.people[person]
         if chosen.deleted or chosen.owns:
             return
@@ -128,13 +128,13 @@ class PeopleRules(Journeys):
     @precondition(lambda self: any(person.deleted for person in self.state.people))
     @rule()
     def come_back(self) -> None:
-        """A deleted person signs up again under the same address: nobody whom any app knows."""
+        """Let a deleted person sign up again with the same email address. No app recognizes them."""
         place = next(place for place, person in enumerate(self.state.people) if person.deleted)
         account = make_account(self.state.people[place].email)
         self.state.people[place] = Person(account.email, account.pk)
 
     def browsers_of(self, person: Person) -> list[Tab]:
-        """Return the browsers in which somebody was signed in, who is no longer."""
+        """Return the browsers in which the person was the current account, and check that they are signed out there."""
         for tab in self.state.tabs:
             tab.end(person)
         found = [tab for tab in self.state.tabs if tab.session.person is person]

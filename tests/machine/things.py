@@ -1,4 +1,4 @@
-"""Projects, apps, people, and what is given out, as the model knows them. Moments are seconds since 1970."""
+"""Projects, apps, people, codes and tokens, as the model knows them. Times are seconds since 1970."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
@@ -18,12 +18,12 @@ BASIC = frozenset({"openid", "email", "profile", "offline_access"})
 REVIEWED = "account.read"
 
 
-# --- Who and what there is ---
+# --- Projects, apps, people and sessions ---
 
 
 @dataclass(eq=False)
 class Project:
-    """A project: the sector of its people's ids."""
+    """A project, which is the sector of the ids of its people."""
 
     name: str
     pk: int
@@ -57,11 +57,11 @@ class App:
 
 @dataclass(eq=False)
 class Person:
-    """A person; one who comes back under an old address is another person."""
+    """A person. Somebody who signs up again after a deletion is another person."""
 
     email: str
     pk: int
-    owns: bool = False  # all the projects
+    owns: bool = False  # they own all projects
     active: bool = True
     deleted: bool = False
 
@@ -112,7 +112,7 @@ class Asked:
 
 @dataclass
 class Waiting:
-    """A request that waits in a browser's session, or was answered there."""
+    """An authorization request in a browser's session, pending or answered."""
 
     at: float
     answered: bool = False
@@ -122,7 +122,7 @@ class Waiting:
 
 @dataclass(eq=False)
 class Session:
-    """What one browser's session says: who is signed in since when, and what waits."""
+    """The session of a browser: who is signed in, since when, and the pending requests."""
 
     person: Person | None = None
     signed_in_at: float = 0.0
@@ -152,7 +152,7 @@ class Session:
         return bool(waiting and waiting.switched and not waiting.answered and waiting.at == came_at)
 
     def give_pending_to(self, other: "Session") -> None:
-        """Another session takes the place of this one: what waits moves there."""
+        """Move the pending requests to the session that replaces this one."""
         moving = {asked: Waiting(entry.at) for asked, entry in self.pending.items() if not entry.answered}
         self.pending = {asked: entry for asked, entry in self.pending.items() if entry.answered}
         merged = sorted((other.pending | moving).items(), key=lambda item: item[1].at)
@@ -163,7 +163,7 @@ class Session:
             waiting.answered = True
 
 
-# --- What is given out ---
+# --- Consents, codes and tokens ---
 
 
 @dataclass(eq=False)
@@ -177,7 +177,7 @@ class Connection:
 
 @dataclass(eq=False)
 class Family:
-    """Everything that comes from one code."""
+    """One authorization: a code, and all tokens that were issued from it."""
 
     connection: Connection
     asked: Asked
@@ -227,7 +227,7 @@ class Code(Credential):
 
 @dataclass(eq=False)
 class Access(Credential):
-    """An access token. Its signed `exp` counts whole seconds; its row is kept for a fraction longer."""
+    """An access token. Its signed `exp` is in whole seconds; its row expires a fraction of a second later."""
 
     scopes: frozenset[str] = frozenset()
     row_expires: float = 0.0

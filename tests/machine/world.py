@@ -1,6 +1,6 @@
-"""The service as the machine sees it: some projects, apps and people, a clock, and HTTP.
+"""The service as the machine uses it: some projects, apps and people, a clock, and HTTP.
 
-Every answer is looked at, whatever it answers.
+Every response is checked for rules that apply to all responses.
 """
 
 import copy
@@ -27,19 +27,19 @@ from tests.machine.things import App, Asked, Family, Person, Project, Session
 from tests.relying_party import FORM, basic, sign_in
 
 BROWSERS = 3
-# All browsers go through one: building the middleware for each of them would take most of the time.
+# All browsers share one handler, because loading the middleware for each of them would take most of the time.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 
 def new_browser() -> Browser:
-    """Return a browser that was never here."""
+    """Return a browser without cookies."""
     browser = Browser()
     browser.handler = _HANDLER
     return browser
 
 
 class Clock:
-    """The service's time. It stands still within a request, and goes on by a millisecond with each."""
+    """The service's time. It does not change within a request, and advances by a millisecond before each one."""
 
     def __init__(self) -> None:
         self.moment = datetime.now(UTC).replace(microsecond=0)
@@ -56,7 +56,7 @@ class Clock:
 
 @dataclass(eq=False)
 class Tab:
-    """A browser, and what the model knows of its present session, and of those of other accounts beside it."""
+    """A browser, with the model of its current session and of the sessions of its other accounts."""
 
     http: Browser = field(default_factory=new_browser)
     session: Session = field(default_factory=Session)
@@ -69,19 +69,19 @@ class Tab:
 
     @property
     def has_others(self) -> bool:
-        """Whether the browser keeps keys of other accounts, which may have ended."""
+        """Whether the browser has keys of other accounts' sessions, which may have ended."""
         cookie = self.http.cookies.get(cookie_name())
         return bool(cookie and cookie.value)
 
     def put_aside(self) -> None:
-        """Nobody is signed in at present; who was waits beside."""
+        """Begin a session in which nobody is signed in. The current account becomes one of the others."""
         left, self.session = self.session, Session()
         left.give_pending_to(self.session)
         if left.person is not None:
             self.others.insert(0, left)
 
     def choose(self, person: Person) -> None:
-        """Another account becomes the present one."""
+        """Make another account the current one."""
         chosen = next(each for each in self.others if each.person is person)
         self.session.give_pending_to(chosen)
         kept = [self.session] if self.session.person is not None else []
@@ -89,7 +89,7 @@ class Tab:
         self.session = chosen
 
     def end(self, person: Person) -> None:
-        """The sessions of somebody beside the present one have ended."""
+        """Drop the sessions of a person among the other accounts, because they have ended."""
         self.others = [each for each in self.others if each.person is not person]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tab":
@@ -103,7 +103,7 @@ class Tab:
 
 @dataclass(frozen=True)
 class Form:
-    """A page with a question (or the page of a full app), open in a browser."""
+    """An open page with a form: a consent page, or the page of an app that has reached its user limit."""
 
     tab: Tab
     asked: Asked
@@ -115,7 +115,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Hint:
-    """An ID token that an app kept."""
+    """An ID token that an app has stored."""
 
     raw: str
     family: Family
@@ -123,7 +123,7 @@ class Hint:
 
 @dataclass
 class State:
-    """All that a run changes, apart from the database."""
+    """Everything that a run changes, except the database."""
 
     projects: list[Project]
     apps: list[App]
@@ -133,7 +133,7 @@ class State:
     requests: list[Asked] = field(default_factory=list)
     forms: list[Form] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
-    # The id by which each project knows each person, as far as apps were told.
+    # The id of each person in each project, if an app has received it.
     subs: dict[tuple[Person, Project], str] = field(default_factory=dict)
 
 
@@ -180,7 +180,7 @@ def people_and_apps(clock: Clock) -> State:
 
 
 class World:
-    """The service, and HTTP to it."""
+    """The service, its state, and requests to it."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -188,7 +188,7 @@ class World:
 
     @contextmanager
     def example(self) -> Iterator[None]:
-        """Begin from here; whatever happens inside is undone at the end."""
+        """Roll back everything that happens within the block, so that each run begins with the same state."""
         moment, state = self.clock.moment, self.state
         self.state = copy.deepcopy(state)
         cache.clear()
@@ -198,7 +198,7 @@ class World:
             transaction.set_rollback(True)
         self.clock.moment, self.state = moment, state
 
-    # --- What happens beside requests ---
+    # --- Time and transactions ---
 
     @property
     def now(self) -> float:
@@ -206,13 +206,13 @@ class World:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Run what waits for the commit, as if the transaction around the example were none."""
+        """Run the functions that wait for a commit, although the transaction of the run is never committed."""
         with TestCase.captureOnCommitCallbacks(execute=True):
             yield
 
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """Undo what happens inside: to try what can be tried once."""
+        """Roll back the database at the end of the block, to try something that works only once."""
         with transaction.atomic():
             yield
             transaction.set_rollback(True)
@@ -220,7 +220,7 @@ class World:
     # --- Requests ---
 
     def get(self, browser: Browser, path: str, leads_to: "Asked | str | None" = None) -> Any:
-        """Get a page. It may redirect to the answer to a request, or to the sign-out URL, that `leads_to` names."""
+        """Get a page. It may only redirect to other hosts with a response to the request `leads_to`, or to that URL."""
         return self._looked_at(lambda: browser.get(path), leads_to)
 
     def post(self, browser: Browser, path: str, form: dict[str, str], leads_to: Asked | None = None) -> Any:
@@ -232,7 +232,7 @@ class World:
         return self._looked_at(lambda: new_browser().get(path, headers=headers), project=project)
 
     def app_posts(self, app: App, path: str, form: dict[str, str], *, in_header: bool = False) -> Any:
-        """Post a form as the app does, with its secret if it has one: in the header, or in the form."""
+        """Post a form as the app does, with its secret, if it has one, in the header or in the form."""
         headers = {}
         if app.secret and in_header:
             headers["Authorization"] = basic(app.client_id, app.secret)
@@ -263,7 +263,7 @@ class World:
     # --- Pairwise ids ---
 
     def know_sub(self, person: Person, project: Project, sub: str) -> None:
-        """An app was told this id: the same for all apps of the project, and nobody else's anywhere."""
+        """Check that an id is the same in all apps of the project, and that no other person or project has it."""
         known = self.state.subs.setdefault((person, project), sub)
         assert known == sub, "a second id of one person in one project"
         others = [one for pair, one in self.state.subs.items() if pair != (person, project)]
@@ -286,6 +286,6 @@ def _look_at_redirect(location: str, leads_to: Asked | str | None) -> None:
 
 
 def pick(things: Iterable[Any], which: int) -> Any:
-    """Return one of `things`: 0 is the newest, and a number too large begins again."""
+    """Return one of `things`: 0 is the newest one. Larger numbers wrap around."""
     listed = list(things)
     return listed[-1 - which % len(listed)]
