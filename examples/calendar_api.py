@@ -4,9 +4,9 @@
     make api        in another: this API, on http://localhost:3100
     make app        in a third: the app that calls it
 
-It is the *Orbit Calendar* that deploy/demo.toml declares. It authenticates with the credential that `make run` keeps in
-DATA_DIR/demo.json. With OIDC_ISSUER, API_IDENTIFIER, API_CREDENTIAL_ID and API_CREDENTIAL_SECRET in the environment it
-uses those instead. API_PORT=3101 listens on another port; the identifier in its tokens stays the same.
+It is the *Orbit Calendar* that deploy/demo.toml declares. It authenticates with the credential that `make run` stores
+in DATA_DIR/demo.json. With OIDC_ISSUER, API_IDENTIFIER, API_CREDENTIAL_ID and API_CREDENTIAL_SECRET in the environment,
+it uses those instead. With API_PORT=3101 it listens on another port; the identifier in its tokens stays the same.
 
 A real API would also keep its events in a database, serve HTTPS, and keep connections to the service open. This one
 needs only Python's standard library.
@@ -33,7 +33,7 @@ TIMEOUT = 10  # seconds
 MAX_BODY = 10_000  # bytes
 MAX_TITLE = 200  # characters
 MAX_EVENTS = 100  # of one person
-# The credential in an Authorization header: the characters of RFC 6750 §2.1, so that nothing else is sent on.
+# The credential in an Authorization header. Only the characters of RFC 6750 §2.1 are passed on to the service.
 BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 
 
@@ -56,7 +56,7 @@ class Settings:
 
     @classmethod
     def read(cls) -> "Settings":
-        """Read the environment or, without API_CREDENTIAL_ID in it, the credential that `make run` keeps."""
+        """Read the environment or, without API_CREDENTIAL_ID in it, the credential that `make run` has stored."""
         if "API_CREDENTIAL_ID" in os.environ:
             names = ("OIDC_ISSUER", "API_IDENTIFIER", "API_CREDENTIAL_ID", "API_CREDENTIAL_SECRET")
             if missing := [name for name in names if not os.environ.get(name)]:
@@ -65,7 +65,7 @@ class Settings:
         file = Path(os.environ.get("DATA_DIR", ".data")) / "demo.json"
         if not file.exists():
             sys.exit(
-                f"{file} is not there: start the service with `make run` first, name its folder in DATA_DIR, "
+                f"{file} does not exist: start the service with `make run` first, name its folder in DATA_DIR, "
                 "or set OIDC_ISSUER, API_IDENTIFIER, API_CREDENTIAL_ID and API_CREDENTIAL_SECRET."
             )
         demo = json.loads(file.read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ def parse_json(body: bytes) -> Any:
 class Api(BaseHTTPRequestHandler):
     """GET /events lists a person's events, POST /events adds one."""
 
-    timeout = TIMEOUT  # for a caller that sends less than it announced
+    timeout = TIMEOUT  # for callers that send less than they announced
     service: Service
     calendar = Calendar()
 
@@ -218,7 +218,7 @@ class Api(BaseHTTPRequestHandler):
         }
 
     def body(self) -> bytes:
-        """Return what was sent. Raises Refused."""
+        """Return the body of the request. Raises Refused."""
         length = self.headers.get("Content-Length", "0")
         if not re.fullmatch("[0-9]{1,9}", length) or int(length) > MAX_BODY:
             raise Refused(413, "invalid_request", f"Send at most {MAX_BODY} bytes.")
@@ -237,7 +237,7 @@ class Api(BaseHTTPRequestHandler):
 
 
 def chosen_port(settings: Settings) -> int:
-    """Return API_PORT, or the port of the identifier; end with a sentence if it is no port."""
+    """Return API_PORT, or the port of the identifier. If API_PORT is not a port, end the API with a message."""
     asked = os.environ.get("API_PORT", "")
     if not asked:
         return urlsplit(settings.identifier).port or 3100

@@ -5,14 +5,14 @@
 
     make api        in a third, if you like: the calendar that this app shows, on http://localhost:3100
 
-It signs in as the first web client of the demo, whose credentials `make run` keeps in DATA_DIR/demo.json. With
-OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL, CALENDAR_URL) in the environment it uses those
-instead. CALENDAR_URL is the identifier of the calendar's API; without one, the app shows no calendar.
-DATA_DIR=.data2 takes the demo of a second service, APP_PORT=3001 listens on another port: its addresses have to be
-registered for the client, and the app says which.
+It signs in as the first web client of the demo, whose credentials `make run` stores in DATA_DIR/demo.json. With
+OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL, CALENDAR_URL) in the environment, it uses those
+instead. CALENDAR_URL is the identifier of the calendar's API; without it, the app shows no calendar.
+With DATA_DIR=.data2 it uses the demo of a second service. With APP_PORT=3001 it listens on another port; the app then
+prints the URLs that have to be registered for the client.
 
-What a real app would do otherwise: keep its sessions in a database, set cookies `Secure`, and use its framework's
-OpenID Connect library. Each step that such a library takes stands here in plain sight.
+A real app would keep its sessions in a database, set its cookies with `Secure`, and use the OpenID Connect library of
+its framework. This one shows each step that such a library takes.
 """
 
 import base64
@@ -39,10 +39,10 @@ from jwcrypto.jwk import JWKSet
 from jwcrypto.jwt import JWT
 
 SCOPE = "openid email profile"
-# For an API besides the developer API: its scopes, and a refresh token, which gets the access token for it.
+# For a second API, the calendar: its scopes, and a refresh token, with which the app gets an access token for it.
 CALENDAR_SCOPE = "offline_access calendar.read calendar.write"
 COOKIE = "sample_app"
-# Where the service reports that a session has ended, and what else happens to the person's account.
+# The paths at which the service reports the end of a session, and other events of the person's account.
 LOGOUT_PATH, EVENTS_PATH = "/backchannel-logout", "/security-events"
 ENDING = ("session-revoked", "sessions-revoked", "account-disabled", "account-purged", "tokens-revoked")
 TIMEOUT = 10  # seconds
@@ -55,7 +55,7 @@ class SignInFailed(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the app is registered with."""
+    """The app's registration at the service, and the URLs of the APIs."""
 
     issuer: str
     api: str
@@ -67,7 +67,7 @@ class Settings:
 
     @classmethod
     def read(cls) -> "Settings":
-        """Read the environment or, without CLIENT_ID in it, the credentials that `make run` keeps."""
+        """Read the environment or, without CLIENT_ID in it, the credentials that `make run` has stored."""
         if "CLIENT_ID" in os.environ:
             issuer = required("OIDC_ISSUER")
             redirect_uri = os.environ.get("REDIRECT_URI", "http://localhost:3000/callback")
@@ -83,7 +83,7 @@ class Settings:
         file = Path(os.environ.get("DATA_DIR", ".data")) / "demo.json"
         if not file.exists():
             sys.exit(
-                f"{file} is not there: start the service with `make run` first, name its folder in DATA_DIR, "
+                f"{file} does not exist: start the service with `make run` first, name its folder in DATA_DIR, "
                 "or set OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET."
             )
         demo = json.loads(file.read_text(encoding="utf-8"))
@@ -101,12 +101,12 @@ class Settings:
 
     @property
     def scope(self) -> str:
-        """What the app asks people for."""
+        """The scopes that the app requests."""
         return f"{SCOPE} {CALENDAR_SCOPE}" if self.calendar else SCOPE
 
     @property
     def port(self) -> int:
-        """Where the app listens."""
+        """The port on which the app listens."""
         return urlsplit(self.redirect_uri).port or 80
 
     def at_port(self, port: int) -> "Settings":
@@ -118,18 +118,18 @@ class Settings:
         return replace(self, redirect_uri=redirect, signed_out_uri=signed_out)
 
     def to_register(self) -> str:
-        """Return what the client in the console has to have for the app to work on this port."""
+        """Return the URLs that have to be registered for the client so that the app works on this port."""
         return f"redirect URL {self.redirect_uri}, sign-out URL {self.signed_out_uri}"
 
 
 def required(name: str) -> str:
-    """Return a variable of the environment, or end with a sentence that it is missing."""
+    """Return a variable of the environment. If it is missing, end the app with a message."""
     return os.environ.get(name) or sys.exit(f"CLIENT_ID is set and {name} is not: set both, or neither.")
 
 
 @dataclass
 class Session:
-    """What the app remembers of one browser: first of the sign-in under way, then of who is signed in."""
+    """The app's data about one browser: first about the sign-in that has begun, then about the signed-in person."""
 
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(32))
@@ -140,7 +140,7 @@ class Session:
     refresh_token: str = ""
     calendar_token: str = ""
     calendar_token_until: float = 0  # of time.monotonic()
-    # A refresh token works once, so that two requests at the same time must not both send it.
+    # A refresh token works once, so two requests at the same time must not both send it.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -152,15 +152,15 @@ class Provider:
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """The discovery document: every address comes from there (OpenID Connect Discovery 4)."""
+        """The discovery document, which contains the URL of every endpoint (OpenID Connect Discovery 4)."""
         address = f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration"
         document: dict[str, Any] = httpx.get(address, timeout=TIMEOUT).raise_for_status().json()
         if document["issuer"] != self.settings.issuer:
-            raise SignInFailed(f"The service calls itself {document['issuer']}.")
+            raise SignInFailed(f"The service has another issuer: {document['issuer']}.")
         return document
 
     def authorization_url(self, session: Session) -> str:
-        """Step 1: where the browser goes. The verifier stays here; only its hash travels (RFC 7636)."""
+        """Step 1: return the URL to send the browser to. It has only the verifier's hash (RFC 7636)."""
         digest = hashlib.sha256(session.verifier.encode()).digest()
         query = {
             "response_type": "code",
@@ -175,11 +175,11 @@ class Provider:
         return f"{self.metadata['authorization_endpoint']}?{urlencode(query)}"
 
     def finish(self, session: Session, answer: dict[str, str]) -> None:
-        """Steps 2 to 4: check the answer, exchange its code, check the ID token. Raises SignInFailed."""
+        """Steps 2 to 4: check the response, exchange its code, check the ID token. Raises SignInFailed."""
         if not hmac.compare_digest(answer.get("state", "").encode(), session.state.encode()):
-            raise SignInFailed("This answer belongs to no sign-in that was begun in this browser.")
+            raise SignInFailed("This response does not belong to a sign-in that began in this browser.")
         if answer.get("iss", self.settings.issuer) != self.settings.issuer:  # RFC 9207
-            raise SignInFailed("This answer comes from another service.")
+            raise SignInFailed("This response comes from another service.")
         if "error" in answer:
             raise SignInFailed(f"{answer['error']}: {answer.get('error_description', '')}")
         grant = {
@@ -195,7 +195,7 @@ class Provider:
         session.refresh_token = tokens.get("refresh_token", "")
 
     def tokens(self, grant: dict[str, str]) -> dict[str, Any]:
-        """Return the answer of the token endpoint. Raises SignInFailed."""
+        """Return the response of the token endpoint. Raises SignInFailed."""
         client = (self.settings.client_id, self.settings.client_secret)
         answer = httpx.post(self.metadata["token_endpoint"], auth=client, data=grant, timeout=TIMEOUT)
         tokens: dict[str, Any] = answer.json()
@@ -205,7 +205,7 @@ class Provider:
 
     def read_id_token(self, token: str, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token of this service, for this app, for this sign-in. Raises SignInFailed."""
-        # The keys change now and then, so they are asked for each time; a library would keep them a while.
+        # The keys change from time to time, so they are fetched each time. A library would cache them for a while.
         keys = JWKSet.from_json(httpx.get(self.metadata["jwks_uri"], timeout=TIMEOUT).raise_for_status().text)
         expected = {
             "iss": self.settings.issuer,
@@ -230,9 +230,9 @@ class Provider:
         except (JWException, ValueError) as error:
             raise SignInFailed(f"The token is not valid: {error}") from error
         claims: dict[str, Any] = json.loads(checked.claims)
-        # Each try is signed again, so that an old token is a copy. An ID token is no logout token.
+        # The service signs each try again, so an old token is a copy. A token with a nonce is an ID token.
         if json.loads(checked.header).get("typ") != typ or "nonce" in claims or claims["iat"] < time.time() - 120:
-            raise SignInFailed("The token is too old, or of another kind.")
+            raise SignInFailed("The token is too old, or of another type.")
         return claims
 
     def me(self, session: Session) -> httpx.Response:
@@ -241,7 +241,7 @@ class Provider:
         return httpx.get(f"{self.settings.api}/v1/me", headers=header, timeout=TIMEOUT)
 
     def calendar_token(self, session: Session) -> str:
-        """Return an access token for the calendar's API, a new one if the last has expired. Raises SignInFailed."""
+        """Return an access token for the calendar's API, a new one if the last one has expired. Raises SignInFailed."""
         with session.lock:
             if time.monotonic() >= session.calendar_token_until:
                 grant = {"grant_type": "refresh_token", "refresh_token": session.refresh_token}
@@ -261,7 +261,7 @@ class Provider:
         )
 
     def sign_out_url(self, session: Session) -> str:
-        """Where the browser goes to end the session there too (OpenID Connect RP-Initiated Logout)."""
+        """Return the URL that ends the session at the service as well (OpenID Connect RP-Initiated Logout)."""
         query = {
             "id_token_hint": session.id_token,
             "post_logout_redirect_uri": self.settings.signed_out_uri,
@@ -271,7 +271,7 @@ class Provider:
 
 
 class App(BaseHTTPRequestHandler):
-    """The pages. A browser is known by a random cookie."""
+    """The pages of the app. Each browser is identified by a random cookie."""
 
     provider: Provider
     sessions: dict[str, Session] = {}
@@ -284,10 +284,10 @@ class App(BaseHTTPRequestHandler):
             answer = {name: values[0] for name, values in parse_qs(url.query).items()}
             self.guarded(lambda: self.callback(answer))
         else:
-            self.show("<h1>There is no such page</h1>", 404)
+            self.show("<h1>Page not found</h1>", 404)
 
     def do_POST(self) -> None:
-        # Forms, not links: neither a link on another site nor a browser that loads ahead begins or ends a session.
+        # Only forms begin or end a session, so that links on other sites and browsers that preload pages can't.
         pages = {
             "/sign-in": self.sign_in,
             "/sign-out": self.sign_out,
@@ -295,16 +295,16 @@ class App(BaseHTTPRequestHandler):
             LOGOUT_PATH: self.backchannel_logout,
             EVENTS_PATH: self.security_event,
         }
-        self.guarded(pages.get(self.path, lambda: self.show("<h1>There is no such page</h1>", 404)))
+        self.guarded(pages.get(self.path, lambda: self.show("<h1>Page not found</h1>", 404)))
 
     def guarded(self, page: Any) -> None:
-        """Show a page, or plainly what went wrong."""
+        """Show a page, or an error page that says what went wrong."""
         try:
             page()
         except SignInFailed as error:
             self.show(f"<h1>You are not signed in</h1><p>{escape(str(error))}</p><p><a href='/'>Try again</a></p>", 400)
         except httpx.HTTPError as error:
-            self.show(f"<h1>A service does not answer</h1><p>{escape(str(error))}</p>", 502)
+            self.show(f"<h1>A service does not respond</h1><p>{escape(str(error))}</p>", 502)
 
     def home(self) -> None:
         session = self.session()
@@ -317,7 +317,7 @@ class App(BaseHTTPRequestHandler):
         me = self.provider.me(session)
         self.show(
             f"<h1>Hello, {escape(session.claims.get('name') or session.claims['sub'])}</h1>"
-            f"<p>What the ID token says:</p><pre>{escape(json.dumps(session.claims, indent=2))}</pre>"
+            f"<p>The claims of the ID token:</p><pre>{escape(json.dumps(session.claims, indent=2))}</pre>"
             f"<p><code>GET /v1/me</code> answers {me.status_code}:</p>"
             f"<pre>{escape(json.dumps(me.json(), indent=2))}</pre>"
             f"{self.calendar(session) if self.provider.settings.calendar else ''}"
@@ -329,9 +329,9 @@ class App(BaseHTTPRequestHandler):
         try:
             answer = self.provider.calendar(session)
         except SignInFailed as error:
-            return f"<h2>Your calendar</h2><p>The app may not open it: {escape(str(error))}</p>"
+            return f"<h2>Your calendar</h2><p>The app can't open it: {escape(str(error))}</p>"
         except httpx.HTTPError:
-            return "<h2>Your calendar</h2><p>It does not answer. Start it with <code>make api</code>.</p>"
+            return "<h2>Your calendar</h2><p>It does not respond. Start it with <code>make api</code>.</p>"
         if answer.is_error:
             return f"<h2>Your calendar</h2><p>It answers {answer.status_code}: {escape(answer.text)}</p>"
         events = "".join(f"<li>{escape(one['day'])} {escape(one['title'])}</li>" for one in answer.json()["events"])
@@ -387,9 +387,9 @@ class App(BaseHTTPRequestHandler):
     def callback(self, answer: dict[str, str]) -> None:
         session = self.forget()
         if session is None:
-            raise SignInFailed("No sign-in was begun in this browser.")
+            raise SignInFailed("No sign-in has begun in this browser.")
         self.provider.finish(session, answer)
-        # A new session cookie after the sign-in: anyone who knew the old one is not signed in.
+        # The sign-in sets a new session cookie, so that anyone who knew the old one is not signed in.
         self.redirect("/", self.remember(session))
 
     def sign_out(self) -> None:
@@ -397,7 +397,7 @@ class App(BaseHTTPRequestHandler):
         signed_in = session is not None and session.id_token
         self.redirect(self.provider.sign_out_url(session) if session and signed_in else "/", "")
 
-    # --- Cookies and answers ---
+    # --- Cookies and responses ---
 
     def cookie(self) -> str:
         found = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
@@ -417,7 +417,7 @@ class App(BaseHTTPRequestHandler):
     def redirect(self, url: str, cookie: str) -> None:
         self.send_response(303)
         self.send_header("Location", url)
-        # Lax: the cookie comes along when the service sends the browser back here.
+        # With Lax, the browser also sends the cookie when the service redirects it back here.
         self.send_header("Set-Cookie", f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Lax")
         self.end_headers()
 
@@ -431,12 +431,12 @@ class App(BaseHTTPRequestHandler):
         self.wfile.write(page)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Log the path without its query: that may hold a code."""
+        """Log the path without its query, which may contain a code."""
         self.log_message("%s %s %s", self.command, urlsplit(self.path).path, code)
 
 
 def chosen_port() -> int | None:
-    """Return APP_PORT, None without it; end with a sentence if it is no port."""
+    """Return APP_PORT, or None without it. If it is not a port, end the app with a message."""
     asked = os.environ.get("APP_PORT", "")
     if not asked:
         return None
@@ -446,15 +446,15 @@ def chosen_port() -> int | None:
 
 
 def listen(settings: Settings) -> ThreadingHTTPServer:
-    """Return the server, or end with a sentence that its port can't be had."""
+    """Return the server. If its port is not available, end the app with a message."""
     try:
         return ThreadingHTTPServer(("127.0.0.1", settings.port), App)
     except OSError as error:
         other = settings.at_port(settings.port + 1 if settings.port < 65535 else 3000)
         sys.exit(
             f"The app can't listen on port {settings.port}: {error.strerror}.\n"
-            f"Set another one, APP_PORT={other.port}, and register for the client {settings.client_id} in the console: "
-            f"{other.to_register()}."
+            f"Use another one, for example APP_PORT={other.port}. Then register these URLs for the client "
+            f"{settings.client_id} in the console: {other.to_register()}."
         )
 
 
@@ -463,7 +463,7 @@ def main() -> None:
     port = chosen_port()
     if port and port != settings.port:
         settings = settings.at_port(port)
-        sys.stdout.write(f"To be registered for the client {settings.client_id}: {settings.to_register()}\n")
+        sys.stdout.write(f"Register these URLs for the client {settings.client_id}: {settings.to_register()}\n")
     App.provider = Provider(settings)
     address = urlsplit(settings.redirect_uri)
     server = listen(settings)

@@ -139,8 +139,8 @@ def test_errors_are_explained(live_service: Service, sample_app: str) -> None:
     state = parse_qs(urlsplit(browser.post("/sign-in").headers["Location"]).query)["state"][0]
     assert "invalid_grant" in browser.get("/callback", params={"state": state, "code": "made-up"}).text
     browser.post("/sign-in")
-    assert "no sign-in that was begun in this browser" in browser.get("/callback?state=other&code=x").text
-    assert "No sign-in was begun" in httpx.get(f"{sample_app}/callback?state=other&code=x").text
+    assert "does not belong to a sign-in that began in this browser" in browser.get("/callback?state=other&code=x").text
+    assert "No sign-in has begun" in httpx.get(f"{sample_app}/callback?state=other&code=x").text
     assert browser.get("/nowhere").status_code == 404
 
 
