@@ -8,7 +8,7 @@ import httpx
 from tests.services.service import Service
 
 READ, WRITE = "calendar.read", "calendar.write"
-SCARCE, SCARCE_CALLS = "scarce.read", 3  # calls of one person a minute
+SCARCE, SCARCE_CALLS = "scarce.read", 3  # calls of one person per minute
 CALENDAR, TASKS = "https://calendar.example.com", "https://tasks.example.com"
 KNOWN_SECONDS = 60
 

@@ -1,4 +1,4 @@
-"""An app on a loopback port: what it sends people to the service with, and what it hears back."""
+"""An app on a loopback port: the requests with which it sends people to the service, and the responses."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ ANSWER_SECONDS = 20
 
 @dataclass
 class App:
-    """A client of the service, listening at its redirect URL."""
+    """A client of the service that listens at its redirect URL."""
 
     service: Service
     origin: str
@@ -44,19 +44,19 @@ class App:
         return f"{self.origin}/signed-out"
 
     def declaration(self, **keys: Any) -> dict[str, Any]:
-        """Return what a provisioning file says of this client."""
+        """Return the table of this client for a provisioning file."""
         addresses = {"redirect_uris": [self.redirect_uri], "post_logout_redirect_uris": [self.signed_out_uri]}
         return {"name": self.name, "type": self.type} | addresses | keys
 
     def take_credentials(self, declared: dict[str, Any]) -> None:
-        """Read this client's id and secret from what was provisioned."""
+        """Read this client's id and secret from the result of provisioning."""
         for project in declared["projects"]:
             for client in project["clients"]:
                 if self.redirect_uri in client["redirect_uris"]:
                     self.client_id, self.client_secret = client["client_id"], client["client_secret"]
 
     def authorization_url(self, **changes: str) -> str:
-        """Return where the app sends people to sign in."""
+        """Return the URL to which the app sends people to sign in."""
         query = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -70,7 +70,7 @@ class App:
         return f"{self.service.address}/connect/authorize?{urlencode(query | changes)}"
 
     def answer(self) -> dict[str, str]:
-        """Return the parameters of the next call of the redirect URL. Raises queue.Empty when none comes."""
+        """Return the parameters of the next request to the redirect URL. Raises queue.Empty if there is none."""
         return self.answers.get(timeout=ANSWER_SECONDS)
 
     def exchange(self, code: str) -> httpx.Response:
@@ -97,7 +97,7 @@ class App:
 
 
 class Callback(BaseHTTPRequestHandler):
-    """Keeps what comes to the redirect URL; all other pages are as plain."""
+    """Stores the parameters of requests to the redirect URL. All other pages are simple pages as well."""
 
     def __init__(self, app: App, *args: Any) -> None:
         self.app = app
@@ -107,7 +107,7 @@ class Callback(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         if url.path == "/callback":
             self.app.answers.put(dict(parse_qsl(url.query)))
-        # Browsers always ask for an icon; a 404 would be an error on their console.
+        # Browsers always request an icon, and would report a 404 as an error on the console.
         self.send_response(204 if url.path == "/favicon.ico" else 200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -119,7 +119,7 @@ class Callback(BaseHTTPRequestHandler):
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Serves a browser app: a folder of files, others by name, and its settings as /settings.json."""
+    """Serves a browser app: the files of a folder, other files by name, and its settings as /settings.json."""
 
     def __init__(self, folder: Path, others: dict[str, Path], settings: dict[str, Any], *args: Any) -> None:
         self.others = others
@@ -159,7 +159,7 @@ def listening(service: Service, name: str, kind: str = "web", host: str = "local
 
 @contextlib.contextmanager
 def answering(handler: Any) -> Iterator[int]:
-    """Yield the loopback port on which requests get their answers from `handler`."""
+    """Yield a loopback port on which `handler` responds to requests."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()

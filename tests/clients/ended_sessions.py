@@ -1,4 +1,4 @@
-"""What ends a person’s session at the service, and with it their session at an app."""
+"""The causes that end a person’s session at the service, and with it their session at an app."""
 
 import contextlib
 import re
@@ -24,12 +24,12 @@ DELIVERIES = (
 
 
 def sign_out(person: Person) -> None:
-    """Sign out at the service, without an app that asks for it."""
+    """Sign out at the service itself, without a request of an app."""
     _press(person, "/connect/logout", "/connect/logout/confirm", decision="sign-out")
 
 
 def sign_out_everywhere_else(person: Person) -> None:
-    """Sign out of all other browsers, from another browser than the person's."""
+    """Sign out of all other browsers from a second browser, which ends the person's session."""
     _press(Person(person.service, person.email), "/account/sessions/", "/account/sessions/")
 
 
@@ -48,9 +48,9 @@ CAUSES: tuple[Callable[[Person], None], ...] = (sign_out, sign_out_everywhere_el
 def check_sessions_end(
     service: Service, client_id: str, person: Person, sign_in: Callable[[], object], home: str
 ) -> None:
-    """Check for each cause that the app's page `home` greets Ada after `sign_in`, and no longer after the cause.
+    """Check for each cause that the app's page `home` greets Ada after `sign_in`, but no longer after the cause.
 
-    Nothing but a logout token that the app has accepted ends its session.
+    Only a logout token that the app has accepted can have ended its session.
     """
     for cause in CAUSES:
         sign_in()
@@ -63,7 +63,7 @@ def check_sessions_end(
 
 @contextlib.contextmanager
 def delivered(service: Service, client_id: str, event: str) -> Iterator[None]:
-    """Wait for the deliveries of an event to an app that the block causes, at least one; the app accepts them."""
+    """Wait until the app has accepted all deliveries of an event that the block causes, at least one."""
     before = len(_deliveries(service, client_id, event))
     yield
     deadline = time.monotonic() + DELIVERY_SECONDS
@@ -73,7 +73,7 @@ def delivered(service: Service, client_id: str, event: str) -> Iterator[None]:
 
 
 def _deliveries(service: Service, client_id: str, event: str) -> list[tuple[Any, ...]]:
-    """Return state, tries and answer of the deliveries of an event."""
+    """Return the state, the tries and the response of each delivery of an event."""
     address = service.settings.get("DATABASE_URL")
     if address:
         with psycopg.connect(address) as postgres:

@@ -1,4 +1,4 @@
-"""A person at a browser without scripts: follows redirects, reads the forms of a page, fills them in."""
+"""A person with a browser without scripts, who follows redirects, and reads and fills in the forms of pages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MOST_STEPS = 20
 
 @dataclass
 class Form:
-    """A form: where it goes, what it holds, and its buttons as (name, value)."""
+    """A form: its target, the values of its fields, and its buttons as (name, value)."""
 
     action: str
     fields: dict[str, str] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class Forms(HTMLParser):
             self._open = Form(given.get("action", ""))
             self.found.append(self._open)
         elif self._open is None or "form" in given:
-            return  # a button may stand in one form and belong to another
+            return  # a button may be inside one form and belong to another
         elif tag == "input" and given.get("type") == "checkbox" and "checked" not in given:
-            return  # what is not ticked is not sent
+            return  # browsers don't send checkboxes that are not ticked
         elif tag == "input":
             self._open.fields[given.get("name", "")] = given.get("value", "")
         elif tag == "button":
@@ -50,7 +50,7 @@ class Forms(HTMLParser):
 
 
 class Site(Protocol):
-    """What a person has to know of the service: where it is, and which addresses are its own."""
+    """The parts of a service that a person needs: its URL, which URLs belong to it, and a client for it."""
 
     @property
     def address(self) -> str: ...
@@ -61,7 +61,7 @@ class Site(Protocol):
 
 
 class Person:
-    """Somebody who signs in and answers questions; cookies stay from visit to visit."""
+    """Somebody who signs in and answers the questions of pages. Cookies are kept."""
 
     def __init__(self, service: Site, email: str, password: str = PASSWORD, decision: str = "allow") -> None:
         self.service = service
@@ -70,13 +70,13 @@ class Person:
         self.decision = decision
         self.browser = service.client()
         self.asked: list[str] = []
-        # Gives the code of an authenticator app, for those who have one.
+        # Returns the current code, if the person has an authenticator app.
         self.authenticator: Callable[[], str] | None = None
 
     def go(self, url: str) -> str:
-        """Open a URL of the service and do what its pages ask for; return the app's URL that this leads to.
+        """Open a URL of the service and do what its pages ask for; return the app's URL to which this leads.
 
-        `asked` says afterwards which questions there were: "sign-in", "two-step", "consent", "sign-out".
+        Afterwards, `asked` has the questions that were asked: "sign-in", "two-step", "consent", "sign-out".
         """
         self.asked = []
         response = self.browser.get(url)
@@ -91,14 +91,14 @@ class Person:
         raise AssertionError(f"no end after {MOST_STEPS} steps: {url}")
 
     def visit(self, url: str) -> httpx.Response:
-        """Open a page of the service, signing in on the way where that is asked for; return the page."""
+        """Open a page of the service, and sign in if the service asks for it; return the page."""
         response = self.browser.get(url, follow_redirects=True)
         if any("password" in form.fields for form in Forms(response.text).found):
             response = self._answer(response)
         return self.browser.get(url) if response.has_redirect_location else response
 
     def fill_in(self, page: httpx.Response, holding: str, file: bytes | None = None, **fields: str) -> httpx.Response:
-        """Fill in the form of a page that has the field `holding`, and send it; a file goes into that field."""
+        """Fill in and send the form that has the field `holding`. If there is a `file`, it is sent in that field."""
         form = next((form for form in Forms(page.text).found if holding in form.fields), None)
         assert form is not None, (page.status_code, page.text)
         return self._send(page, form, form.fields | fields, {holding: file} if file is not None else None)
@@ -127,7 +127,7 @@ class Person:
         address = urljoin(str(page.url), form.action)
         parts = urlsplit(address)
         assert parts.netloc == urlsplit(str(page.url)).netloc
-        # As browsers do; over https a form is refused without it.
+        # Browsers send this header, and over https forms are refused without it.
         return self.browser.post(
             address, data=fields, files=files, headers={"Origin": f"{parts.scheme}://{parts.netloc}"}
         )

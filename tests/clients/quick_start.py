@@ -1,4 +1,4 @@
-"""Following a quick start: saving its files, pasting the rest into a terminal."""
+"""Follow a quick start: save its files, and paste the rest into a terminal."""
 
 import importlib.metadata
 import json
@@ -11,9 +11,9 @@ from tests.clients.terminal import Shown, Terminal
 
 
 def save(blocks: list[Shown], folder: Path) -> list[str]:
-    """Save what is to be saved, and return what is to be pasted into a terminal, without installing anything.
+    """Save the files of the page, and return the commands for the terminal, except the ones that install packages.
 
-    What npm would install stands in `folder` already, and is found in the folder that the page says to make.
+    The packages that npm would install are already in `folder`, and are found from the folder that the page creates.
     """
     commands, at = [], folder
     for block in blocks:
@@ -31,7 +31,7 @@ def save(blocks: list[Shown], folder: Path) -> list[str]:
 
 
 def make_folder(code: str, folder: Path) -> Path:
-    """Run what comes before `npm install`, and return the separate folder where npm would install."""
+    """Run the commands before `npm install`, and return the separate folder where npm would install packages."""
     before = code[: code.index("npm install ")]
     command = ["bash", "-ec", f"{before}pwd\nnpm prefix"]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
@@ -41,9 +41,9 @@ def make_folder(code: str, folder: Path) -> Path:
 
 
 def check_installable(command: str, lock_folder: Path = Path(__file__).parent) -> None:
-    """Check that what the page installs is what the tests have, so that it runs with that.
+    """Check that the tests have the packages that the page installs, so that its code can run with them.
 
-    `lock_folder` has the package-lock.json that pins what the tests have for Node.
+    `lock_folder` has the package-lock.json that pins the tests' packages for Node.
     """
     for line in command.splitlines():
         words = shlex.split(line)
@@ -63,7 +63,7 @@ def _check_pinned(package: str, lock: dict[str, Any]) -> None:
 
 
 def start(terminal: Terminal, commands: list[str], secret: str | None) -> list[str]:
-    """Hand over the secret, if the client has one, and run the rest up to its first question."""
+    """Enter the secret, if the client has one, and run the next command; return the remaining commands."""
     if secret:
         assert "CLIENT_SECRET" in commands[0]
         terminal.type(commands[0])

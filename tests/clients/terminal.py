@@ -1,4 +1,4 @@
-"""A terminal into which the code of a page is pasted, and a page's code as its reader copies it."""
+"""A terminal into which a reader pastes the code of a page, and the blocks of code of a page."""
 
 import os
 import queue
@@ -50,10 +50,10 @@ class Code(HTMLParser):
 
 
 class Terminal:
-    """A shell in a folder. What is typed reaches the shell, or the program that it runs just then."""
+    """A shell in a folder. Typed text goes to the shell, or to the program that it is running."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
-        # The developer's python3 is the one that runs the tests; no window opens.
+        # `python3` is the interpreter that runs the tests, and no browser window opens.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.process = subprocess.Popen(
             ["bash"],
@@ -83,7 +83,7 @@ class Terminal:
         self.process.stdin.flush()
 
     def expect(self, pattern: str) -> re.Match[str]:
-        """Return the first match in what it says from here on. Fails after SECONDS."""
+        """Return the first match in the output from now on. Fails after SECONDS."""
         heard, deadline = "", time.monotonic() + SECONDS
         while (found := re.search(pattern, heard)) is None:
             try:

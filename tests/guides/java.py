@@ -1,4 +1,4 @@
-"""What Maven chose for a guide's project."""
+"""The versions that Maven chose for a guide's project."""
 
 import re
 
@@ -6,7 +6,7 @@ from tests.guides.reading import OpenGuide
 
 
 def managed(app: OpenGuide, *artifacts: str) -> dict[str, str]:
-    """Return the versions of `group:artifact` of the guide's project, by the artifact's name."""
+    """Return the versions of these artifacts (`group:artifact`) in the guide's project, by the artifact's name."""
     listed = app.finish("mvn -B -ntp dependency:list -DexcludeTransitive=false -Dstyle.color=never")
     versions = {}
     for artifact in artifacts:

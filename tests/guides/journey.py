@@ -1,4 +1,4 @@
-"""What the app of every guide has to do, walked by a person at a browser."""
+"""Test what the app of every guide has to do, as a person with a browser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tests.guides.tokens import count_refresh_tokens
 
 @dataclass(frozen=True)
 class Press:
-    """A button that has to be pressed, on a page of the app: for what is a form in it rather than a link."""
+    """A button on a page of the app, for actions that are a form in the app and not a link."""
 
     button: str
     page: str = "/"
@@ -24,14 +24,14 @@ Way = str | Press
 
 @dataclass(frozen=True)
 class Paths:
-    """Where the parts of an app are; this differs between libraries."""
+    """The paths of the parts of an app, which differ between libraries."""
 
     home: str = "/"
     sign_in: Way = "/sign-in"
     me: str = "/me"
     refresh: Way = Press("Refresh")
     sign_out: Way = Press("Sign out")
-    signed_out_refresh: str = ""  # a POST of it while nobody is signed in leads to the sign-in
+    signed_out_refresh: str = ""  # a path where a POST leads to the sign-in if nobody is signed in
 
 
 def walk(
@@ -41,7 +41,7 @@ def walk(
     refusal: str = "access_denied",
     before_refresh: Callable[[], None] | None = None,
 ) -> None:
-    """Sign in, call the API, refresh, sign out here and there, and decline once: the app says `refusal` then."""
+    """Sign in, call the API, refresh, sign out at app and service, and decline once, when the app shows `refusal`."""
     paths = paths or Paths()
     ada = app.person
     _see_signed_out(app, paths)
@@ -50,7 +50,7 @@ def walk(
     assert (before["email"], before["name"]) == (ada.email, "Ada Lovelace")
 
     issued = count_refresh_tokens(app.service, app.client["client_id"])
-    for times in (1, 2):  # the second works with the token that the first brought
+    for times in (1, 2):  # the second refresh uses the token from the first
         if before_refresh:
             before_refresh()
         _refresh(app, paths)
@@ -71,7 +71,7 @@ def walk(
 
 
 def refusal_of(app: OpenGuide, way: Way) -> str:
-    """Return the page that the app shows when the service refuses its sign-in request; `_said` of it if it fails."""
+    """Return the app's page after the service has refused its sign-in request, with details (`_said`)."""
     arrived_at = app.person.go(leaves(app, way))
     assert "error=" in arrived_at, arrived_at
     return _said(app, app.person.browser.get(arrived_at, follow_redirects=True))
@@ -93,7 +93,7 @@ def _refresh(app: OpenGuide, paths: Paths) -> None:
 
 
 def _see_signed_out(app: OpenGuide, paths: Paths) -> None:
-    """See that nobody gets an error page or another's profile who is not signed in: the app leads to its sign-in."""
+    """Check that people who are not signed in get no error page and no profile: the app leads to its sign-in."""
     browser = app.person.browser
     answers = [browser.get(f"{app.origin}{paths.me}")]
     if paths.signed_out_refresh:
@@ -108,7 +108,7 @@ def _see_signed_out(app: OpenGuide, paths: Paths) -> None:
 
 
 def leaves(app: OpenGuide, way: Way) -> str:
-    """Follow the app's own redirects up to the service's address that they lead to."""
+    """Follow the app's own redirects, and return the URL of the service to which they lead."""
     page = _take(app, way)
     for _ in range(5):
         assert page.has_redirect_location, _said(app, page)
@@ -120,7 +120,7 @@ def leaves(app: OpenGuide, way: Way) -> str:
 
 
 def _take(app: OpenGuide, way: Way) -> httpx.Response:
-    """Return what a link of the app answers, or what it answers when a button is pressed."""
+    """Return the app's response to a link, or to a button that is pressed."""
     browser = app.person.browser
     if isinstance(way, str):
         return browser.get(f"{app.origin}{way}")

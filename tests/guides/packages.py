@@ -1,4 +1,4 @@
-"""What a guide for Node installs: pinned in a package-lock.json of the tests, and handed to the app of the guide."""
+"""The packages of a guide for Node, which a package-lock.json of the tests pins. The guide's app gets them."""
 
 import json
 import os
@@ -11,12 +11,12 @@ CLIENTS = node.CLIENTS
 
 
 def link_modules(lock_folder: Path, folder: Path) -> None:
-    """Give the app in `folder` what `lock_folder` pins, by a link to the installed packages."""
+    """Give the app in `folder` the packages that `lock_folder` pins, by a link to the installed ones."""
     (folder / "node_modules").symlink_to(node.install(lock_folder))
 
 
 def copy_modules(lock_folder: Path, folder: Path) -> None:
-    """Give the app in `folder` what `lock_folder` pins, as copies, for bundlers that follow no links."""
+    """Give the app in `folder` copies of the packages that `lock_folder` pins, for bundlers that follow no links."""
     shutil.copytree(node.install(lock_folder), folder / "node_modules", symlinks=True, copy_function=_link)
 
 

@@ -1,4 +1,4 @@
-"""What each guide to protect an API has to show: which tokens its API takes, and which it does not."""
+"""Test what each guide to protect an API has to show: which tokens its API accepts, and which it rejects."""
 
 import itertools
 import time
@@ -106,9 +106,9 @@ def check_calls(api: ProtectedApi, call: str, *, names_scope: bool = True) -> No
 
 
 def check_at_once(api: ProtectedApi, *, keys: bool = True, after: float = 0) -> None:
-    """Call the API with a key, and with a token whose access is removed: the next call is refused.
+    """Call the API with a key, and with a token. When the person removes the app, the next call is refused.
 
-    `after` is how many seconds the API keeps what it knows about a token.
+    `after` is the number of seconds for which the API caches the result for a token.
     """
     assert api.call(api.key).status_code == (200 if keys else 401)
     if keys:
@@ -121,7 +121,7 @@ def check_at_once(api: ProtectedApi, *, keys: bool = True, after: float = 0) -> 
 
 
 def check_later(api: ProtectedApi) -> None:
-    """Check what local verification gives up: a removed access still counts, and keys don't work."""
+    """Check the limits of local verification: tokens of a removed app still work, and keys don't work."""
     assert api.call(api.key).status_code == 401
     token = api.token(READ)
     api.remove_app()
@@ -129,9 +129,9 @@ def check_later(api: ProtectedApi) -> None:
 
 
 def check_limit(api: ProtectedApi, run: str, status: int = 429) -> None:
-    """Start the guide's code with the credential of an API with a low limit, and reach it.
+    """Start the guide's code with the credential of an API that has a low limit, and reach the limit.
 
-    The API then responds with `status`: 429, or 500 if its library takes that for a failure of the service.
+    The API then responds with `status`: 429, or 500 if its library treats a limit as a failure of the service.
     """
     api.guide.close()
     (api.guide.folder / ".env").write_text(api.scarce.env)

@@ -1,4 +1,4 @@
-"""Reading a guide as its reader does: with a client of their own picked, its files saved, its commands run."""
+"""Follow a guide as its reader does: pick a client, save the files, and run the commands."""
 
 import contextlib
 import itertools
@@ -33,7 +33,7 @@ ADA = {"password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"}
 
 @dataclass
 class OpenGuide:
-    """A guide's page, filled in for a client of this reader, and what its reader made of it."""
+    """A guide's page, filled in for a client of this reader, and the files and processes that the reader created."""
 
     guide: Guide
     service: Service
@@ -59,7 +59,7 @@ class OpenGuide:
         return self.folder / "app.log"
 
     def declare(self, name: str, **keys: Any) -> dict[str, Any]:
-        """Declare another client of the reader's project, with the addresses of the guide's."""
+        """Declare another client of the reader's project, with the same URLs as the guide's client."""
         addresses = {key: self.client[key] for key in ("redirect_uris", "post_logout_redirect_uris")}
         project = {"name": f"{self.guide.title} project", "owner": f"{self.guide.name}@example.com"}
         declared = self.service.provision(
@@ -69,7 +69,7 @@ class OpenGuide:
         return client
 
     def save(self) -> None:
-        """Save the .env file of the console and the files of the page, and note what is pasted into a POSIX shell."""
+        """Save the .env file of the console and the files of the page, and store the commands for a POSIX shell."""
         if self.env:
             (self.folder / ".env").write_text(self.env, encoding="utf-8")
         for block in self.blocks:
@@ -82,13 +82,13 @@ class OpenGuide:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the reader's shell has. The client secret is only in the .env file."""
+        """The environment of the reader's shell. The client secret is only in the .env file."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         mine = {name: value for name, value in os.environ.items() if name != "CLIENT_SECRET"}
         return mine | {"PATH": path}
 
     def finish(self, command: str, **settings: str) -> str:
-        """Run a command to its end, and return what it printed. Fails where it does."""
+        """Run a command to its end, and return its output. Fails if the command fails."""
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -103,7 +103,7 @@ class OpenGuide:
         return done.stdout
 
     def run(self, command: str, **settings: str) -> None:
-        """Run a command of the page as a shell does; wait until the app answers."""
+        """Start a command of the page in a shell, and wait until the app responds."""
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 ["bash", "-c", command],
@@ -123,7 +123,7 @@ class OpenGuide:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """End what was started, and wait until its port is free: the shell's children end after the shell."""
+        """End everything that was started, and wait until the port is free: children of the shell end after it."""
         if not self._running:
             return
         while self._running:
@@ -138,7 +138,7 @@ class OpenGuide:
 
 
 def needs(*commands: str) -> pytest.MarkDecorator:
-    """Skip a test by the name of the first command that this machine lacks."""
+    """Return a mark that skips a test if this machine lacks one of these commands; the reason names the first one."""
     missing = next((command for command in commands if shutil.which(command) is None), None)
     return pytest.mark.skipif(missing is not None, reason=f"no {missing} on the PATH")
 
@@ -149,16 +149,17 @@ _readings = itertools.count(1)
 def open_guide(
     service: Service, name: str, folder: Path, host: str = "localhost", port: int = 0, **keys: Any
 ) -> OpenGuide:
-    """Register a client as the guide says, at a free port (or `port`), and read the guide's page as its developer.
+    """Register a client as the guide says, and read the guide's page as its developer.
 
-    `keys` are what else a provisioning file says of the client. What the guide registers has the port of its page
-    replaced by a free one, so that guides run side by side. A guide that continues another one has the blocks of both.
+    The port in the registered URLs is replaced by a free one (or by `port`), so that several guides can run at the same
+    time. `keys` are further keys of the client in the provisioning file. A guide that continues another one gets the
+    blocks of both.
     """
     guide = GUIDES[name]
     port, number = port or keeper.free_port(), next(_readings)
     owner, ada = f"{name}@example.com", f"ada.{number}.{name}@example.com"
     declaration = {
-        # Each reading has a separate client and person: the secret of an existing client is not shown again.
+        # Each reader has a new client and person, because the secret of an existing client is not shown again.
         "name": f"{guide.title} app {number}",
         "type": guide.app_type,
         "redirect_uris": [_at(guide.redirect_uri, host, port)],
@@ -190,7 +191,7 @@ def new_env_file(browser: httpx.Client, project_id: str, client_id: str) -> str:
 
 
 def accepts(port: int) -> bool:
-    """Tell whether something listens at a port of this machine."""
+    """Return whether something listens on a port of this machine."""
     with socket.socket() as caller:
         return caller.connect_ex(("127.0.0.1", port)) == 0
 

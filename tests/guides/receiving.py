@@ -1,4 +1,4 @@
-"""What each guide to receive events has to show: which tokens end sessions of its app, and which it refuses."""
+"""Test what each guide to receive events has to show: which tokens end sessions of its app, and which it rejects."""
 
 import base64
 import contextlib
@@ -40,14 +40,14 @@ key = signing_key()
 pem = key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 print(json.dumps({"kid": key.kid, "pem": pem}))
 """
-# Libraries differ in what they call a missing claim (RFC 8935 §2.4).
+# Libraries use different errors for a missing claim (RFC 8935 §2.4).
 MISSING = {"without iss": "invalid_issuer", "without aud": "invalid_audience"}
 Claims = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Signer:
-    """The key of the running service, for tokens that it would not send."""
+    """The signing key of the running service, to sign tokens that the service itself would not send."""
 
     kid: str
     pem: str
@@ -63,7 +63,7 @@ class Signer:
 
     @cached_property
     def stranger(self) -> RSAPrivateKey:
-        """Another key."""
+        """A key that does not belong to the service."""
         return generate_private_key(65537, 2048)
 
 
@@ -124,7 +124,7 @@ def open_receiver(service: Service, name: str, folder: Path, signer: Signer) -> 
 
 
 def check_receiver(one: Receiver) -> None:
-    """Check everything that such an app has to do."""
+    """Check everything that an app which receives events has to do."""
     check_deliveries(one)
     check_tokens(one)
     check_refusals(one)
@@ -160,7 +160,7 @@ def change_password(person: Person) -> None:
 
 
 def check_tokens(one: Receiver) -> None:
-    """Check which sessions a token ends, and that the same token ends none that begins later."""
+    """Check which sessions a token ends, and that it does not end sessions that begin later."""
     sub, sid = one.sign_in()
     for path, claims in _tokens_about_others(one, sub):
         _accept(one, path, claims)
@@ -208,7 +208,7 @@ def _ending_tokens(one: Receiver, sub: str, sid: str) -> Iterator[tuple[str, Cla
 
 
 def check_refusals(one: Receiver) -> None:
-    """Send what nobody but the service can send: nothing of it ends the session, or is an error of the app."""
+    """Send tokens and bodies that are not valid: none of them ends the session or causes an error of the app."""
     sub, sid = one.sign_in()
     for path in TYPES:
         sent = itertools.chain(wrong_tokens(one, path, sub, sid), odd_tokens(one, path, sub))
@@ -239,7 +239,7 @@ def _refuse(path: str, name: str, answer: httpx.Response) -> None:
 
 
 def wrong_tokens(one: Receiver, path: str, sub: str, sid: str) -> Iterator[tuple[str, str]]:
-    """Return tokens of the service with claims that are not those of this app or this moment."""
+    """Yield tokens that the service signed, but whose claims are for another app, or are old or malformed."""
     typ, now = LOGOUT_TOKEN_TYP if path == LOGOUT else EVENT_TOKEN_TYP, int(time.time())
     good = one.claims(path, sub)
     wrong: dict[str, Claims] = {
@@ -266,7 +266,7 @@ def wrong_tokens(one: Receiver, path: str, sub: str, sid: str) -> Iterator[tuple
 
 
 def odd_tokens(one: Receiver, path: str, sub: str) -> Iterator[tuple[str, str]]:
-    """Return tokens that the service did not sign, or that are none."""
+    """Yield tokens that the service did not sign, and texts that are not tokens."""
     typ = LOGOUT_TOKEN_TYP if path == LOGOUT else EVENT_TOKEN_TYP
     claims, header = one.claims(path, sub), {"kid": one.signer.kid, "typ": typ}
     good = one.signer.sign(claims, typ)

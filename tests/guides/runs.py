@@ -1,4 +1,4 @@
-"""Writing down what was run: `make guides` keeps it in the file that the index of the guides shows."""
+"""Record the test runs of guides: `make guides` stores them in a file, which the index of the guides shows."""
 
 import fcntl
 import importlib.metadata
@@ -10,13 +10,13 @@ from devportal.docs.guides.registry import FILE
 
 
 def record_run(guide: str, versions: dict[str, str]) -> None:
-    """Write a guide's run down, if WRITE_GUIDE_RUNS is set; otherwise check that these versions are written down."""
+    """Record a guide's run if WRITE_GUIDE_RUNS is set; otherwise check that these versions are recorded."""
     if not os.environ.get("WRITE_GUIDE_RUNS"):
         written = json.loads(FILE.read_text(encoding="utf-8")).get(guide, {}).get("versions")
         assert written == versions, f"`make guides` writes the versions of {guide} down: {versions}"
         return
     with FILE.open("r+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # guides run side by side
+        fcntl.flock(file, fcntl.LOCK_EX)  # several guides run at the same time
         runs = json.load(file) | {guide: {"day": clock.now().date().isoformat(), "versions": versions}}
         file.seek(0)
         file.truncate()

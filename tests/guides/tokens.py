@@ -1,4 +1,4 @@
-"""What the service's database says of an app: its tokens, and the ids of its sessions."""
+"""Read from the service's database: the tokens of an app, and the ids of its sessions."""
 
 import contextlib
 import sqlite3
@@ -22,7 +22,7 @@ SESSIONS = (
 
 
 def count_refresh_tokens(service: Service, client_id: str) -> int:
-    """Return how many refresh tokens a client was ever given: one with each sign-in, one with each refresh."""
+    """Return how many refresh tokens were ever issued to a client: one for each sign-in and for each refresh."""
     ((count,),) = _rows(service, ISSUED, client_id)
     return int(count)
 

@@ -1,4 +1,4 @@
-"""Reads deploy/compose.yaml as compose does, as far as the file makes use of it."""
+"""Read deploy/compose.yaml as compose does, as far as that file needs it."""
 
 import re
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([-?])([^}]*))?\})")
 
 
 class UnsetError(Exception):
-    """A variable that the file asks for is not given."""
+    """A variable that the file requires is missing."""
 
 
 def read(**variables: str) -> dict[str, Any]:
-    """Return the file with these variables in their places. Raises UnsetError for one that has to be given."""
+    """Return the content of the file with these variables. Raises UnsetError if a required one is missing."""
 
     def value_of(found: re.Match[str]) -> str:
         dollar, name, kind, text = found.groups()
@@ -57,12 +57,12 @@ class Role:
 
     @property
     def check(self) -> list[str]:
-        """The command of the health check; none for a role that ends by itself."""
+        """The command of the health check; empty for a role that ends by itself."""
         kind, *words = self.service.get("healthcheck", {}).get("test", ["NONE"])
         return ["sh", "-c", *words] if kind == "CMD-SHELL" else words
 
     def flags(self, secrets: Path, volumes: str) -> list[str]:
-        """Return podman's flags for what the file says: user, file systems, rights, secrets, volumes."""
+        """Return podman's flags for the user, file systems, rights, secrets and volumes in the file."""
         service = self.service
         flags = ["--user", service["user"], *(["--read-only"] if service["read_only"] else [])]
         for name, flag in (("tmpfs", "--tmpfs"), ("cap_drop", "--cap-drop")):

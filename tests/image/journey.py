@@ -1,4 +1,4 @@
-"""What a person, an app and a script hold of the service, and that all of it works: before and after a move."""
+"""Everything that a person, an app and a script have from the service, and tests that it works after a move."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ TOTP_SECRET = re.compile(r"\b[A-Z2-7]{32}\b")
 
 @dataclass
 class Journey:
-    """The service by its public addresses, and what was given out there."""
+    """The service at its public URLs, and the credentials and data that it has given out."""
 
     proxy: Proxy
     project: str
@@ -53,7 +53,7 @@ class Journey:
 
     @classmethod
     def begin(cls, proxy: Proxy, declared: dict[str, Any]) -> "Journey":
-        """Read the credentials in what `provision --json` says of SECTIONS."""
+        """Return a journey with the credentials from the output of `provision --json` for SECTIONS."""
         project = declared["projects"][0]
         client, key = project["clients"][0], project["api_keys"][0]
         return cls(proxy, project["id"], client["client_id"], client["client_secret"], key["key"])
@@ -70,7 +70,7 @@ class Journey:
         return urlsplit(url).netloc == urlsplit(self.address).netloc
 
     def person(self, address: str = ADA) -> Person:
-        """Return a person at a fresh browser."""
+        """Return a person with a new browser."""
         person = Person(self, address)
         if address == ADA and self.totp_secret:
             person.authenticator = self._code
@@ -89,19 +89,19 @@ class Journey:
         )
 
     def at(self, host: str, path: str, **headers: str) -> httpx.Response:
-        """Return what one of the hosts answers to somebody without cookies."""
+        """Return the response of one of the hosts to a request without cookies."""
         with self.client() as caller:
             return caller.get(f"{self.proxy.address(host)}{path}", headers=headers)
 
     def call(self, credential: str) -> dict[str, Any]:
-        """Return what `/v1/me` answers to a token or a key."""
+        """Return the response of `/v1/me` to a token or a key."""
         answer: dict[str, Any] = (
             self.at("api", "/v1/me", Authorization=f"Bearer {credential}").raise_for_status().json()
         )
         return answer
 
     def sign_in(self, person: Person) -> dict[str, Any]:
-        """Go all the way from the app to the page and back; return the tokens, their ID token checked."""
+        """Sign a person in from the app, check the ID token, and return the tokens."""
         app, metadata = self.app(), self.at("auth", "//.well-known/openid-configuration").json()
         nonce, verifier = generate_token(20), generate_token(48)
         url, state = app.create_authorization_url(
@@ -116,7 +116,7 @@ class Journey:
         return tokens
 
     def claims(self, id_token: str) -> dict[str, Any]:
-        """Return the claims of an ID token, checked with the keys that are published now."""
+        """Return the claims of an ID token, verified with the keys that are published now."""
         metadata = self.at("auth", "/.well-known/openid-configuration").json()
         keys = KeySet.import_key_set(self.at("auth", urlsplit(metadata["jwks_uri"]).path).json())
         claims: dict[str, Any] = jwt.decode(id_token, keys, algorithms=["RS256"]).claims
@@ -124,15 +124,15 @@ class Journey:
         return claims
 
     def refresh(self) -> None:
-        """Use the refresh token, and keep what it gives."""
+        """Use the refresh token, and store the new tokens."""
         self.tokens = self.app().refresh_token(
             f"{self.address}/connect/token", refresh_token=self.tokens["refresh_token"]
         )
 
-    # --- What is made here ---
+    # --- Before the move ---
 
     def live(self) -> None:
-        """Sign in, and take a picture and an authenticator app."""
+        """Sign in, upload a picture, and set up an authenticator app."""
         ada = self.person()
         self.tokens = self.sign_in(ada)
         assert ada.asked == ["sign-in", "consent"]
@@ -151,7 +151,7 @@ class Journey:
         self.picture = self._picture()
 
     def invite(self, address: str) -> Person:
-        """Invite somebody to the project, a mail that waits in the outbox; return the owner, who is signed in."""
+        """Invite somebody to the project, so that a mail waits in the outbox; return the signed-in owner."""
         owner = self.person(OWNER)
         members = f"{self.address}/console/p/{self.project}/members"
         page = owner.visit(members)
@@ -159,14 +159,14 @@ class Journey:
         return owner
 
     def counted(self, owner: Person) -> int:
-        """Return how many calls the console shows of the project."""
+        """Return how many calls of the project the console shows."""
         table = owner.browser.get(f"{self.address}/console/p/{self.project}/usage.csv")
         return sum(int(row["requests"]) for row in csv.DictReader(io.StringIO(table.text)))
 
-    # --- What has to be there after a move ---
+    # --- After the move ---
 
     def lives_on(self) -> None:
-        """All that was given out before works: ids, keys, secrets, tokens, picture, authenticator app."""
+        """Check that everything from before works: ids, keys, secrets, tokens, picture, authenticator app."""
         assert self.call(self.tokens["access_token"]) == self.me
         assert self.claims(self.tokens["id_token"])["sub"] == self.me["id"]
         assert self._picture() == self.picture

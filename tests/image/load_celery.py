@@ -1,7 +1,7 @@
-"""Loads what Celery's worker and beat load; only the named packages may be imported.
+"""Load the modules of Celery's worker and beat; only the named packages may be imported.
 
-Run as a script, with the names of packages as arguments; it raises ModuleNotFoundError for any other. What somebody
-imports only if it is there stays out, as it does where it is not installed.
+Run as a script, with the names of packages as arguments. The import of any other package raises ModuleNotFoundError,
+as if it was not installed, so optional imports are skipped.
 """
 
 import importlib
@@ -23,7 +23,7 @@ LOADED = (
 
 
 class OnlyNamed:
-    """A finder that knows modules of other packages, and refuses to import them."""
+    """A finder that rejects the import of modules from other packages."""
 
     def __init__(self, named: set[str]) -> None:
         packages = importlib.metadata.packages_distributions()
@@ -51,5 +51,5 @@ if __name__ == "__main__":
         importlib.import_module(name)
     app = importlib.import_module("devportal.celery").app
     app.loader.import_default_modules()
-    # Only this asks for all that the transport needs.
+    # This is what imports everything that the transport needs.
     sys.exit(app.connection_for_read("redis://localhost/0").transport.driver_type != "redis")

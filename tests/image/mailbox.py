@@ -1,4 +1,4 @@
-"""A mail server on a loopback port that keeps what it is given."""
+"""A mail server on a loopback port that stores the mails that it gets."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.services import keeper
 
 
 class Mailbox(MessageHandler):
-    """Keeps the mails that arrive."""
+    """Stores the mails that arrive."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -23,13 +23,13 @@ class Mailbox(MessageHandler):
         self.mails.append(message)
 
     def holds(self, address: str) -> bool:
-        """Tell whether a mail to this address has come."""
+        """Return whether a mail to this email address has arrived."""
         return any(address in str(mail["To"]) for mail in self.mails)
 
 
 @contextlib.contextmanager
 def listening() -> Iterator[Mailbox]:
-    """Yield a mail server that listens."""
+    """Yield a running mail server."""
     mailbox = Mailbox(keeper.free_port())
     controller = Controller(mailbox, hostname="127.0.0.1", port=mailbox.port)
     controller.start()

@@ -1,4 +1,4 @@
-"""The roles of the compose file, run by Podman as the file says, on a PostgreSQL and a Redis of the tests."""
+"""The roles of the compose file, run by Podman as the file says, with a PostgreSQL and a Redis of the tests."""
 
 import contextlib
 import json
@@ -23,20 +23,20 @@ from tests.services.service import as_toml
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LASTING = ("web", "worker", "mailer", "sender", "beat")
 START_SECONDS = 60
-# Beyond what the compose file says: what a machine may ask of every container.
+# Flags that are not in the compose file, but that a machine may require of every container.
 LIMITS = ["--network", "host", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]
 
 
 @dataclass
 class Stores:
-    """Where the service's data is: a PostgreSQL with its database, the secrets, and the prefix of volumes' names."""
+    """The places of the service's data: a PostgreSQL with its database, the secrets, and the prefix of volume names."""
 
     superuser: str
     secrets: Path
     volumes: str
 
     def psql(self, *arguments: str, program: str = "psql", **options: Any) -> None:
-        """Run psql, or another program of PostgreSQL, as a superuser. Raises CalledProcessError when it fails."""
+        """Run psql, or another program of PostgreSQL, as a superuser. Raises CalledProcessError if it fails."""
         programs = postgres.find_programs()
         assert programs is not None
         podman.run([str(programs / program), *arguments], **options)
@@ -47,7 +47,7 @@ class Stores:
 
 @contextlib.contextmanager
 def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) -> Iterator[Stores]:
-    """Yield stores made by deploy/: its secrets, or those of others, and its role and database, which is empty."""
+    """Yield new stores, created with the files of deploy/: an empty database, and new secrets or those of `like`."""
     folder = home / name
     given = {variable: value for variable, value in os.environ.items() if variable != "TEST_DATABASE_URL"}
     with contextlib.ExitStack() as stack:
@@ -55,7 +55,7 @@ def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) ->
         if like is not None:
             folder.mkdir(mode=0o700)
             for kept in ("secret_key", "key_encryption_key", "database_password"):
-                shutil.copy2(like.secrets / kept, folder / kept)  # containers have to be able to read it
+                shutil.copy2(like.secrets / kept, folder / kept)  # keep the mode, so that containers can read it
         where = {"DATABASE": f"{urlsplit(url).netloc.rpartition('@')[2]}/portal"}
         mail = {"EMAIL_URL": f"smtp://127.0.0.1:{mail_port}"}
         podman.run([str(DEPLOY / "make-secrets"), str(folder)], env=given | where | mail)
@@ -69,7 +69,7 @@ def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) ->
 
 @contextlib.contextmanager
 def _own_postgres() -> Iterator[str]:
-    # The role has one name, so each stack needs a separate server.
+    # The role always has the same name, so each stack needs a separate server.
     shared = os.environ.pop("TEST_DATABASE_URL", None)
     try:
         with postgres.start() as url:
@@ -80,7 +80,7 @@ def _own_postgres() -> Iterator[str]:
 
 
 class Stack:
-    """One deployment: `once` runs a role that ends, `running` the ones that keep running."""
+    """One deployment: `once` runs a role that ends, and `running` the roles that keep running."""
 
     def __init__(self, image: str, held: Stores, variables: dict[str, str], environment: dict[str, str]) -> None:
         self.roles = roles(IMAGE=image, **variables)
@@ -89,20 +89,20 @@ class Stack:
         self.port = int(environment["PORT"])
 
     def once(self, name: str, *command: str, **options: Any) -> Any:
-        """Run a role, or another command as this role, to its end; return what it printed."""
+        """Run a role, or another command as this role, to its end; return its output."""
         role = self.roles[name]
         flags = ["--interactive"] if "input" in options else []
         return podman.podman("run", "--rm", *flags, *self._flags(role), *(command or role.command), **options).stdout
 
     def provision(self, **sections: list[dict[str, Any]]) -> dict[str, Any]:
-        """Declare people and projects, and return what `manage.py provision --json` says of them."""
+        """Declare people and projects, and return the output of `manage.py provision --json`."""
         command = ["python", "manage.py", "provision", "/dev/stdin", "--json"]
         declared: dict[str, Any] = json.loads(self.once("web", *command, input=as_toml(sections)))
         return declared
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Stack"]:
-        """Run all roles that last, from the moment at which the service is ready. They must not log a fault."""
+        """Run all roles that keep running. The block begins when the service is ready. No log may have a traceback."""
         with contextlib.ExitStack() as stack:
             homes = {name: stack.enter_context(keeper.folder()) for name in LASTING}
             for name, home in homes.items():
@@ -117,7 +117,7 @@ class Stack:
                 raise
 
     def check(self) -> None:
-        """Wait until the health checks of all roles that last are content."""
+        """Wait until the health checks of all roles that keep running succeed."""
         with ThreadPoolExecutor() as threads:
             list(threads.map(self._check, LASTING))
 
@@ -151,7 +151,7 @@ def _log(home: Path) -> str:
 
 
 def soon(holds: Callable[[], bool], what: str, seconds: float = 30) -> float:
-    """Wait until something holds, and return how many seconds that took; fail after so many."""
+    """Wait until a condition is true, and return how many seconds that took. Fails after `seconds`."""
     begin = time.monotonic()
     while not holds():
         assert time.monotonic() - begin < seconds, f"not within {seconds} s: {what}"
