@@ -1,4 +1,4 @@
-"""How the tests call /v1: a credential in the header, no cookies."""
+"""Calls of /v1 in tests: with a credential in the header, and without cookies."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ PLAN = "/v1/me/plan"
 
 
 def call(path: str, credential: str | None = None, method: str = "GET", **headers: str) -> Any:
-    """Return the answer to a call as a program makes it; CSRF is checked as it is for everybody."""
+    """Return the response to a call of a program; CSRF is checked as in production."""
     given = {} if credential is None else {"Authorization": f"Bearer {credential}"}
     return Browser(enforce_csrf_checks=True).generic(method, path, headers=given | headers)
 
 
 def refusal(response: Any) -> tuple[int, str]:
-    """Return status and code of an error, after checking its envelope (docs/api.md#errors)."""
+    """Check the envelope of an error (docs/api.md#errors), and return its status and code."""
     body = response.json()
     assert set(body) == {"error"}, body
     assert set(body["error"]) == {"code", "message"}, body

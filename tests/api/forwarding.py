@@ -1,4 +1,4 @@
-"""How proxies ask whether a call may reach an API."""
+"""Requests of proxies for forward authentication."""
 
 from typing import Any
 
@@ -28,6 +28,6 @@ def ask(
 
 
 def ask_as_envoy(credential: str, path: str, method: str = "GET", **headers: str) -> Any:
-    """Ask with the path after the URL, and the method of the call."""
+    """Ask about a call as Envoy does: the path of the call follows the URL, and the method is that of the call."""
     sent = {"Authorization": f"Bearer {credential}"} | headers
     return Browser(raise_request_exception=False).generic(method, f"{PREFIX}/calendar{path}", headers=sent)

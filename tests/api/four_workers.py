@@ -1,4 +1,4 @@
-"""Serves the service with several worker processes, and says in each answer which of them answered.
+"""Run the service with several worker processes, and return in each response which of them has handled the request.
 
 Run by tests/api/test_workers.py: `python -m tests.api.four_workers PORT WORKERS`, in the service's environment.
 """
@@ -15,7 +15,7 @@ WORKER_HEADER = "X-Worker"
 
 
 def load(target: str) -> Callable[..., Any]:
-    """Return the service's application, started as in any worker, with the worker's process id in its answers."""
+    """Return the service's application, loaded as in any worker, with the worker's process id in its responses."""
     from core.serving.worker import load_application
 
     application = load_application(target)
@@ -31,7 +31,7 @@ def load(target: str) -> Callable[..., Any]:
 
 
 def stop_without(parent: int) -> None:
-    """Stop when the tests are gone, however they ended."""
+    """Stop this process when the tests have ended, even if they were killed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""An API that asks about tokens, as its server does."""
+"""Introspection requests of an API's server."""
 
 import base64
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A secret scanner that reports what it found, as GitHub's does, and a page on which a person pastes it."""
+"""Reports of leaked credentials: from a secret scanner like GitHub's, and from a person on the page for them."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ def entry(token: Any, **values: Any) -> dict[str, Any]:
 def send(
     key: ScannerKey, report: Any, *, signature: str | None = None, identifier: str | None = None, method: str = "POST"
 ) -> Any:
-    """Send a report; bytes are sent as they are."""
+    """Send a report; bytes are sent unchanged."""
     body = report if isinstance(report, bytes) else json.dumps(report).encode()
     headers = {
         "Github-Public-Key-Identifier": key.identifier if identifier is None else identifier,
@@ -69,7 +69,7 @@ def paste(text: str, **changes: Any) -> Any:
 
 @contextmanager
 def leaks_heard() -> Iterator[list[dict[str, Any]]]:
-    """Collect what the signal is sent with."""
+    """Collect the arguments of each time that the signal is sent."""
     heard: list[dict[str, Any]] = []
 
     def hear(sender: Any, signal: Any, **values: Any) -> None:

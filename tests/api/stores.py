@@ -1,4 +1,4 @@
-"""Redis as it is at its worst: stopped, gone, slow; and what callers notice of it."""
+"""A Redis that is stopped, unreachable or slow, and measurements of what callers notice."""
 
 import contextlib
 import logging
@@ -30,7 +30,7 @@ def process_of(url: str) -> int:
 
 @contextlib.contextmanager
 def stopped(url: str) -> Iterator[None]:
-    """Have a Redis stand still, its connections open."""
+    """Freeze a Redis within the block; its connections stay open."""
     process = process_of(url)
     os.kill(process, signal.SIGSTOP)
     try:
@@ -40,7 +40,7 @@ def stopped(url: str) -> Iterator[None]:
 
 
 class SlowRoad:
-    """A proxy before a Redis, which keeps back every answer for `delay` seconds."""
+    """A proxy in front of a Redis, which delays every response by `delay` seconds."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -59,7 +59,7 @@ class SlowRoad:
                 near, _ = self._listener.accept()
                 try:
                     far = socket.create_connection(self._target)
-                except OSError:  # stopped for a while
+                except OSError:  # Redis is stopped at the moment
                     near.close()
                     continue
                 threading.Thread(target=self._carry, args=(near, far, False), daemon=True).start()
@@ -78,7 +78,7 @@ class SlowRoad:
 
 @contextlib.contextmanager
 def slow_road(url: str) -> Iterator[SlowRoad]:
-    """Yield a proxy before the Redis at `url`."""
+    """Yield a proxy in front of the Redis at `url`."""
     road = SlowRoad(url)
     try:
         yield road
@@ -87,14 +87,15 @@ def slow_road(url: str) -> Iterator[SlowRoad]:
 
 
 def statuses_of(credential: str, calls: int) -> list[int]:
-    """Call so often, and return the statuses."""
+    """Make this many calls, and return their statuses."""
     return [call(ME, credential).status_code for _ in range(calls)]
 
 
 def go_on(credential: str, shared: Counters) -> float:
-    """Call for some seconds, and return how much slower the calls were that found the store lost.
+    """Call for some seconds, and return how much slower the calls were that noticed the failure of the store.
 
-    Of those the fastest: another may have waited for a busy machine, and a wait for the store hits all alike.
+    The fastest of these calls counts: others may have waited for a busy machine, but waiting for the store would slow
+    down all of them.
     """
     waited: list[float] = []
     others: list[float] = []

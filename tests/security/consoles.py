@@ -1,4 +1,4 @@
-"""A project with something of everything, for tests that walk through every route of the console."""
+"""A project with one object of each kind, for tests that call every route of the console."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +16,13 @@ from tests.security.crawling import CONSOLE
 
 READ = [name for name in ROUTES if 405 not in CONSOLE[name].get.values()]
 SENT = [name for name in ROUTES if CONSOLE[name].post["owner"] != 405]
-# What a request may write without anything being changed by it.
+# Writing to these tables does not count as a change.
 ASIDE = frozenset({"sessions.Session"})
 
 
 @dataclass
 class Place:
-    """A project, its owner in a browser, and a thing of it for every argument of a route."""
+    """A project, its signed-in owner, and an object of the project for every argument of a route."""
 
     project: Project
     owner: Account
@@ -30,7 +30,7 @@ class Place:
     browser: Browser
 
     def url(self, name: str, **others: Any) -> str:
-        """Return the address of a route with this project's things, some of them exchanged."""
+        """Return the URL of a route with this project's objects; `others` replace some of them."""
         return reverse(f"console:{name}", kwargs={key: (self.things | others)[key] for key in ROUTES[name]})
 
 
@@ -46,17 +46,17 @@ def make_place(email: str | None = None) -> Place:
 
 
 def rows() -> dict[str, Rows]:
-    """Return everything that the database has, table by table."""
+    """Return all rows of the database, by table."""
     return contents(ASIDE)
 
 
 def ask(browser: Browser, method: str, url: str, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
-    """Return the answer to a request, and whether the database changed by it; then it is undone."""
+    """Send a request and roll it back. Return the response, and whether the request changed the database."""
     with transaction.atomic(), writes() as written:
         response = getattr(browser, method)(url, *args, **kwargs)
         if response.streaming:
             list(response.streaming_content)
-        # Most requests write nothing, and to read the whole database takes longer than they do.
+        # Only read the whole database if something was written, because reading it takes longer than most requests.
         after = rows() if written else None
         transaction.set_rollback(True)
     return response, after is not None and rows() != after

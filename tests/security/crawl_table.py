@@ -1,14 +1,14 @@
-"""Every address of the service: what each kind of person gets there, and with which headers.
+"""Every URL of the service: the status that each kind of person gets there, and the headers.
 
-A row is an address, the statuses of GET, and those of POST with an empty form. Words in braces stand for things of one
-project, its owner's own things, or a row of the admin's model (tests/security/crawl_world.py makes them); `*` for each
-of the group's models. There is a status for each column of the group. HEAD answers as GET does. A POST without a
-token against forgery gets 403, unless the group is exempt from it.
+A row has a URL, the statuses of GET, and those of POST with an empty form. Words in braces are replaced by objects of
+one project, objects of its owner, or a row of the admin's model (tests/security/crawl_world.py creates them); `*` is
+replaced by each of the group's models. There is a status for each column of the group. HEAD responds like GET. A POST
+without a CSRF token gets 403, unless the group is exempt from that.
 
-Columns: `anonymous` has no session. `person` is signed in and has nothing to do with the project, `outsider` owns
-another one; `viewer`, `developer` and `owner` are its members; `reviewer`, `operator` and `superuser` are staff, and no
-members. `others` are all of these whom the group does not name, `everybody` is all of them. `app` is a program with an
-access token.
+Columns: `anonymous` has no session. `person` is signed in and does not belong to the project; `outsider` owns another
+project. `viewer`, `developer` and `owner` are members of the project. `reviewer`, `operator` and `superuser` are staff,
+and not members. `others` are all of these that the group does not name, and `everybody` is all of them. `app` is a
+program with an access token.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Policy:
-    """The headers that all addresses of a group share; which words there are, and what they mean: test_crawl.py."""
+    """The headers that all URLs of a group share; test_crawl.py has the possible values and their meaning."""
 
     cache: str
     csp: str = "page"
@@ -35,17 +35,17 @@ class Group:
 
 
 OPEN_PAGE = Policy(cache="no-store when signed in")
-# Strangers are sent to sign in, or there is nothing of anybody on the page.
+# Strangers are redirected to the sign-in page, or get a page without personal data.
 PERSONAL = OPEN_PAGE
 PAGE = Policy(cache="no-store")
 ADMIN = Policy(cache="no-store when signed in", csp="admin")
-# Apps send people here, with a form if they like.
+# Apps send people here, with a redirect or a form.
 FROM_APPS = Policy(cache="no-store", exempt=True)
 API = Policy(cache="no-store", csp="none", frame="none", cors="any", exempt=True)
 
 
 def published(seconds: int) -> Policy:
-    """Return the policy of what is the same for everybody, and may be kept by every cache."""
+    """Return the policy of responses that are the same for everybody, and that every cache may store."""
     return Policy(f"public, max-age={seconds}", csp="none", frame="none", cors="any", exempt=True)
 
 
@@ -369,7 +369,7 @@ GROUPS = (
         """,
     ),
     Group(
-        "What is the owner's own alone: an app that they use, second factors, a photo, an invitation to them",
+        "Objects that belong to the owner alone: an app that they use, second factors, a photo, an invitation to them",
         PERSONAL,
         "anonymous others owner",
         """
@@ -779,14 +779,14 @@ GROUPS = (
     ),
 )
 
-# GET may write this and nothing else, beside sessions.
+# The only tables, except those of sessions, that a GET may write to.
 WRITES = {
-    # That the codes were seen.
+    # Stores that the codes were shown.
     "/account/2fa/recovery-codes/": "mfa_authenticator",
     "/account/2fa/recovery-codes/download/": "mfa_authenticator",
-    # That the notice was read.
+    # Stores that the notice was read.
     "/console/notices/{notice}": "console_notice",
 }
 
-# Where an answer arrives that is meant for one GET: anything else is refused (test_playground.py).
+# URLs that only accept the GET of a response from the service, and refuse everything else (test_playground.py).
 NO_HEAD = {"/console/playground/callback"}

@@ -1,4 +1,4 @@
-"""The people who walk through every address of the service, and the things that the addresses name."""
+"""The people who request every URL of the service, and the objects that the URLs name."""
 
 import io
 import re
@@ -46,16 +46,16 @@ from tests.factories import (
 )
 from tests.relying_party import sign_in
 
-# Nobody's session; people who have nothing to do with the project: a person, and the owner of another project; its
-# members; the staff. The superuser is no member of the project.
+# Somebody without a session; a person and the owner of another project, who don't belong to the project; the members of
+# the project; and the staff, who are not members.
 ROLES = ("anonymous", "person", "outsider", "viewer", "developer", "owner", "reviewer", "operator", "superuser")
-# No person: a program with an access token of every scope. It asks only where the table names it.
+# A program with an access token that has every scope. It only requests URLs for which the table names it.
 APP = "app"
 EVIL = "https://evil.example.com"
 
 
 class Plain(Browser):
-    """A browser that keeps its cookies as they are, and copies no template's context: that takes most of the time."""
+    """A browser that does not change its cookies, and does not copy template contexts, which would take most time."""
 
     def request(self, **request: Any) -> Any:
         environ: Any = self._base_environ(**request)  # type: ignore[attr-defined]  # missing in the stubs
@@ -72,13 +72,13 @@ class Walker:
     asked: int = 0
 
     def ask(self, method: str, url: str, *, csrf: bool = False, headers: dict[str, str] | None = None) -> "Answer":
-        """Return the answer to a request from another site, and what it wrote, which is undone."""
+        """Send a request that comes from another site, and roll it back. Return the response and the changed tables."""
         self.asked += 1
         self.browser.handler.enforce_csrf_checks = csrf
         address = f"10.{self.origin}.{self.asked // 250}.{self.asked % 250 + 1}"
         sent: Any = {"Origin": EVIL} | self.headers | (headers or {})
         with transaction.atomic(), writes() as written:
-            # Django's own would take `//.well-known` for a host.
+            # Django's own method would read `//.well-known` as a host.
             response: Any = self.browser.generic(method, url, headers=sent, REMOTE_ADDR=address, PATH_INFO=url)
             body = b"".join(response.streaming_content) if response.streaming else response.content
             transaction.set_rollback(True)
@@ -90,19 +90,19 @@ class Answer:
     method: str
     response: Any
     body: bytes
-    # Tables that something was written to, sessions apart.
+    # The tables that were written to, except those of sessions.
     written: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Stage:
-    """Everybody, and a thing for each word that an address of the table may hold in braces."""
+    """Everybody, and an object for each word in braces in a URL of the table."""
 
     walkers: dict[str, Walker]
     things: dict[str, Any]
 
     def url(self, address: str) -> str:
-        """Return an address of the table with its words filled in; `{row}` is one of the model that it names."""
+        """Return a URL of the table with its words filled in; `{row}` is a row of the model that the URL names."""
         things = self.things
         if "{row}" in address:
             things = things | {"row": self.row(*address.split("/")[2:4])}
@@ -115,14 +115,14 @@ class Stage:
             return self.things["account" if model is Account else "review"]
         rows = model._default_manager.order_by("-pk")
         if model_name == "auditevent":
-            rows = rows.filter(action__startswith="client.")  # reviewers read those of projects alone
+            rows = rows.filter(action__startswith="client.")  # reviewers only read events of projects
         row = rows.first()
         assert row is not None, f"there is no {model_name}: make_world makes none"
         return row.pk
 
 
 def make_stage() -> Stage:
-    """Return a project with something of everything, and a person of every role, each of whom proved it just now."""
+    """Return a project with one object of each kind, and a person of every role who has just reauthenticated."""
     people = {role: make_account(f"{role}@example.com") for role in ROLES[1:]}
     for role in ("reviewer", "operator"):
         set_roles(people[role], [role])
@@ -135,7 +135,7 @@ def make_stage() -> Stage:
     app, shown = _reviewed(world, people)
     token = make_access_token(app, people["owner"], [*known_scopes()])
     walkers[APP] = walker(len(ROLES), None, {"Authorization": f"Bearer {token}"})
-    # Before there is a second factor, which would be asked for.
+    # This comes first, because signing in later would require the second factor.
     own = _session(people["owner"]) | _picture(people["owner"], token) | _second_factors(people["owner"])
     codes = Authenticator.objects.get(user=people["owner"], type="recovery_codes").wrap().get_unused_codes()
     walkers["owner"].browser.post("/account/2fa/reauthenticate/", {"code": codes[0]}, REMOTE_ADDR="10.99.254.1")
@@ -143,7 +143,7 @@ def make_stage() -> Stage:
 
 
 def walker(origin: int, account: Account | None, headers: dict[str, str] | None = None) -> Walker:
-    """Return somebody who has just signed in, and proven who they are once more: nothing asks them to again."""
+    """Return somebody who has just signed in and reauthenticated, so that no page asks for that again."""
     browser = Browser(REMOTE_ADDR=f"10.{origin}.255.1")
     if account is not None:
         sign_in(browser, account)
@@ -154,7 +154,7 @@ def walker(origin: int, account: Account | None, headers: dict[str, str] | None 
 
 
 def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
-    """Return what the words of the addresses stand for; what is somebody's own is the owner's."""
+    """Return the values for the words in URLs; objects that belong to a person are those of the owner."""
     owner, client = people["owner"], world.client
     family = plan_members.get_or_create_family(owner)
     plan_members.add_member(family, people["viewer"])
@@ -189,7 +189,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
 
 
 def _picture(owner: Account, access_token: str) -> dict[str, str]:
-    """Upload a photo, and return the parts of the address that an app gets for it."""
+    """Upload a photo, and return the parts of the URL that an app gets for it."""
     browser = Browser()
     browser.force_login(owner)
     photo = SimpleUploadedFile("photo.png", _pixels(), "image/png")
@@ -207,7 +207,7 @@ def _pixels() -> bytes:
 
 
 def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[str, Any]]:
-    """Have a second app of the project approved with a logo; return it, and the words of its addresses."""
+    """Create a second app of the project and approve it with a logo; return it, and the words for its URLs."""
     app = make_client(world.project, name="Lantern")
     fill(app, people["owner"], name="Lantern")
     developer_actions.save_submission(app, people["owner"], {}, logo=branding.clean_logo(io.BytesIO(_pixels())))
@@ -224,20 +224,20 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
 
 
 def _session(owner: Account) -> dict[str, int]:
-    """Sign the owner in with a second browser; return the key of its entry in the list."""
+    """Sign the owner in in a second browser; return the key of its entry in the list of sessions."""
     sign_in(Browser(REMOTE_ADDR="10.99.255.1"), owner)
     return {"session": UserSession.objects.filter(user=owner).latest("pk").pk}
 
 
 def _second_factors(owner: Account) -> dict[str, int]:
-    """Give the owner every second factor; return the key of their passkey, which no device has."""
+    """Give the owner every second factor; return the primary key of their passkey, which is on no device."""
     TOTP.activate(owner, generate_totp_secret())
     RecoveryCodes.activate(owner)
     return {"passkey": WebAuthn.add(owner, "A key", dead_credential()).instance.pk}
 
 
 def dead_credential() -> dict[str, Any]:
-    """Return what a browser sends for a new passkey of which no device has the private key."""
+    """Return the browser's response for a new passkey whose private key does not exist."""
     public = ES256({1: 2, 3: -7, -1: 1, -2: bytes(32), -3: bytes(32)})
     flags = AuthenticatorData.FLAG.UP | AuthenticatorData.FLAG.AT
     attested = AttestedCredentialData.create(bytes(16), bytes(16), public)

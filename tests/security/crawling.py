@@ -1,4 +1,4 @@
-"""Reading the table of addresses, and finding the routes that they lead to."""
+"""Read the table of URLs, and find the routes to which they lead."""
 
 import re
 from collections.abc import Iterator
@@ -14,18 +14,18 @@ NOWHERE = "nowhere"
 
 @dataclass(frozen=True)
 class Row:
-    """One address, and the status that each role gets for GET and for POST."""
+    """One URL, and the status that each role gets for GET and for POST."""
 
     address: str
     group: Group
     get: dict[str, int]
     post: dict[str, int]
-    # Of a line that stands for several models, the first: what is the same code for all is looked at once.
+    # Whether it is the first row of a line for several models. Code that they share is checked only for the first one.
     is_first: bool = True
 
     @property
     def route(self) -> str:
-        """The pattern of the resolver that the address leads to, NOWHERE without one."""
+        """The pattern of the resolver to which the URL leads, NOWHERE if there is none."""
         try:
             return self.match.route
         except Resolver404:
@@ -33,19 +33,19 @@ class Row:
 
     @property
     def match(self) -> ResolverMatch:
-        """Where the address leads, whatever its words stand for. Raises Resolver404."""
+        """The match of the URL, with any values for its words. Raises Resolver404."""
         return resolve(re.sub(r"\{\w+\}", "1", self.address))
 
 
 def roles_of(columns: str) -> list[list[str]]:
-    """Return the roles that stand behind each column."""
+    """Return the roles of each column."""
     named = columns.split()
     rest = [role for role in ROLES if role not in named]
     return [rest if name in ("others", "everybody") else [name] for name in named]
 
 
 def rows_of(group: Group) -> Iterator[Row]:
-    """Yield the rows of a group, those of its models each by itself."""
+    """Yield the rows of a group, with one row for each of its models."""
     columns = roles_of(group.columns)
     assert {role for roles in columns for role in roles} - {APP} == set(ROLES), group.title
     for line in group.rows.strip().splitlines():
@@ -62,12 +62,12 @@ def _by_role(columns: list[list[str]], statuses: list[int]) -> dict[str, int]:
 
 
 ROWS = [row for group in GROUPS for row in rows_of(group)]
-# The console's, by the names of their routes.
+# The rows of the console, by the names of their routes.
 CONSOLE = {str(row.match.url_name): row for row in ROWS if row.address.startswith("/console/")}
 
 
 def routes(patterns: "list[URLPattern | URLResolver] | None" = None, outer: str = "") -> Iterator[str]:
-    """Yield every pattern of the resolver, as a match spells it."""
+    """Yield every pattern of the resolver, in the form of `ResolverMatch.route`."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         spelled = str(pattern.pattern)
         route = outer + (spelled.removeprefix("^") if outer else spelled)

@@ -1,6 +1,6 @@
-"""Forms as pages show them, read off the page, and the values that every one of their fields is tried with.
+"""Read the forms of pages, and send every one of their fields with many hostile values.
 
-A form that somebody adds is found where it stands, with the fields that it has: nothing is listed here.
+No form is listed here: new forms and fields are found on their pages.
 """
 
 import re
@@ -17,7 +17,7 @@ from django.test import Client as Browser
 
 URLENCODED = "application/x-www-form-urlencoded"
 
-# What a field is given, by what is wrong with it. Percent-encoded where no text could hold it.
+# The values for a field, by what is wrong with them. Values that are not text are percent-encoded.
 HOSTILE: dict[str, bytes] = {
     "nothing": b"",
     "NUL": b"%00",
@@ -27,14 +27,14 @@ HOSTILE: dict[str, bytes] = {
     "exponent": b"1e400",
     "not a number": b"nan",
     "words": b"some+words",
-    "long": b"",  # as long as all values together may be
+    "long": b"",  # replaced by a value so long that all values together reach the limit
     "right to left": "\u202e\u2066ytrebil\u200f".encode(),
     "first day with an offset": b"0001-01-01T00%3A00%3A00%2B14%3A00",
     "last day with an offset": b"9999-12-31T23%3A59%3A59-14%3A00",
     "no such day": b"2026-02-30",
     "markup": b"%3Cscript%3E%22%27%26",
 }
-# What only a field that may hold JSON is given, which is one of several lines or a hidden one.
+# The values for fields that may contain JSON: those with several lines, and hidden ones.
 HOSTILE_JSON: dict[str, bytes] = {
     "lone surrogate in JSON": b"%5B%22%5Cud800%22%5D",
     "lone surrogate as a key of JSON": b"%7B%22%5Cud800%22%3A+%7B%22quantity%22%3A+1%7D%7D",
@@ -44,7 +44,7 @@ HOSTILE_JSON: dict[str, bytes] = {
     "infinite JSON": b"%5BNaN%2CInfinity%2C1e999%5D",
     "quantity beyond all": b"%7B%22a%22%3A+%7B%22quantity%22%3A+1" + b"0" * 30 + b"%7D%7D",
 }
-# Bytes of values, less than what a form may hold.
+# The number of bytes of all values together, which is less than the limit for a form.
 LONG = 200_000
 _WAYS = ("missing", "a list", "twice")
 _SKIPPED = ("csrfmiddlewaretoken",)
@@ -52,21 +52,21 @@ _SKIPPED = ("csrfmiddlewaretoken",)
 
 @dataclass
 class Form:
-    """A form that posts: where to, and its fields with the values that a browser would send."""
+    """A form with the method POST: its URL, and its fields with the values that a browser would send."""
 
     action: str
     fields: dict[str, list[str]] = field(default_factory=dict)
     may_hold_json: set[str] = field(default_factory=set)
 
     def tried(self) -> list[str]:
-        """Return the fields that are tried; of the rows of a table those of the first, and of the empty one."""
+        """Return the fields to try. Of a table with several rows, only the first and the empty row are tried."""
         first: dict[str, str] = {}
         for name in self.fields:
             first.setdefault(re.sub(r"-\d+-", "-N-", name), name)
         return [name for name in first.values() if name not in _SKIPPED and not name.startswith("initial-")]
 
     def kinds(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield what fields are tried with, by what is wrong with it, and which fields that goes for."""
+        """Yield each kind of value, and the fields that are tried with it."""
         for kind in (*HOSTILE, *_WAYS):
             yield kind, self.tried()
         for kind in HOSTILE_JSON:
@@ -77,7 +77,7 @@ class Form:
         return urlencode(self.fields, doseq=True).encode()
 
     def body(self, kind: str, names: Collection[str]) -> bytes:
-        """Return a body in which these fields are tried with one kind of value, and the others hold what they held."""
+        """Return a body in which these fields have one kind of value, and the others have their original values."""
         others = {name: values for name, values in self.fields.items() if name not in names}
         tried = [self._tried(kind, name, len(names)) for name in names]
         return b"&".join([urlencode(others, doseq=True).encode(), *tried])
@@ -91,7 +91,7 @@ class Form:
 
 
 class _Reader(HTMLParser):
-    """Reads the forms of a page; fields that stand elsewhere and name their form (`form=`) are not looked for."""
+    """Reads the forms of a page, without fields outside of a form that name it (`form=`)."""
 
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -127,7 +127,7 @@ class _Reader(HTMLParser):
             fields.setdefault(name, [""] if self._area else [])
 
     def _read_input(self, tag: str, values: list[str], given: dict[str, str]) -> None:
-        """Take what a browser would send; of boxes and buttons that nobody ticked or pressed, the first."""
+        """Add the value that a browser would send. If no checkbox or button is chosen, the first one counts."""
         kind = given.get("type", "text" if tag == "input" else "submit")
         is_choice = kind in ("checkbox", "radio", "submit")
         if kind != "file" and (not is_choice or "checked" in given or not values):
@@ -148,7 +148,10 @@ class _Reader(HTMLParser):
 
 
 def forms_on(browser: Browser, url: str, under: str) -> list[Form]:
-    """Return the forms of a page that post to below `under`, and so none that signs out; none for what is no page."""
+    """Return the forms of a page that post to a path below `under`, which excludes the one that signs out.
+
+    If the URL does not return a page, there are none.
+    """
     response = browser.get(url)
     if response.status_code != 200 or response.streaming or "html" not in response.get("Content-Type", ""):
         return []
@@ -158,11 +161,11 @@ def forms_on(browser: Browser, url: str, under: str) -> list[Form]:
 
 
 def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, Any]]:
-    """Try every field of every form with every value, each request undone afterwards.
+    """Try every field of every form with every value, and roll back each request. Return the responses above 499.
 
-    First, what Django's forms refuse in the form as it stands is filled in. Then all fields take a value at once, and
-    after that the ones whose value was not refused, until it is stored. If the page leads on with the form but not with
-    the value, each field takes the value alone. Return what was answered with more than 499.
+    First, fields that Django rejects in the unchanged form are filled in. Then all fields get a value at once, and
+    after that the fields whose value was not rejected, until the value is stored. If the unchanged form leads to
+    another page but the value does not, each field is also tried alone.
     """
     browser.raise_request_exception = False
     wrong = []
@@ -175,7 +178,7 @@ def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, A
 
 
 def _answers(browser: Browser, form: Form) -> Iterator[tuple[str, Any]]:
-    """Yield what the values were answered with, by what is wrong with them."""
+    """Yield the responses to the values, by what is wrong with the values."""
     yield "nothing at all", _send(browser, form, b"")[0]
     response, refused = _send(browser, form, form.as_it_stands())
     yield "as it stands", response
@@ -197,7 +200,7 @@ def _answers(browser: Browser, form: Form) -> Iterator[tuple[str, Any]]:
 
 
 def _send(browser: Browser, form: Form, body: bytes) -> tuple[Any, set[str]]:
-    """Return the answer, and the fields that Django's forms refused."""
+    """Return the response, and the names of the fields that Django's forms rejected."""
     refused: set[str] = set()
     clean = BaseForm.full_clean
 

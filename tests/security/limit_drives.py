@@ -1,4 +1,4 @@
-"""How each bound of docs/limits.md is approached, step by step; tests/security/test_limit_table.py does so."""
+"""The steps by which tests/security/test_limit_table.py reaches each limit of docs/limits.md."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from tests.relying_party import FORM, RelyingParty
 from tests.urls import every_url
 
 Step = Callable[[int, dict[str, Any]], Any]
-# What forms say at a bound of the table.
+# The messages of forms when a limit of the table is reached.
 MESSAGES = re.compile(
     r"[Ss]everal mails|many invitations|too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
     r"|[0-9] MB|larger than"
@@ -42,7 +42,7 @@ TAGGED = ["victim@example.com", "Victim@example.com", "victim+1@example.com", "v
 
 @dataclass
 class World:
-    """What the steps need, made when it is asked for."""
+    """The objects that the steps need, created at first use."""
 
     request: pytest.FixtureRequest
     path: str
@@ -87,7 +87,7 @@ class World:
 
 @dataclass(frozen=True)
 class Drive:
-    """`prepare` returns what takes one step; `within` is how many of them go well when the setting is 2."""
+    """A limit. `prepare` returns a function that takes one step; `within` steps succeed if the setting is 2."""
 
     prepare: Callable[[World], Step]
     within: int
@@ -171,7 +171,7 @@ def codes_that_take_back(world: World) -> Step:
 
 
 def event_of_new_codes(account: Account) -> str:
-    """Return the link's token of an event that added recovery codes, and that the person's mailbox can undo."""
+    """Return the token in the link of an event that added recovery codes, which the person's mailbox can undo."""
     codes = RecoveryCodes.activate(account).instance
     return token_of(record(account, "recovery_codes_made", factor=codes.pk, mailbox=account.email))
 
@@ -211,7 +211,7 @@ def mails_when_asked_again(world: World) -> Step:
 
     def step(n: int, changes: dict[str, Any]) -> Any:
         session = browser.session
-        session.pop("code_sent", None)  # a second mail within a minute is not sent
+        session.pop("code_sent", None)  # otherwise no second mail is sent within a minute
         session.save()
         return browser.post(world.path, {"action": "send"}, **changes)
 
@@ -404,7 +404,7 @@ def family_invitations(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
-@drives("members of a family", within=1)  # its owner is one
+@drives("members of a family", within=1)  # the owner is already a member
 def family_members(world: World) -> Step:
     members.add_member(Family.objects.create(owner=world.person), world.person)
     return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
@@ -422,7 +422,7 @@ def project_members(world: World) -> Step:
     return project_invitations(world)
 
 
-# --- What people make ---
+# --- Objects that people create ---
 
 
 @drives("projects")
@@ -430,7 +430,7 @@ def projects(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"name": f"Notes {n}", "once": new_token()}, **changes)
 
 
-@drives("clients", within=1)  # there is one already
+@drives("clients", within=1)  # one already exists
 def clients(world: World) -> Step:
     form = {"type": "spa", "redirect_uris": "https://app.example.com/callback"}
     return lambda n, changes: world.browser.post(
@@ -446,7 +446,7 @@ def domains(world: World) -> Step:
 @drives("checks of domains")
 def domain_checks(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
-        """Another project each time."""
+        """Check a domain of a new project."""
         project = make_project(world.person, name=f"P{n}")
         domain = make_domain(project, method="", proven_at=None)
         return world.browser.post(f"/console/p/{project.public_id}/domains/{domain.pk}/check", **changes)
@@ -475,7 +475,7 @@ def picture() -> SimpleUploadedFile:
     return SimpleUploadedFile("photo.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 1000, "image/png")
 
 
-# --- What apps use ---
+# --- Endpoints for apps ---
 
 
 @drives("wrong secrets in the playground")

@@ -1,7 +1,7 @@
-"""A public host on this machine: its name server, its web server with TLS, and the road between.
+"""A public host on this machine: its name server, its web server with TLS, and the connection to it.
 
-Nothing of the rules is weakened: names resolve to public addresses at the tests' own name server, and the one function
-that opens connections (`core.outbound.fetching.dial`) leads those addresses to ports of this machine.
+All rules stay in force: the tests' own name server resolves names to public IP addresses, and the one function that
+opens connections (`core.outbound.fetching.dial`) connects to ports of this machine for these IP addresses.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ NAME = "shop.test"
 URL = f"https://{NAME}/"
 PUBLIC = "93.184.216.34"
 ALSO_PUBLIC = "2606:2800:220:1:248:1893:25c8:1946"
-# For tests of what is slow. The others have SECONDS, so that a busy machine changes nothing.
+# The limit in tests of slow servers. Other tests have SECONDS, so that a busy machine makes no difference.
 SHORT = 0.7
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @dataclass
 class Rig:
-    """The host; `dialled` holds the addresses and ports that connections were opened to, in order."""
+    """The host. `dialled` has the IP addresses and ports of all connections, in order."""
 
     names: names.NameServer
     site: pages.Site
@@ -41,19 +41,19 @@ class Rig:
     dialled: list[tuple[str, int]] = field(default_factory=list)
 
     def dial(self, address: str, port: int, seconds: float) -> httpcore.NetworkStream:
-        """Connect to the port that stands for an address."""
+        """Connect to the local port for a public IP address and port."""
         self.dialled.append((address, port))
         if (address, port) not in self.roads:
             raise httpcore.ConnectError("no road")
         return httpcore.SyncBackend().connect_tcp("127.0.0.1", self.roads[address, port], timeout=seconds)
 
     def lead_to(self, port: int) -> None:
-        """Lead the public address to another port of this machine."""
+        """Let connections to the public IP address go to another port of this machine."""
         self.roads[PUBLIC, 443] = port
 
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
-        """Give requests SHORT seconds, and see that they keep to them."""
+        """Limit requests to SHORT seconds within the block, and check that the block does not take much longer."""
         self._patch.setattr(limits, "SECONDS", SHORT)
         begun = time.monotonic()
         yield
@@ -61,7 +61,7 @@ class Rig:
 
 
 def repeated(piece: bytes, *, first: bytes = b"", pause: float = 0.0) -> Callable[[BufferedIOBase], None]:
-    """Return a script that writes the same over and over, until the other side has hung up."""
+    """Return a script that writes the same piece again and again, until the other side disconnects."""
 
     def write(out: BufferedIOBase) -> None:
         out.write(first)
@@ -74,12 +74,12 @@ def repeated(piece: bytes, *, first: bytes = b"", pause: float = 0.0) -> Callabl
 
 
 def written(whole: bytes) -> Callable[[BufferedIOBase], object]:
-    """Return a script that writes this and hangs up."""
+    """Return a script that writes these bytes and disconnects."""
     return lambda out: out.write(whole)
 
 
 def build(patch: pytest.MonkeyPatch, settings: Any, folder: Path) -> Iterator[Rig]:
-    """Yield a rig; NAME leads to PUBLIC, and its certificate is believed."""
+    """Yield a rig in which NAME resolves to PUBLIC, and the host's certificate is trusted."""
     authority = Authority()
     patch.setenv("SSL_CERT_FILE", authority.trust_file(folder))
     with names.serve() as name_server, pages.serve(authority.server_context(NAME)) as site:
@@ -92,18 +92,18 @@ def build(patch: pytest.MonkeyPatch, settings: Any, folder: Path) -> Iterator[Ri
 
 
 def kind_of(address: str) -> str:
-    """Return the type of the record that holds an address."""
+    """Return the type of the DNS record for an IP address."""
     return "AAAA" if ":" in address else "A"
 
 
 def refused(url: str = URL) -> tuple[str, str]:
-    """Ask an address that has to be refused; returns code and sentence."""
+    """Fetch a URL that has to be refused; return the code and the sentence."""
     with pytest.raises(outbound.OutboundRefused) as caught:
         outbound.fetch(url)
     return caught.value.code, str(caught.value)
 
 
 def assert_refused(url: str, code: str, word: str) -> None:
-    """Ask an address that has to be refused with this code, and this word in the sentence."""
+    """Fetch a URL, and check that it is refused with this code, and with this word in the sentence."""
     found, sentence = refused(url)
     assert (found, word in sentence) == (code, True), (found, sentence)

@@ -1,4 +1,4 @@
-"""Where upgrade tests begin: 0.1.0, the first release (docs/upgrades.md#the-baseline)."""
+"""The version from which upgrade tests begin: 0.1.0, the first release (docs/upgrades.md#the-baseline)."""
 
 import io
 import shutil
@@ -8,14 +8,14 @@ import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# The tag or commit of 0.1.0. None before the release: this state is 0.1.0 then.
+# The tag or commit of 0.1.0. None before the release, when the present state counts as 0.1.0.
 BASELINE: str | None = None
 # The newest migration of each app in 0.1.0. Later ones obey the rules of tests/upgrades/test_migration_rules.py.
 NEWEST = {"accounts": 1, "api": 2, "console": 2, "oidc": 1}
 
 
 def why_missing() -> str | None:
-    """Return why the baseline's source is missing: a copy without git, or without that commit. None if it is there."""
+    """Return why the baseline's source is not available (no git, or a clone without the commit), None if it is."""
     if BASELINE is None:
         return None
     command = ["git", "cat-file", "-e", f"{BASELINE}^{{commit}}"]
@@ -37,13 +37,13 @@ def unpack(folder: Path) -> None:
 
 
 def copy_source(folder: Path) -> None:
-    """Write the source of this state into a folder."""
+    """Write the present source into a folder."""
     ignored = shutil.ignore_patterns(".*", "__pycache__", "node_modules", "tests")
     shutil.copytree(ROOT, folder, ignore=ignored, dirs_exist_ok=True)
 
 
 def install_packages(source: Path, folder: Path) -> None:
-    """Install the packages that the baseline's source pins into a folder; nothing if it is this state."""
+    """Install the packages that the baseline pins into a folder; do nothing if the baseline is the present state."""
     if BASELINE is None:
         return
     command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]

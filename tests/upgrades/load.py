@@ -1,4 +1,4 @@
-"""A light load with a ledger: apps that refresh their tokens and call the API, and what was acknowledged to them."""
+"""A light load: apps that refresh their tokens and call the API, with a record of the responses."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ PAUSE = 0.05  # seconds between two requests of an app
 
 @dataclass
 class App:
-    """One app's chain of refresh tokens: the newest, the one before, and how many answers it got."""
+    """One app's chain of refresh tokens: the newest and the previous one, and the number of responses."""
 
     family: int
     refresh_token: str
@@ -22,7 +22,7 @@ class App:
 
 @dataclass
 class Load:
-    """Apps at work, a thread each. `faults` are answers other than 200; `slowest` is in seconds."""
+    """Running apps, each in a thread. `faults` are responses other than 200; `slowest` is in seconds."""
 
     address: str
     client_id: str
@@ -53,7 +53,7 @@ class Load:
                     self.faults.append(repr(error))
 
     def step(self, http: httpx.Client, app: App) -> None:
-        """Refresh once and call once. Raises AssertionError for any answer but 200."""
+        """Refresh once and call the API once. Raises AssertionError for any response other than 200."""
         answer = self._timed(http, "POST", "/connect/token", data=self.grant(app.refresh_token))
         tokens = answer.json()
         app.before, app.refresh_token = app.refresh_token, tokens["refresh_token"]

@@ -1,6 +1,6 @@
-"""A version after this one, for upgrade tests: this source, and migrations that expand the largest tables.
+"""A version after the present one, for upgrade tests: the present source with migrations of the largest tables.
 
-They are written as docs/upgrades.md#expand-and-contract asks for: a column, its backfill, and an index that is built
+These migrations follow docs/upgrades.md#expand-and-contract: a column, its backfill, and an index that is built
 concurrently. Migrations that were added since the baseline are applied before them.
 """
 

@@ -1,4 +1,4 @@
-"""Writes a small database of places in MaxMind's format (https://maxmind.github.io/MaxMind-DB/)."""
+"""Write a small database of places in MaxMind's format (https://maxmind.github.io/MaxMind-DB/)."""
 
 import ipaddress
 from pathlib import Path
@@ -33,7 +33,7 @@ def _encode(value: Any) -> bytes:
 
 
 def write(path: Path, places: dict[str, dict[str, Any]]) -> Path:
-    """Write what is said of each network (IPv4 or IPv6)."""
+    """Write a database with these data for each network (IPv4 or IPv6), and return its path."""
     tree: list[list[Any]] = [[None, None]]
     data = b""
     for text, said in places.items():

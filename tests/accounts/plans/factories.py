@@ -1,4 +1,4 @@
-"""Plans and subscriptions for tests, put in place as they are declared."""
+"""Functions that create plans, subscriptions and groups for tests."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ TEST = Actor("test")
 def make_plan(
     plan_id: str, *, rank: int = 0, apps: list[str] | None = None, age: int = 300, **entitlements: Any
 ) -> Plan:
-    """Return a plan; `feature=(status, limit, unit)`."""
+    """Return a plan; each entitlement is given as `feature=(status, limit, unit)`."""
     plan = Plan.objects.create(
         plan_id=plan_id, display_name=plan_id.capitalize(), rank=rank, apps=apps or [], cache_max_age=age
     )

@@ -1,4 +1,4 @@
-"""The shape of a plan object (docs/api.md#get-v1meplan), written down independently of the code."""
+"""The structure of a plan object (docs/api.md#get-v1meplan), defined independently of the code."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ STATES = {"Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "E
 
 
 def check_shape(plan: Any) -> None:
-    """Fail unless `plan` is exactly a plan object, and says nothing that contradicts itself."""
+    """Fail unless `plan` is exactly a plan object without contradictions."""
     assert json.loads(json.dumps(plan, allow_nan=False)) == plan
     assert set(plan) == FIELDS
     assert isinstance(plan["plan_id"], str)

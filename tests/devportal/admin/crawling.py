@@ -1,4 +1,4 @@
-"""Walking through the admin as somebody would: every link of every page, and the addresses that no page links to."""
+"""Open every page of the admin: every link of every page, and URLs to which no page links."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.test import Client as Browser
 
 _LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
-# More pages than the admin has: a walk that finds more goes in a circle.
+# More pages than the admin has. If a crawl finds more, it goes in a circle.
 MOST_PAGES = 1000
 
 
@@ -21,7 +21,7 @@ class Page:
 
 
 def unlinked() -> list[str]:
-    """Addresses of every registered model, for the first of its rows, whether a page links to them or not."""
+    """Return the URLs of every registered model for one of its rows, whether or not a page links to them."""
     found = ["/admin/", "/admin/search/?s=a&page=x", "/admin/password_change/", "/admin/jsi18n/"]
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
@@ -39,7 +39,7 @@ def unlinked() -> list[str]:
 
 
 def _parts(url: str) -> set[tuple[str, str, str]]:
-    """Return the path by itself, and with each parameter. Where a list was left does not change what a page shows."""
+    """Return the path alone, and with each parameter, except the one with the filters of the list to return to."""
     split = urlsplit(url)
     query = parse_qsl(split.query, keep_blank_values=True)
     return {(split.path, "", "")} | {(split.path, *pair) for pair in query if pair[0] != "_changelist_filters"}

@@ -1,4 +1,4 @@
-"""Reviews for tests: people of the desk, an app that is ready to be sent, and a review in any state."""
+"""Functions for reviews in tests: reviewers and operators, an app that is ready to submit, and reviews in any state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,21 +30,21 @@ REASON = ["justification_vague"]
 
 
 def make_reviewer(email: str | None = None, **fields: Any) -> Account:
-    """Return a reviewer, as `provision` makes them."""
+    """Return a person with the role reviewer."""
     account = make_account(email, **fields)
     set_roles(account, ["reviewer"])
     return account
 
 
 def make_operator() -> Account:
-    """Return an operator, as `provision` makes them."""
+    """Return a person with the role operator."""
     account = make_account()
     set_roles(account, ["operator"])
     return account
 
 
 def fill(client: Client, actor: Account, scopes: Sequence[str] = (SCOPE,), **values: str) -> AppReview:
-    """Write down everything that a submission needs, and prove the domain that it is on."""
+    """Save a draft with everything that a submission needs, and prove its domain."""
     if unproven_hosts(client.project, addresses_to_prove(BRANDING | {"redirect_urls": client.redirect_uris.split()})):
         client.project.domains.filter(name="example.com").delete()
         make_domain(client.project)
@@ -60,12 +60,12 @@ def sent(client: Client, actor: Account, scopes: Sequence[str] = (SCOPE,)) -> Ap
 
 
 def ticks(review: AppReview) -> list[str]:
-    """Return what has to be ticked on the desk's checklist to approve a review."""
+    """Return the codes that a reviewer has to tick on the checklist to approve a review."""
     return [item.code for item in checklist_for(review)]
 
 
 def ticked(review: AppReview, without: str = "") -> dict[str, str]:
-    """Return the ticks of the checklist, as a page sends them: for each part the codes of the points that it showed."""
+    """Return the ticked checklist as a page sends it: for each part, the codes of the points that it showed."""
     parts: dict[str, list[str]] = {}
     for item in checklist_for(review):
         parts.setdefault(f"check_{item.group}", []).extend([item.code] if item.code != without else [])
@@ -73,13 +73,13 @@ def ticked(review: AppReview, without: str = "") -> dict[str, str]:
 
 
 def resent(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Send a review again after changes were requested, with an answer to every point."""
+    """Resubmit a review after changes were requested, with an answer to every point."""
     answers = {point.code: "It is better now." for point in timeline.points_of(snapshots.open_review(client))}
     return developer_actions.resubmit(client, actor, text, answers)
 
 
 def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
-    """Take a submitted review to a decision."""
+    """Decide on a submitted review."""
     if review.status == Status.SUBMITTED:
         review = reviewer_actions.start(review, reviewer)
     if status == Status.APPROVED:
@@ -111,20 +111,20 @@ def review_in(status: str, client: Client, developer: Account, reviewer: Account
 
 
 def approved(client: Client, developer: Account, reviewer: Account) -> Client:
-    """Return the app after its first approval, loaded again."""
+    """Submit an app and approve it; return the client, loaded again."""
     decide(sent(client, developer), reviewer, Status.APPROVED)
     return fresh(client)
 
 
 def fresh(client: Client) -> Client:
-    """Return the client as the database has it."""
+    """Load the client from the database again."""
     return Client.objects.select_related("project").get(pk=client.pk)
 
 
 def mails() -> list[tuple[str, str, str]]:
-    """Return the mails that are queued or sent, oldest first: to whom, subject, body. Waiting notices are mailed first.
+    """Mail the waiting notices, and return all queued and sent mails, oldest first: recipient, subject and body.
 
-    The links to notices in them are replaced by those of the pages that they lead to.
+    Links to notices are replaced by links to the pages to which the notices lead.
     """
     mail_notices()
     return [(row.to, row.subject, with_targets(row.body)) for row in Outbox.objects.order_by("pk")]

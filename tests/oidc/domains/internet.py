@@ -1,4 +1,4 @@
-"""Name servers and web servers that tests fill, in place of those outside."""
+"""Name servers and web servers that replace the real ones, and whose content tests set."""
 
 import threading
 from collections.abc import Callable
@@ -18,12 +18,12 @@ HOUR, DAY = 3600, 24 * 3600
 
 @dataclass
 class Internet:
-    """What answers: TXT records by name, files by address; an exception in place of either is raised."""
+    """TXT records by name, and files by URL. If an exception is stored instead, it is raised."""
 
     records: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    # Called with each question before it is answered.
+    # Called with each request before the response.
     meanwhile: Callable[[str], object] = lambda asked: None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -50,18 +50,18 @@ class Internet:
         self.files[file_url(domain.name)] = domain.token if text is None else text
 
     def clear(self) -> None:
-        """Take down whatever was published."""
+        """Remove everything that was published."""
         self.records.clear()
         self.files.clear()
 
     def fail(self, domain: ProjectDomain) -> None:
-        """Have the domain's name servers fail, and so its host not be found either."""
+        """Let the name servers of a domain fail, so that its host is not found either."""
         failed = OutboundRefused(Code.DNS_FAILED)
         self.records[record_name(domain.name)] = self.files[file_url(domain.name)] = failed
 
 
 def page(url: str, text: str, status: int = 200) -> Answer:
-    """Return an answer of a web server."""
+    """Return a response of a web server."""
     return Answer(url, status, "text/plain", text.encode())
 
 
@@ -75,7 +75,7 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
 
 
 def state(domain: ProjectDomain) -> str:
-    """Read a domain again, and return in words how far it is verified."""
+    """Load a domain again, and return the state of its proof in words."""
     domain.refresh_from_db()
     if domain.lost_at:
         return "lost"
@@ -85,7 +85,7 @@ def state(domain: ProjectDomain) -> str:
 
 
 def prove(domain: ProjectDomain, internet: Internet, by: str = ProjectDomain.Method.DNS) -> ProjectDomain:
-    """Publish the proof of a domain, and have it found."""
+    """Publish the proof of a domain, and check the domain, which finds the proof."""
     (internet.publish_record if by == ProjectDomain.Method.DNS else internet.publish_file)(domain)
     checking.check(domain.pk)
     assert state(domain) == f"proven by {by}"

@@ -1,4 +1,4 @@
-"""Notices of a test: their mails, and the pages that they lead to."""
+"""Notices in tests: their mails, and the pages to which they lead."""
 
 import re
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def titles_of(email: str, where: Callable[[Notice], bool] = lambda notice: True)
 
 
 def mailed() -> list[tuple[str, str, str]]:
-    """Run the task, and return all mails so far: to whom, subject, body."""
+    """Run the task, and return all mails so far: recipient, subject and body."""
     mailing.send_notices()
     rows = Outbox.objects.order_by("pk")
     return [(row.to, row.subject.removeprefix("[Openport] "), " ".join(row.body.split())) for row in rows]

@@ -1,4 +1,4 @@
-"""A developer at the playground, as the tests drive it."""
+"""A developer who uses the playground."""
 
 import re
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Playground:
         return self.browser.post(self.path(f"playground_{name}"), fields)
 
     def open(self) -> "Playground":
-        """Have the playground's address registered."""
+        """Register the playground's redirect URL."""
         assert self.post("address", wanted="yes").status_code == 302
         return self
 
@@ -41,13 +41,13 @@ class Playground:
         return kept
 
     def begin(self, *scopes: str, **optional: str | list[str]) -> str:
-        """Make a request up, and return where the page sends the developer."""
+        """Create a request, and return the URL to which the page sends the developer."""
         assert self.post("begin", scope=list(scopes), **optional).status_code == 302
         url: str = self.page().context["run"].url()
         return url
 
     def sign_in(self, url: str, decision: str = "allow") -> str:
-        """Go there, answer what is asked, and return the address that this leads to, without going there."""
+        """Open the URL, answer the consent page, and return the URL to which this redirects, without opening it."""
         response = self.browser.get(_path(url))
         if response.status_code == 200:
             form = {"reference": response.context["reference"], "decision": decision}
@@ -83,11 +83,11 @@ def parameters_of(url: str) -> dict[str, str]:
 
 
 def tokens_on(page: Any) -> dict[str, Any]:
-    """Return the token answer that a page shows."""
+    """Return the token response that a page shows."""
     answer: dict[str, Any] = page.context["result"].exchange.answer
     return answer
 
 
 def tokens_in(text: str) -> list[str]:
-    """Return everything in a text that looks like a token of ours."""
+    """Return everything in a text that looks like a token of this service."""
     return re.findall(r"eyJ[\w-]+\.[\w-]+\.[\w-]+", text)

@@ -1,4 +1,4 @@
-"""The data that rules get in tests: an app without problems, and what a test changes of it."""
+"""The data for the rules in tests: an app without problems, with the changes of a test."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -50,7 +50,7 @@ def problem(field: str, code: str) -> dict[str, Any]:
 
 
 def checks(*changed: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what all three pages answered, with some answers changed."""
+    """Return the checks of all three pages, with some of them replaced."""
     by_field = {field: check(field) for field in ("home_page_url", "privacy_policy_url", "terms_url")}
     return list((by_field | {each["field"]: each for each in changed}).values())
 
@@ -65,7 +65,7 @@ def similar(similarity: float, verified: bool) -> SimilarApp:
 
 
 def gathered(**changes: Any) -> Gathered:
-    """Return what is gathered of an app that nothing speaks against, with `changes`; those of `asked` one by one."""
+    """Return the data about an app without problems, with `changes`; `asked` only changes the given values."""
     asked = ASKED | changes.pop("asked", {})
     fine = Gathered(
         client=client(),
