@@ -1,4 +1,4 @@
-"""Callers of the developer API, a secret scanner, and counters that begin at nothing."""
+"""Callers of the developer API, a secret scanner, and counters that begin at zero."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from oidc.models import Client, Project
 from tests.api.scanning import ScannerKey
 from tests.factories import make_access_token, make_client, make_key, make_project
 
-Mover = Callable[[float], None]  # of the service's clock, ahead by seconds
+Mover = Callable[[float], None]  # moves the clock of the service ahead by so many seconds
 
 
 @pytest.fixture(autouse=True)
 def fresh_counters() -> Iterator[None]:
-    """Forget what was counted, and where profiles come from."""
+    """Reset the counters and the cached sources of profiles."""
     _forget()
     yield
     _forget()
@@ -54,7 +54,7 @@ def mid_minute(later: Callable[[float], None]) -> Callable[[float], None]:
 
 @dataclass
 class Key:
-    """An API key, as its owner has it."""
+    """An API key, with the raw value that its owner has."""
 
     row: ApiKey
     raw: str
@@ -71,7 +71,7 @@ def key(person: Account) -> Key:
 
 @pytest.fixture
 def approved(db: None) -> Client:
-    """An app that review has let read plans."""
+    """An app that is approved to read plans."""
     return make_client(approved_scopes="account.read")
 
 

@@ -10,13 +10,13 @@ from tests.clients.person import PASSWORD
 from tests.services.service import Service, running
 
 OWNER = "owner@example.com"
-# Each has an account already, and belongs to one test.
+# Each of these people already has an account, and belongs to one test.
 KEYBOARD, PLAIN, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "nora", "otto", "hans"))
 
 
 @pytest.fixture(scope="session")
 def live_service() -> Iterator[Service]:
-    """A running service where an app that nobody reviewed is full with one person."""
+    """A running service in which an unreviewed app is full with one person."""
     with running(UNVERIFIED_APP_PEOPLE="1") as service:
         yield service
 
@@ -38,13 +38,13 @@ def registered_app(live_service: Service) -> Iterator[App]:
 
 @pytest.fixture(scope="session")
 def axe(node_clients: Path) -> str:
-    """The source of axe-core, which checks how accessible pages are."""
+    """The source of axe-core, which checks the accessibility of pages."""
     return (node_clients / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
 @pytest.fixture
 def app(registered_app: App) -> App:
-    """The app, at which nobody has arrived yet."""
+    """The app, without responses from earlier tests."""
     while not registered_app.answers.empty():
         registered_app.answers.get()
     return registered_app

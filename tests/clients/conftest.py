@@ -19,7 +19,7 @@ OWNER = "owner@example.com"
 
 @dataclass
 class Apps:
-    """The registered apps; `web` and `native` belong to one project. At `modest` the address may be left out."""
+    """The registered apps. `web` and `native` belong to one project. The email is an optional scope of `modest`."""
 
     web: App
     native: App
@@ -31,7 +31,7 @@ def apps(live_service: Service) -> Iterator[Apps]:
     with contextlib.ExitStack() as open_apps:
         web = open_apps.enter_context(listening(live_service, "Orbit Web"))
         modest = open_apps.enter_context(listening(live_service, "Modest Web"))
-        # Listens by itself when it runs.
+        # The app itself listens when it runs.
         native = App(live_service, f"http://127.0.0.1:{keeper.free_port()}", "Orbit Desktop", "native")
         declared = live_service.provision(
             people=[

@@ -78,7 +78,7 @@ def as_outsider(outsider: Account, browser_of: Callable[[Account], Browser]) -> 
 
 @pytest.fixture
 def app(project: Project) -> Client:
-    """A browser app, as new as can be, of a project that has proven its domain."""
+    """A new browser app of a project that has proven its domain."""
     make_domain(project)
     return make_client(project, name="Orbit")
 

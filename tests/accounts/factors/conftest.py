@@ -1,4 +1,4 @@
-"""People with second factors of every kind, and how they use them."""
+"""People with all kinds of second factors, and functions that use these factors."""
 
 import re
 import time
@@ -34,13 +34,13 @@ def give_codes(account: Account) -> list[str]:
 
 
 def give_passkey(account: Account) -> Authenticator:
-    """Give a person a passkey that no test can use: none has its private key."""
+    """Give a person a passkey whose private key does not exist, so that no test can use it."""
     row: Authenticator = WebAuthn.add(account, "Laptop", dead_credential()).instance
     return row
 
 
 def confirm(browser: Browser, account: Account) -> None:
-    """Note in the browser's session that the person has just confirmed with each of their factors."""
+    """Store in the browser's session that the person has just reauthenticated with each of their factors."""
     session = browser.session
     records = session.get("account_authentication_methods", [])
     for row in Authenticator.objects.filter(user=account).exclude(type=Authenticator.Type.RECOVERY_CODES):
@@ -57,7 +57,7 @@ def sign_in_as_far_as_possible(account: Account, password: str = PASSWORD) -> tu
 
 
 def code_mailed_to(address: str) -> str:
-    """Return the code of the newest mail, which went to this address."""
+    """Return the code of the newest mail, which was sent to this email address."""
     [*_, mail] = django_mail.outbox
     assert mail.to == [address]
     found = re.search(r"^ {4}(\S+)$", str(mail.body), re.MULTILINE)

@@ -11,7 +11,7 @@ Value = Callable[..., float]
 
 @pytest.fixture
 def value() -> Iterator[Value]:
-    """Switch metrics on; return what reads one: `value("tokens_issued_total", grant="refresh_token")`."""
+    """Turn on metrics, and return a function to read one: `value("tokens_issued_total", grant="refresh_token")`."""
     metrics.disable()
     registry = metrics.enable().registry
 

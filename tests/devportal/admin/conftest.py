@@ -74,7 +74,7 @@ def as_superuser(superuser: Account, browser_of: Callable[[Account], Browser]) -
 
 @dataclass
 class World:
-    """One of everything, and the raw secrets that were given out for it."""
+    """One object of each kind, and the raw secrets that were created for them."""
 
     person: Account
     project: Project
@@ -90,7 +90,7 @@ def world(db: None, request: pytest.FixtureRequest, client: Browser) -> World:
     def make() -> tuple[World, SimpleCookie]:
         browser = Browser()
         made = make_world(browser, make_account("ada@example.com"))
-        # Another fixture may have made the group of operators: what is remembered must not refer to it.
+        # Another fixture may have created the group of operators. Rows that are written again must not refer to it.
         Account.objects.get(email=INVITER).groups.clear()
         return made, browser.cookies
 

@@ -1,4 +1,4 @@
-"""People and rows of the admin's tests, here too."""
+"""The people and rows of the admin's tests, for the tests in this folder."""
 
 from tests.devportal.admin.conftest import as_operator, as_reviewer, operator, reviewer, superuser, world
 

@@ -53,5 +53,5 @@ def told() -> Iterator[list[Change]]:
 
 @pytest.fixture(autouse=True)
 def moving_clock(later: Callable[[float], None]) -> Callable[[float], None]:
-    """Have all moments of a test on the clock that `later` moves."""
+    """Let all times in a test come from the clock that `later` moves."""
     return later

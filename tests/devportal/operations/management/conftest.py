@@ -1,4 +1,4 @@
-"""What the commands act on: an app and a person in front of it, as elsewhere."""
+"""The data that the commands change: an app, and a person who uses it."""
 
 import pytest
 from django.test import Client as Browser
