@@ -160,7 +160,7 @@ def _is_loopback(host: str) -> bool:
 
 @register(Tags.security)
 def check_data_dir(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.W003`: uploads would fail. In the embedded environment this is E010 (bootstrap.py)."""
+    """Return `devportal.W003`: uploads would fail. In the embedded environment this is E010 (core/environment.py)."""
     if settings.EMBEDDED or not isinstance(storages["default"], FileSystemStorage):
         return []
     if is_writable(settings.DATA_DIR) or _can_be_made(settings.DATA_DIR):

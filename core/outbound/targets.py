@@ -41,7 +41,7 @@ class Code(StrEnum):
     DNS_TIMEOUT = "dns_timeout"
     TOO_MANY_RECORDS = "too_many_records"
     PRIVATE_ADDRESS = "private_address"
-    # The connection (connections.py).
+    # The connection (fetching.py).
     UNREACHABLE = "unreachable"
     CERTIFICATE = "certificate"
     TLS = "tls"

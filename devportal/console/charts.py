@@ -374,7 +374,7 @@ def _sample(key: str, band: Series) -> SafeString:
     return markup(svg)
 
 
-# Like the bars (bars.py) each is drawn for three widths, and the page has a table with all values.
+# Each is drawn for three widths, like the bars, and the page has a table with all values.
 
 _ROW, _TEXT, _BAR = 50, 16, 18  # heights
 _ROOM = 2  # around the drawing, so that no edge is cut off

@@ -58,7 +58,7 @@ MAX_COMMENTS = 20
 
 
 def draft_of(client: Client, actor: Account) -> AppReview:
-    """Return the editable review, or a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
+    """Return the editable review, or a new draft if none is open. Raises ReviewNotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         actor = lock_rights(client.project_id, actor)
         locked = lock_for_step(client.pk)
@@ -96,7 +96,7 @@ def save_submission(
 
     Until an app is verified, the app's values change immediately, because people see it as not reviewed. Afterwards
     only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
-    `oidc.clients.branding.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
+    `oidc.clients.branding.clean_logo`. Raises ValidationError by field, ReviewNotAllowed, IllegalReviewStep.
     """
     kept, submitted = branding.clean_branding(values), for_reviewers or ForReviewers()
     with logos.stored_logo(logo) as stored, transaction.atomic():
@@ -149,7 +149,7 @@ def _checked(client: Client, scopes: Mapping[str, str]) -> dict[str, str]:
 
 
 def start_over(client: Client, actor: Account) -> AppReview:
-    """Discard the changes since the last approval. Raises NotAllowed, IllegalReviewStep."""
+    """Discard the changes since the last approval. Raises ReviewNotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         review = draft_of(client, actor)
         review, _ = begin_step(review, actor, "start_over")
@@ -162,7 +162,7 @@ def start_over(client: Client, actor: Account) -> AppReview:
 
 
 def submit(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Submit the draft with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Submit the draft with an optional note. Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text, {})
 
@@ -170,7 +170,7 @@ def submit(client: Client, actor: Account, text: str = "") -> AppReview:
 def resubmit(client: Client, actor: Account, text: str = "", answers: Mapping[str, str] | None = None) -> AppReview:
     """Resubmit after changes were requested. `answers` maps the code of each point to what was done about it.
 
-    Answers saved with the draft count as well. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    Answers saved with the draft count as well. Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text, answers or {})
@@ -238,7 +238,7 @@ def _reviewer_again(review: AppReview) -> Account | None:
 def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
     """Submit or resubmit the saved draft, depending on the status.
 
-    Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     review = open_review(client)
     again = review is not None and review.status == Status.CHANGES_REQUESTED
@@ -249,7 +249,7 @@ def send_submission(client: Client, actor: Account, text: str = "") -> AppReview
 def withdraw(review: AppReview, actor: Account) -> AppReview:
     """Withdraw a submission. Its values stay for the next draft, except for the test account.
 
-    Raises NotAllowed, IllegalReviewStep.
+    Raises ReviewNotAllowed, IllegalReviewStep.
     """
     review, side = begin_step(review, actor, "withdraw")
     review.status = Status.WITHDRAWN
@@ -263,7 +263,10 @@ def withdraw(review: AppReview, actor: Account) -> AppReview:
 
 @transaction.atomic
 def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
-    """Add a message to the timeline, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Add a message to the timeline, from either side.
+
+    Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    """
     review, side = begin_step(review, actor, "answer")
     said = clean_text(text)
     if not said:

@@ -135,7 +135,7 @@ def approve(
     the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
     loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two
     approvals are needed, the first one is noted and the review stays open (docs/review.md#two-approvals). Raises
-    ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
+    ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)

@@ -2,8 +2,8 @@
 
 `docs/settings.md` lists them for operators. With no variables at all this is the embedded environment: SQLite,
 process-local counters and mail kept as files, all under DATA_DIR. `ENVIRONMENT=production` reads PostgreSQL, Redis,
-mail and secrets from the environment, and the system checks in `oidc/checks.py` refuse to start on a dangerous
-combination.
+mail and secrets from the environment. The system checks in `core/settings_checks.py` and `oidc/checks.py` prevent a
+start with a dangerous combination.
 """
 
 from pathlib import Path

@@ -90,7 +90,7 @@ verified_lately = SignatureCache()
 
 
 def sign(claims: dict[str, Any], typ: str) -> str:
-    """Return `claims` as an RS256 JWT signed with the active key. Raises keyring.NoSigningKey.
+    """Return `claims` as an RS256 JWT signed with the active key. Raises signing_keys.NoSigningKey.
 
     The library's `JWS` is not used, because it parses and checks our own header again for each token, which makes a
     refresh more than 5 % slower (docs/library.md#signed-tokens). A test compares the results.

@@ -80,7 +80,7 @@ ActionHandler = Callable[[HttpRequest, Any, Any], str]
 
 
 def report_refusals(do: ActionHandler) -> ActionHandler:
-    """Decorate a handler so that exceptions of review steps become Refused, with their message."""
+    """Decorate a handler so that exceptions of review steps become ActionRefused, with their message."""
 
     def doing(request: HttpRequest, row: Any, form: Any) -> str:
         try:
