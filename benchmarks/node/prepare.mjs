@@ -1,4 +1,4 @@
-// Makes codes through the provider's own models, and prints them as JSON.
+// Creates authorization codes with the provider's models, and prints them as JSON.
 
 import { randomUUID } from "node:crypto";
 

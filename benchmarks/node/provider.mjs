@@ -1,4 +1,4 @@
-// One provider, as both the server and the script that prepares codes see it.
+// Configures the provider. The server and the script that prepares codes both use it.
 
 import { readFileSync } from "node:fs";
 
@@ -8,7 +8,7 @@ import { RedisAdapter } from "./redis_adapter.mjs";
 
 const settings = JSON.parse(readFileSync(process.env.SETTINGS_FILE, "utf8"));
 
-// People are not looked up anywhere: this side of the comparison has them for nothing.
+// Claims are constants, so this contender spends no time on looking up people.
 async function findAccount(ctx, accountId) {
   const claims = {
     sub: accountId,
@@ -43,13 +43,13 @@ export const provider = new Provider(settings.issuer, {
     profile: ["name", "given_name", "family_name"],
   },
   scopes: ["openid", "email", "profile", "offline_access"],
-  // The service puts the claims of the granted scopes into the ID token as well.
+  // The measured service also puts the claims of the granted scopes into the ID token.
   conformIdTokenClaims: false,
   pkce: { required: () => true },
   rotateRefreshToken: true,
   features: { devInteractions: { enabled: false } },
   ttl: {
-    // Codes are made before the first round and used up to the last one.
+    // Codes are created before the first round, and have to be valid until the last one.
     AuthorizationCode: 3600,
     AccessToken: 3600,
     IdToken: 300,

@@ -1,13 +1,13 @@
-// Keeps what oidc-provider stores in Redis: one hash for each entry, and for each grant the set of its entries.
+// Stores the data of oidc-provider in Redis: a hash for each entry, and for each grant a set with its entries' keys.
 
 import { Redis } from "ioredis";
 
 export const redis = new Redis(process.env.REDIS_URL);
 
-// What dies with its grant, so that the grant has to know it.
+// Models whose entries are deleted when their grant is revoked.
 const OF_A_GRANT = new Set(["AccessToken", "AuthorizationCode", "RefreshToken"]);
 
-// No entry outlives it, so neither need the list of a grant's entries.
+// No entry lives longer than this, so a grant's set may expire then.
 const LONGEST_SECONDS = 30 * 24 * 3600;
 
 const grantKey = (grantId) => `members:${grantId}`;

@@ -3,7 +3,7 @@
 import { provider } from "./provider.mjs";
 
 const server = provider.listen(Number(process.env.PORT), "127.0.0.1");
-// Connections are kept for as long as a run may pause between its rounds.
+// Keep connections open longer than any pause between two rounds.
 server.keepAliveTimeout = 600_000;
 
 process.on("SIGTERM", () => process.exit(0));

@@ -1,5 +1,5 @@
-// Fixes what the admin's theme leaves to the mouse and the eye: what acts on a click is a button to keyboards and
-// screen readers too, icons are not read out by their names, and fields that scripts make are called by their labels.
+// Fixes accessibility problems of the admin's theme: elements that react to clicks become buttons for keyboards and
+// screen readers, the names of icons are not read out, and fields that scripts create get the names of their labels.
 (function () {
   "use strict";
 

@@ -1,6 +1,6 @@
 // Tells the browser's password manager which passkeys the account has (WebAuthn Level 3, Signal API), and lets it create
-// one after a sign-in with a password (conditional mediation). Browsers without these do nothing, and nothing that fails
-// here is shown: the page does not need it.
+// one after a sign-in with a password (conditional mediation). Browsers without these features do nothing. Failures are
+// not shown, because the page works without this script.
 (function () {
   "use strict";
 
@@ -13,7 +13,7 @@
     details: "signalCurrentUserDetails",
   };
 
-  // A tab repeats a signal only if it has changed.
+  // Each tab sends a signal again only if it has changed.
   function isNew(method, text) {
     try {
       if (sessionStorage.getItem(method) === text) {
@@ -21,7 +21,7 @@
       }
       sessionStorage.setItem(method, text);
     } catch (error) {
-      // This browser allows no storage.
+      // The browser does not allow storage. The signal is sent on every page.
     }
     return true;
   }
@@ -32,7 +32,7 @@
         await passkeys[method](details);
       }
     } catch (error) {
-      // The browser does not accept it.
+      // The browser rejected the signal.
     }
   }
 
@@ -54,7 +54,7 @@
       body.set("credential", JSON.stringify(passkey));
       await fetch(form.action, { method: "POST", body: body });
     } catch (error) {
-      // The browser created none.
+      // No passkey was created.
     }
   }
 

@@ -1,9 +1,9 @@
-// Says while a name is typed what the server would say of it: `data-check-name` holds the URL to ask. The name in
-// `data-saved-name` may stay as it is, so it is not checked.
+// Checks a name on the server while somebody types it, and shows the error. `data-check-name` holds the URL of the
+// check. The saved name, in `data-saved-name`, is always allowed, so it is not checked.
 (function () {
   "use strict";
 
-  const PAUSE = 350; // milliseconds without a key before the server is asked
+  const PAUSE = 350; // milliseconds without a keystroke before the server is asked
 
   function say(input, text) {
     const place = document.getElementById(input.id + "_says");

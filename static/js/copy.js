@@ -1,5 +1,5 @@
 // Copy buttons: `data-copy` holds the text itself, `data-copy-from` the id of the element that shows it.
-// They stay hidden where the browser offers no clipboard (no JavaScript, or an insecure address).
+// They stay hidden where the clipboard is not available: without JavaScript, or on an insecure connection.
 (function () {
   "use strict";
 
@@ -30,7 +30,7 @@
           says.textContent = "Could not copy";
         }
       ).finally(function () {
-        // While it says what happened, that is its name too.
+        // While the button shows the result, screen readers have to read the result, not the label.
         button.removeAttribute("aria-label");
         window.setTimeout(function () {
           says.textContent = label;

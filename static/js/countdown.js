@@ -1,5 +1,5 @@
-// Lets the waits that a page tells run down: `data-counts-down` holds the seconds that were left when it was made, and
-// the text, rounded up, is right without this. At the end, `data-counted-down` says what holds then.
+// Counts down waiting times on a page. `data-counts-down` holds the seconds that were left when the page was rendered,
+// and `data-counted-down` the text to show at the end. Without this script, the page shows the time rounded up.
 (function () {
   "use strict";
 
@@ -19,12 +19,12 @@
         words.push(count + " " + unit[0] + (count === 1 ? "" : "s"));
       }
     });
-    // Of hours nobody needs the seconds.
+    // Two units are enough: hours are shown without seconds.
     return words.slice(0, 2).join(" ");
   }
 
   document.querySelectorAll("[data-counts-down]").forEach(function (element) {
-    // By the clock, not by counting: a tab in the background is woken rarely.
+    // Browsers run timers of background tabs rarely, so the time left is read from the clock.
     const end = Date.now() + 1000 * Number(element.dataset.countsDown);
     const whole = element.closest("[data-counted-down]");
     const timer = window.setInterval(show, 1000);

@@ -1,10 +1,10 @@
-// Asking the server while somebody types: for the scripts that are loaded after this one.
+// Functions that ask the server while somebody types. Scripts that are loaded after this one use them.
 (function () {
   "use strict";
 
-  // Returns the function to call whenever something was typed. After `pause` milliseconds without a call, `ask` is
-  // called, which returns the promise of an answer; `show` gets the answer unless a newer one was asked for meanwhile,
-  // since answers may overtake each other. A failure is not shown: the form itself is checked when it is sent.
+  // Returns a function to call after every keystroke. After `pause` milliseconds without a call, it calls `ask`, which
+  // returns a promise, and passes the result to `show`. Results of older requests are dropped, because responses can
+  // arrive in a different order. Failures are not shown, because the server checks the form when it is submitted.
   function debounce(ask, show, pause) {
     let timer = 0;
     let asked = 0;
@@ -26,7 +26,7 @@
     };
   }
 
-  // Posts fields beside a form, with the form's own token, and returns the promise of the JSON answer.
+  // Posts fields with a form's CSRF token, without submitting the form. Returns a promise of the JSON response.
   function postBeside(form, address, fields) {
     const token = form.elements.csrfmiddlewaretoken.value;
     return fetch(address, { method: "POST", headers: { "X-CSRFToken": token }, body: fields }).then(function (response) {

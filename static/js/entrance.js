@@ -1,6 +1,6 @@
-// Adds to the forms with which people sign in: a button that shows the password, what needs passkeys, and the email
-// address that was typed on the sign-in page, on the page for a forgotten password or a new account. It stays in this
-// tab (sessionStorage).
+// Improves the sign-in forms: adds a button that shows the password, and shows the parts that need passkeys. The email
+// address typed on the sign-in page is filled in on the pages for a forgotten password and a new account. It is kept in
+// this tab only (sessionStorage).
 (function () {
   "use strict";
 
@@ -21,7 +21,7 @@
     button.addEventListener("click", function () {
       show(field.type === original);
     });
-    // As text, a browser would remember it among the entries of text fields.
+    // Submitted as a text field, the password could be saved in the browser's autofill history.
     field.form.addEventListener("submit", function () {
       show(false);
     });
@@ -54,6 +54,6 @@
       }
     }
   } catch (error) {
-    // This browser allows no storage.
+    // The browser does not allow storage. People type the email address again.
   }
 })();

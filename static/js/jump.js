@@ -1,9 +1,9 @@
-// The jump box: ⌘K, Ctrl+K or / opens it, results come while somebody types, arrow keys choose among them.
-// Without this script the link leads to a page that does the same.
+// The jump box: ⌘K, Ctrl+K or / opens it, results appear while somebody types, and the arrow keys select one of them.
+// Without this script, the link opens a page that does the same.
 (function () {
   "use strict";
 
-  const PAUSE = 120; // milliseconds without a key before the server is asked
+  const PAUSE = 120; // milliseconds without a keystroke before the server is asked
   const link = document.querySelector("[data-jump]");
   const dialog = document.getElementById("jump");
   if (!link || !dialog || !dialog.showModal) {
@@ -16,9 +16,9 @@
   const keys = link.querySelector("[data-jump-keys]");
   const isMac = /Mac|iP(hone|ad|od)/.test(navigator.platform);
   let timer = 0;
-  let asked = null; // the request under way
-  let pending = false; // what is shown answers an older query than the one in the field
-  let picked = ""; // the address that arrow keys chose since the last letter
+  let asked = null; // the AbortController of the last request
+  let pending = false; // whether the results belong to an older query than the one in the field
+  let picked = ""; // the URL selected with the arrow keys since the last keystroke
 
   keys.textContent = isMac ? "⌘K" : "Ctrl K";
   keys.hidden = false;
@@ -45,7 +45,7 @@
   }
 
   function show(html) {
-    // From this service, and escaped there.
+    // The HTML comes from this service, which has escaped it.
     results.innerHTML = html;
     pending = false;
     const found = options();
@@ -76,7 +76,7 @@
         return answer.text();
       })
       .then(show)
-      // A failure is not shown: Enter then opens the page that does the same.
+      // Failures are not shown: Enter still opens the page that does the same.
       .catch(function (error) {
         if (error.name !== "AbortError") {
           results.setAttribute("aria-busy", "false");
@@ -97,7 +97,7 @@
 
   function close() {
     dialog.close();
-    // Until the next frame, the hidden field could still have the focus, and a "/" would count as typed into it.
+    // Without this, the hidden field could keep the focus until the next frame, and "/" would not open the box again.
     input.blur();
   }
 
@@ -141,7 +141,7 @@
       event.preventDefault();
       move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Escape") {
-      // A search field would take the first one to empty itself.
+      // By default, the first Escape only empties a search field.
       event.preventDefault();
       close();
     }

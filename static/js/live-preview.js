@@ -1,9 +1,9 @@
-// Shows in the preview what is typed, while it is typed: the form itself is asked for, as its Preview button does,
-// and the parts that show the preview and the checklist are taken from the answer. Nothing is saved by it.
+// Updates the preview while somebody types: posts the form as its Preview button does, and replaces the preview and the
+// checklist with those of the response. Nothing is saved.
 (function () {
   "use strict";
 
-  const PAUSE = 500; // milliseconds without a key before the server is asked
+  const PAUSE = 500; // milliseconds without a keystroke before the server is asked
   const PARTS = ["preview", "checklist-folded", "checklist-beside"];
   const form = document.querySelector("form[data-live-preview]");
   if (!form) {
@@ -13,7 +13,7 @@
   function typed() {
     const data = new URLSearchParams();
     new FormData(form).forEach(function (value, name) {
-      // A file is shown once it is saved; a password is sent when it is saved, and not before.
+      // Files and passwords are only sent when the form is saved.
       if (typeof value === "string" && form.elements[name].type !== "password") {
         data.append(name, value);
       }

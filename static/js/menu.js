@@ -1,4 +1,5 @@
-// Menus of the header: one is open at a time; Escape and a press elsewhere close it. Without this file they work as folds.
+// Menus of the header: only one is open at a time, and Escape or a click elsewhere closes it. Without this script, each
+// menu opens and closes when its label is clicked (<details>).
 (function () {
   "use strict";
 

@@ -1,6 +1,6 @@
-// Passkeys in the list that the browser shows under the email field of the sign-in page (WebAuthn §5.1.4, conditional
-// mediation). Nothing is asked of the service by a browser without it, and nothing that fails here is told: the
-// password form and the button are there as ever.
+// Offers passkeys in the list that the browser shows under the email field of the sign-in page (WebAuthn §5.1.4,
+// conditional mediation). Browsers without this feature send no requests. Failures are not shown, because the password
+// form and the passkey button still work.
 (function () {
   "use strict";
 
@@ -33,7 +33,7 @@
     }
   }
 
-  // A challenge that is about to expire is replaced, at once or when the tab is looked at again.
+  // Replaces a challenge that is about to expire: at once, or when the tab becomes visible again.
   function renew() {
     isStale = true;
     if (document.visibilityState === "visible") {
@@ -61,11 +61,12 @@
       form.elements.credential.value = JSON.stringify(passkey);
       form.submit();
     } catch (error) {
-      // Aborted, refused, or no passkey was chosen.
+      // The request was aborted or rejected, or no passkey was chosen.
     }
   }
 
-  // Only one request can wait, and each has the newest challenge of the session: the button's own goes before.
+  // A browser can only wait for one request, and a session only accepts its newest challenge. The button's request has
+  // priority, so this one is stopped.
   const button = document.querySelector('button[form="mfa_login"]');
   if (button) {
     button.addEventListener(
@@ -78,7 +79,8 @@
     );
   }
   field.form.addEventListener("submit", stop);
-  // What another tab fetched since then is the newest challenge: this one gets another when it is looked at again.
+  // When another tab has fetched a challenge, the one of this tab is no longer valid. This tab fetches a new one when
+  // it becomes visible again.
   if (tabs) {
     tabs.addEventListener("message", function () {
       isStale = true;

@@ -1,5 +1,6 @@
-// Asks for a passkey at once where the page says so. Says on the page that a passkey step failed or was cancelled, or that
-// the device is registered already (WebAuthn §5.1.3: InvalidStateError); the library only writes to the console.
+// Asks for a passkey as soon as the page has loaded, if the page requests that. Shows when a passkey request failed or
+// was cancelled, or when the device is already registered (WebAuthn §5.1.3: InvalidStateError). The library only logs
+// errors to the browser's console.
 (function () {
   "use strict";
 
@@ -17,7 +18,7 @@
     }
   });
 
-  // The page on which a sign-up continues asks at once. Its button is there for another attempt.
+  // The page that continues a sign-up asks without a click. Its button is for further attempts.
   const atOnce = document.querySelector("[data-passkey-at-once]");
   if (atOnce) {
     window.addEventListener("load", function () {

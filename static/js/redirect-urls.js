@@ -1,9 +1,9 @@
-// Rows of addresses: adds and removes rows, and says while somebody types what the server would say of each.
-// `data-addresses` on the fieldset holds the address to ask. Without this script the form does the same when sent.
+// Rows of URLs: adds and removes rows, and checks them on the server while somebody types. `data-addresses` on the
+// fieldset holds the URL of the check. Without this script, the server does the same when the form is submitted.
 (function () {
   "use strict";
 
-  const PAUSE = 350; // milliseconds without a key before the server is asked
+  const PAUSE = 350; // milliseconds without a keystroke before the server is asked
 
   function line(text, kind) {
     const element = document.createElement("p");
@@ -28,7 +28,7 @@
     }
     const place = row.querySelector("[data-says]");
     const text = entry.error + entry.notes.join();
-    // A reader speaks what is new, not what stands there already.
+    // Screen readers announce every replacement, so unchanged text is left in place.
     if (place.dataset.said !== text) {
       place.dataset.said = text;
       place.replaceChildren(...lines);
@@ -55,7 +55,7 @@
     }
 
     function show(answer) {
-      // Rows may have come or gone meanwhile.
+      // Skip the results if rows were added or removed since the request.
       if (answer.rows.length === list.children.length) {
         answer.rows.forEach(function (row, place) {
           say(row, answer.entries[place]);
@@ -74,7 +74,7 @@
       row.querySelector("[data-remove]").setAttribute("aria-label", "Remove " + label);
     }
 
-    // There is nothing to remove from an empty row, which does not count.
+    // Empty rows are ignored by the server, so they need no Remove button.
     function showRemovals() {
       rows().forEach(function (row) {
         row.querySelector("[data-remove]").hidden = !inputOf(row).value;

@@ -1,4 +1,4 @@
-// The page that shows a secret once: makes a file of it without asking the server, and asks before it is left.
+// For the page that shows a secret once: offers it as a download, and asks for confirmation before the page is left.
 (function () {
   "use strict";
 

@@ -1,10 +1,10 @@
-// Sends the one form marked `data-submit-at-once`; its visible button does the same without JavaScript.
+// Submits the form marked `data-submit-at-once`. Without JavaScript, people use its visible button.
 (function () {
   "use strict";
 
   const form = document.querySelector("form[data-submit-at-once]");
   if (form) {
-    // A field called "submit" would hide the form's own method.
+    // A field named "submit" would hide the form's submit() method.
     HTMLFormElement.prototype.submit.call(form);
   }
 })();

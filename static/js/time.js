@@ -1,8 +1,8 @@
-// Tells the service the browser's time zone, and adds the reader's own time to times that pages state in UTC.
+// Stores the browser's time zone in a cookie, and adds the local time to times that pages show in UTC.
 (function () {
   "use strict";
 
-  // Only pages with a form need the zone, and they have cookies anyway: strangers read all others without any.
+  // Only pages with a form need the time zone. They set cookies anyway; all other pages can be read without cookies.
   function storeZone() {
     if (!document.querySelector("input[name=csrfmiddlewaretoken]")) {
       return;
@@ -17,7 +17,7 @@
   }
 
   function formatOf(element) {
-    // Logs tell seconds.
+    // Logs show seconds.
     const timeStyle = element.dataset.local === "seconds" ? "medium" : "short";
     return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: timeStyle });
   }

@@ -1,4 +1,4 @@
-// The app: a UserManager as `window.manager`, which the test calls as the app's own buttons would.
+// The app: a UserManager as `window.manager`, which the test calls like the buttons of an app would.
 const settings = await (await fetch("/settings.json")).json();
 
 export const manager = new oidc.UserManager({
@@ -14,7 +14,7 @@ export const manager = new oidc.UserManager({
   loadUserInfo: true,
 });
 
-// The service's own API, called across origins.
+// Calls the service's API from another origin.
 export async function me(token) {
   const answer = await fetch(new URL("/v1/me", settings.issuer), {
     headers: { Authorization: `Bearer ${token}` },
