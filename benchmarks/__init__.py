@@ -1,1 +1,1 @@
-"""The service measured beside two others, on this machine and in one run. Begin with README.md."""
+"""Benchmarks that compare the service with two others, on this machine and in one run. Start with README.md."""

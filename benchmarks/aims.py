@@ -7,7 +7,7 @@ OURS, GROWN, BEFORE, STOCK, NODE = "ours", "ours, grown", "before", "stock", "no
 
 @dataclass(frozen=True)
 class Aim:
-    """The ratio to the other server's rate to reach at least, and optionally a higher one (`stretch`)."""
+    """The lowest ratio to the other server's rate that meets the aim, and optionally a higher one (`stretch`)."""
 
     least: float
     stretch: float | None = None
@@ -20,7 +20,7 @@ class Aim:
         return f"{text} (stretch {self.stretch}{' met' if reached >= self.stretch else ''})"
 
 
-# By operation and contender. `me` is compared with userinfo of contenders without /v1/me.
+# By operation and contender. `me` is compared with the userinfo of contenders that have no /v1/me.
 AIMS = {
     ("me", BEFORE): Aim(2.0, 2.5),
     ("me", STOCK): Aim(4.0),

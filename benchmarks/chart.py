@@ -1,4 +1,4 @@
-"""The ratios of a run as horizontal bars: an SVG that is read in light and in dark, without anything around it."""
+"""Draw the ratios of a run as horizontal bars: a standalone SVG that is readable in both colour schemes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 
 
 def draw(compared: Sequence[Comparison], caption: str) -> str:
-    """Return the chart: a panel for each other contender, a bar for each operation, a mark where its aim is."""
+    """Return the chart: a panel for each other contender, a bar for each operation, and a mark at its aim."""
     svg = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
     _add(svg, "title", "Requests a second, in times the rate of each other contender")
     _add(svg, "desc", "; ".join(f"{one.operation} {TITLES[one.other]}: {one.by_rate:.2f}" for one in _shown(compared)))
@@ -84,7 +84,7 @@ def _panel(svg: Element, panel: Sequence[Comparison], top: int) -> int:
 
 
 def _add(parent: Element, tag: str, text: str = "", **attributes: Any) -> None:
-    """Append an element; `class_` and underscores stand for what Python's names can't say."""
+    """Append an element. In attribute names, `class_` stands for "class", and underscores for hyphens."""
     named = {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()}
     SubElement(parent, tag, named).text = text or None
 

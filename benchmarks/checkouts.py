@@ -10,20 +10,20 @@ UNPACK = ["tar", "-xf", "-", "-C"]
 
 
 def full_id(commit: str, repository: Path = ROOT) -> str:
-    """Return the whole id of a commit, which may be given in any way that git knows. Raises NotReady."""
+    """Return the full id of a commit, which may be given in any form that git accepts. Raises NotReady."""
     return _git(["rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}"], repository).decode().strip()
 
 
 def check_out(commit: str, repository: Path = ROOT, cache: Path = CACHE) -> Path:
-    """Return a folder with the files of a commit; the one of the last run, if there was one. Raises NotReady.
+    """Return a folder with the files of a commit. A folder of an earlier run is used again. Raises NotReady.
 
-    The repository itself learns nothing of it.
+    The repository itself is not changed.
     """
     whole = full_id(commit, repository)
     folder = cache / f"checkout-{whole[:16]}"
     if not folder.exists():
         packed = _git(["archive", "--format=tar", whole], repository)
-        # Under its name only once it is whole.
+        # Rename the folder only when it is complete, so that an aborted run leaves no half-filled one.
         partial = folder.with_suffix(".partial")
         partial.mkdir(parents=True, exist_ok=True)
         subprocess.run([*UNPACK, partial], input=packed, check=True)

@@ -1,4 +1,4 @@
-"""What is measured: clients of servers that were prepared once, and are started as often as is wanted."""
+"""Contenders of the benchmark: clients of servers that are prepared once and started any number of times."""
 
 import base64
 import contextlib
@@ -22,11 +22,11 @@ from tests.services import plugin
 
 REDIRECT_URI = "https://app.example.com/callback"
 CONNECTIONS = 8
-# For the tokens that the connections begin with.
+# Exchanged at each start, for the first tokens of each connection.
 CODES_AT_START = 2 * CONNECTIONS
-# More than any run sends: what is measured is the work of a request, and not the answer of a limit.
+# Limits higher than any run reaches: the benchmark measures the work of a request, not the response of a rate limit.
 LIMITS = ("CLIENT_REQUESTS_PER_MINUTE", "API_CALLS_PER_MINUTE", "API_CALLS_PER_PERSON_PER_MINUTE")
-UNLIMITED = dict.fromkeys(LIMITS, str(10**7))  # the most that a setting may say
+UNLIMITED = dict.fromkeys(LIMITS, str(10**7))  # the highest value that the settings accept
 OF_ALL = frozenset({"refresh", "exchange", "userinfo", "discovery", "jwks"})
 
 
@@ -45,7 +45,7 @@ class Paths:
 
 @dataclass
 class Server:
-    """How a server is started; `pid` is that of its last start, `runs_on` the version and build of what runs it."""
+    """How a server is started. `pid` is that of its last start, `runs_on` the version and build of its runtime."""
 
     command: list[str]
     folder: Path
@@ -58,7 +58,7 @@ class Server:
 
     @contextlib.contextmanager
     def running(self, core: int | None) -> Iterator[None]:
-        """Run it until the end of the block. Raises NotReady."""
+        """Run the server until the end of the block. Raises NotReady."""
         with processes.server(
             self.command,
             folder=self.folder,
@@ -87,9 +87,9 @@ class Contender:
     access_tokens: list[str] = field(default_factory=list)
 
     def take_tokens(self) -> None:
-        """Exchange codes for what the connections go on with.
+        """Exchange codes for the first tokens of each connection.
 
-        Access tokens come from separate authorizations: a refresh may end the access token before it.
+        Access tokens come from separate authorizations, because a refresh may revoke the earlier access token.
         """
         self.refresh_tokens = [self._exchange()["refresh_token"] for _ in range(CONNECTIONS)]
         self.access_tokens = [self._exchange()["access_token"] for _ in range(CONNECTIONS)]
@@ -107,7 +107,7 @@ class Contender:
 
 @contextlib.contextmanager
 def running(measured: Sequence[Contender], core: int | None) -> Iterator[None]:
-    """Run the servers of all contenders, each with new tokens in hand, until the end of the block."""
+    """Run the servers of all contenders until the end of the block, and give each contender new tokens."""
     with contextlib.ExitStack() as stack:
         for server in {id(one.server): one.server for one in measured}.values():
             stack.enter_context(server.running(core))
@@ -118,9 +118,10 @@ def running(measured: Sequence[Contender], core: int | None) -> Iterator[None]:
 
 @dataclass
 class Place:
-    """What all contenders share: where they may write, what they store in, and which Python runs them if they need one.
+    """What all contenders share: a folder to write in, PostgreSQL, Redis, and the Python for the ones that need it.
 
-    `codes` is how many codes each one gets ahead, for all `starts` together; `rows` how many tokens the grown one has.
+    `codes` is the number of codes created in advance for each contender, for all `starts` together. `rows` is the
+    number of tokens of the grown one.
     """
 
     folder: Path
@@ -138,7 +139,7 @@ class Place:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What the scripts that prepare are asked for."""
+        """The input of the scripts that prepare a server."""
         return {
             "redirect_uri": REDIRECT_URI,
             "code_challenge": self.challenge,
@@ -152,7 +153,7 @@ class Place:
         return {"redirect_uri": REDIRECT_URI, "code_verifier": self.verifier}
 
     def database(self, name: str) -> str:
-        """Make a database and return its address."""
+        """Create a database and return its URL."""
         server = self.postgres_url.rpartition("/")[0]
         with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
@@ -163,7 +164,7 @@ class Place:
 
 
 def environment(folder: Path = ROOT, **own: str) -> dict[str, str]:
-    """Return this environment without what would configure the service, for code in `folder`, and with `own`."""
+    """Return the environment for code in `folder`: this one, without settings of the service, and with `own`."""
     left_out = {*plugin.SETTINGS, "DATA_DIR", "DJANGO_SETTINGS_MODULE"}
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return kept | {"PYTHONPATH": str(folder)} | own
@@ -175,7 +176,7 @@ def basic(client_id: str, secret: str) -> str:
 
 
 def output(command: list[str], folder: Path, env: dict[str, str], asked: dict[str, Any] | None = None) -> Any:
-    """Run a script that prepares, and return what it prints as JSON. Raises NotReady."""
+    """Run a script that prepares a server, and return the JSON that it prints. Raises NotReady."""
     given = json.dumps(asked or {})
     done = subprocess.run(command, cwd=folder, env=env, input=given, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Writing a run's figures into docs/performance.md, and the chart beside it."""
+"""Write the figures of a run into docs/performance.md, and its chart into a file beside it."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def replace_between(text: str, figures: str) -> str:
 
 
 def write(figures: str, chart: str, document: Path = DOCUMENT) -> None:
-    """Write both, or neither. Raises ValueError if the document has not its two markers."""
+    """Write both files, or neither. Raises ValueError if the document does not contain both markers."""
     text = replace_between(document.read_text(encoding="utf-8"), figures)
     document.with_suffix(".svg").write_text(chart, encoding="utf-8")
     document.write_text(text, encoding="utf-8")

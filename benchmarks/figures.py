@@ -1,4 +1,4 @@
-"""What the rounds counted, as medians, ratios and tables in Markdown."""
+"""Turn the counts of the rounds into medians, ratios and Markdown tables."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -9,25 +9,25 @@ from benchmarks import aims
 from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK
 from benchmarks.rounds import API_OPERATIONS
 
-# A refresh of ours makes so many.
+# Signatures that our service makes for each refresh.
 SIGNATURES_A_REFRESH = 2
-# Below this share of its core, a server waited or was kept from it.
+# A server that used less of its core was waiting, or other work kept it from running.
 BUSY = 0.85
 LOADER_BUSY = 0.7
 
 
 @dataclass
 class Row:
-    """One contender's counts in one operation, round by round; `runs_on` is version and build of what runs it."""
+    """The counts of one contender in one operation, by round. `runs_on` is the version and build of its runtime."""
 
     runs_on: str = ""
-    starts: list[int] = field(default_factory=list)  # in which start of the servers
+    starts: list[int] = field(default_factory=list)  # the start of the servers that each round belongs to
     rates: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)  # seconds of server processor a request
-    shares: list[float] = field(default_factory=list)  # of its core that the server used
+    processor: list[float] = field(default_factory=list)  # processor seconds of the server for each request
+    shares: list[float] = field(default_factory=list)  # the share of its core that the server used
     median_ms: list[float] = field(default_factory=list)
     p95_ms: list[float] = field(default_factory=list)
-    own_shares: list[float] = field(default_factory=list)  # of its core that the load generator used
+    own_shares: list[float] = field(default_factory=list)  # the share of its core that the load generator used
 
     def add(self, counted: dict[str, Any], start: int = 0) -> None:
         seconds, requests = max(counted["seconds"], 1e-6), max(counted["requests"], 1)
@@ -46,26 +46,26 @@ Rows = dict[tuple[str, str], Row]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The service beside a contender in one operation; above 1 the service is the quicker one."""
+    """The service compared with a contender in one operation. Above 1, the service is faster."""
 
     operation: str
     other: str
     by_rate: float
     by_processor: float
-    lowest: float  # rate, of the starts
+    lowest: float  # ratio of the rates in one start of the servers
     highest: float
 
 
 def ratio(one: Iterable[float], other: Iterable[float]) -> float:
-    """Return the median of the ratios, round by round: what slows a whole round slows both sides of it."""
+    """Return the median of the ratios of each round. Anything that slows a whole round slows both sides."""
     known = [a / b for a, b in zip(one, other, strict=True) if b]
     return statistics.median(known) if known else float("nan")
 
 
 def compare(rows: Rows, operation: str, other: str) -> Comparison | None:
-    """Return ours beside another in an operation, or itself grown beside itself.
+    """Return the comparison of our service with another, or of the grown copy with the one with few tokens.
 
-    None if one of the two was not measured, or answered nothing.
+    None if one of the two was not measured or returned no responses.
     """
     own = rows.get((operation, OURS))
     theirs = rows.get((operation, other)) or (rows.get(("userinfo", other)) if operation == "me" else None)
@@ -87,7 +87,7 @@ def compare(rows: Rows, operation: str, other: str) -> Comparison | None:
 
 
 def comparisons(rows: Rows) -> list[Comparison]:
-    """Return all that can be compared, in the order in which it was measured."""
+    """Return all possible comparisons, in the order of the measurements."""
     operations = list(dict.fromkeys(operation for operation, name in rows if name == OURS))
     others = list(dict.fromkeys(name for _, name in rows if name != OURS))
     found = (compare(rows, operation, other) for operation in operations for other in others)
@@ -95,7 +95,7 @@ def comparisons(rows: Rows) -> list[Comparison]:
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], right: int) -> str:
-    """Return a table whose columns from `right` on hold numbers, padded so that it reads well as plain text too."""
+    """Return a table, padded to be readable as plain text. Columns from `right` on hold numbers."""
     widths = [max(len(line[place]) for line in (head, *lines)) for place in range(len(head))]
     rule = ["-" * (width - 1) + (":" if place >= right else "-") for place, width in enumerate(widths)]
     padded = [
@@ -107,7 +107,7 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], right: int) ->
 
 
 def aims_table(rows: Rows, grown: int) -> str:
-    """Return the table of aims: ours as a ratio to the rate of each contender."""
+    """Return the table of aims: the rate of our service as a ratio to the rate of each contender."""
     columns = [
         (BEFORE, "against the commit before"),
         (STOCK, "against stock toolkit"),
@@ -125,7 +125,7 @@ def aims_table(rows: Rows, grown: int) -> str:
 
 
 def table(rows: Rows) -> str:
-    """Return the medians, a line for each operation and contender, and how ours compares with each."""
+    """Return the medians, a line for each operation and contender, with our ratios to each of them."""
     head = ["operation", "contender", "runs on", "req/s", "median ms", "p95 ms", "cpu ms", "core"]
     head += ["ours to it, req/s", "per cpu", "by start"]
     found = {(one.operation, one.other): one for one in comparisons(rows)}
@@ -135,7 +135,7 @@ def table(rows: Rows) -> str:
         said = [f"{numbers[0]:,.0f}", f"{numbers[1]:.2f}", f"{numbers[2]:.2f}", f"{1000 * numbers[3]:.3f}"]
         said.append(f"{100 * statistics.median(row.shares):.0f}%")
         lines.append([operation, name, row.runs_on, *said, *_compared(found.get((operation, name)))])
-    # /v1/me of ours, which the others answer with their userinfo.
+    # The others have no /v1/me, so it is compared with their userinfo.
     for (operation, other), one in found.items():
         if (operation, other) not in rows:
             lines.append([operation, f"{other}'s userinfo", *[""] * 6, *_compared(one)])
@@ -145,13 +145,13 @@ def table(rows: Rows) -> str:
 def _compared(one: Comparison | None) -> list[str]:
     if one is None:
         return ["", "", ""]
-    # The grown copy is held against the one with few rows, the other way round.
+    # The ratio of the grown copy is the other way round: its own rate, divided by that of our service.
     turned = " of ours" if one.other == GROWN else ""
     return [f"{one.by_rate:.2f}{turned}", f"{one.by_processor:.2f}", f"{one.lowest:.2f} to {one.highest:.2f}"]
 
 
 def beside_me(rows: Rows) -> str:
-    """Return the rates of ours for what the company's own APIs ask, as ratios to that of `/v1/me`; "" without them."""
+    """Return our rates for requests of the company's own APIs, as ratios to that of `/v1/me`; "" without them."""
     me, parts = rows.get(("me", OURS)), []
     for (operation, name), row in rows.items():
         if operation in API_OPERATIONS and name == OURS and me is not None:
@@ -161,7 +161,7 @@ def beside_me(rows: Rows) -> str:
 
 
 def signatures(rows: Rows, measured: list[tuple[float, float]]) -> str:
-    """Return the core's RSA-2048 rate, and how much of it the service turns into answers."""
+    """Return the RSA-2048 rate of the core, and the share of it that our refreshes reach."""
     rates, by_processor = [pair[0] for pair in measured], [pair[1] for pair in measured]
     text = f"RSA-2048 signatures that the servers' core makes alone: {statistics.median(rates):,.0f} a second."
     row = rows.get(("refresh", OURS))
@@ -173,7 +173,7 @@ def signatures(rows: Rows, measured: list[tuple[float, float]]) -> str:
 
 
 def doubts(rows: Rows) -> list[str]:
-    """Return what makes figures of this run doubtful."""
+    """Return the reasons to doubt the figures of this run."""
     kept, busy = [], []
     for (operation, name), row in rows.items():
         share = statistics.median(row.shares)

@@ -1,4 +1,4 @@
-"""Rows for benchmarks/row_sizes.py: a service that has grown, made by single statements in the database."""
+"""Rows of a large service for benchmarks/row_sizes.py. Each table is filled by one SQL statement."""
 
 import sys
 import time
@@ -26,7 +26,7 @@ from oidc.models import AccessToken, Client, Connection, Project, ProjectMember,
 from oidc.models import TokenFamily as TokenFamily
 
 NOW = "now()"
-# The row's own moment: the last row is now, each one before it a second earlier.
+# The time of row n: the last row is from now, and each row before it is a second older.
 THEN = "now() - make_interval(secs => {count} - n)"
 
 
@@ -61,7 +61,7 @@ def _default(field: "Field[Any, Any]") -> str:
 
 
 def insert(model: type[Model], count: int, /, **expressions: str) -> None:
-    """Insert `count` rows in one statement; `n` counts from 1, and what is not named takes its emptiest value."""
+    """Insert `count` rows in one statement. `n` counts from 1. Fields without an expression get an empty value."""
     own = {str(field.column): field for field in model._meta.concrete_fields if not field.primary_key}
     by_column = {model._meta.get_field(name).column: text for name, text in expressions.items()}  # type: ignore[union-attr]
     values = [by_column.get(column, _default(field)).replace("{count}", str(count)) for column, field in own.items()]
@@ -84,7 +84,7 @@ def first_key(model: type[Model]) -> int:
 
 
 def fill(sizes: Sizes) -> None:
-    """Make everything, without the triggers that would look each key up: they are right by the way they are made."""
+    """Create all rows without triggers that check foreign keys, because the expressions only produce valid keys."""
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
     _fill(sizes)
@@ -94,7 +94,10 @@ def fill(sizes: Sizes) -> None:
 
 
 def _fill(sizes: Sizes) -> None:
-    """Make the rows. Half of what hangs on clients hangs on the first one, half of the seats on one organization."""
+    """Create the rows.
+
+    Half of the rows with a client belong to the first client, and half of the seats to one organization.
+    """
     _people(sizes)
     person, project = first_key(Account), None
     _projects(sizes, person)

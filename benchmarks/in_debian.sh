@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs a command inside a Debian of its own, which debootstrap makes at first use (root, Linux):
+# Runs a command inside a separate Debian, which debootstrap creates at first use (needs root and Linux):
 #
 #     benchmarks/in_debian.sh /usr/bin/python3 --version
 #
-# Inside are that release's programs and libraries; devices, network, /tmp, this checkout and the working directory are
-# the machine's. The mounts are seen by the command alone, and end with it; it keeps the id of this process.
-# DEBIAN_RELEASE names another release than trixie.
+# The command uses the programs and libraries of that release. Devices, network, /tmp, this checkout and the working
+# directory are those of the machine. Only the command can see the mounts, and they end with it. It replaces this
+# process, so it has the same process id. DEBIAN_RELEASE selects another release than trixie.
 set -euo pipefail
 release=${DEBIAN_RELEASE:-trixie}
 here=$PWD
@@ -13,7 +13,7 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 root=$checkout/.cache/benchmarks/debian-$release
 
 if [[ ! -e $root ]]; then
-    # From where this machine gets its own packages, if it is a Debian.
+    # The mirror from which this machine gets its packages, if it is a Debian.
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
         grep --extended-regexp --max-count 1 '/debian/?$' || true)
     rm -rf "$root.partial"
@@ -24,7 +24,7 @@ fi
 
 folders=(/dev /proc /tmp "$checkout")
 mkdir -p "${folders[@]/#/$root}"
-# How this machine reaches the network, certificates included.
+# The network configuration and certificates of this machine.
 files=(/etc/resolv.conf /etc/hosts)
 if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then files+=(/etc/ssl/certs/ca-certificates.crt); fi
 touch "${files[@]/#/$root}"

@@ -1,4 +1,4 @@
-"""Which Python serves: the command that starts it, how it was built, and the packages of a checkout's own lock."""
+"""The Python that runs a server: its command, its build, and a virtual environment with a checkout's packages."""
 
 import hashlib
 import json
@@ -15,11 +15,11 @@ import pip
 from benchmarks import processes
 
 ROOT = Path(__file__).resolve().parents[1]
-# Kept from run to run; `make clean` removes it.
+# Kept between runs. `make clean` deletes it.
 CACHE = ROOT / ".cache" / "benchmarks"
 LOCK = Path("requirements/runtime.txt")
 
-# Asked of each interpreter, so it has to do in all of them.
+# Runs in every interpreter, so it may only use what all of them have.
 _QUESTION = """
 import json, os, platform, sys, sysconfig
 try:
@@ -41,7 +41,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Build:
-    """What is known of an interpreter, as it says of itself."""
+    """What an interpreter reports about itself."""
 
     implementation: str
     version: str
@@ -54,23 +54,23 @@ class Build:
 
     @property
     def origin(self) -> str:
-        """Where it comes from: a distribution, named with its version, or a build of somebody's own."""
+        """Where it comes from: a distribution with its version, or a local build."""
         if self.is_conda:
             return "conda"
         if "--prefix=/install" in self.options:
             return "python-build-standalone"
-        # A distribution's interpreter has /usr for its prefix; who builds one is told to keep away from there.
+        # Distributions install into the prefix /usr. Local builds usually do not.
         return self.system if self.prefix == "/usr" else "source build"
 
     @property
     def short(self) -> str:
-        """Version and origin, to stand beside a figure."""
+        """Version and origin, short enough for a table."""
         name = "" if self.implementation == "CPython" else f"{self.implementation} "
         return f"{name}{self.version}, {self.origin}"
 
     @property
     def long(self) -> str:
-        """All of it in a sentence."""
+        """A description with compiler and build options."""
         text = f"{self.implementation} {self.version}, {self.origin}, {self.compiler.strip()}, built: {self.built}"
         if self.origin == "source build":
             chosen = {"--enable-optimizations": "PGO", "--with-lto": "LTO"}
@@ -80,21 +80,21 @@ class Build:
 
 @dataclass(frozen=True)
 class Python:
-    """An interpreter: the command that starts it, whose last word is the interpreter itself."""
+    """An interpreter. The last word of its command is the path of the interpreter."""
 
     command: tuple[str, ...]
     build: Build
 
     def with_packages_of(self, checkout: Path) -> list[str]:
-        """Return the command of a virtual environment with what the checkout's lock names, made if there is none.
+        """Return the Python command of a virtual environment with the packages that the checkout pins.
 
-        It is known by lock and interpreter. Raises NotReady.
+        The environment is created at first use, one for each lock file and interpreter. Raises NotReady.
         """
         return _environment(self, checkout / LOCK)
 
 
 def find(command: str) -> Python:
-    """Return the interpreter that a command starts, such as `/usr/bin/python3` or `chroot /srv /usr/bin/python3`.
+    """Return the interpreter of a command, such as `/usr/bin/python3` or `chroot /srv /usr/bin/python3`.
 
     Raises NotReady.
     """
@@ -102,7 +102,8 @@ def find(command: str) -> Python:
     found = shutil.which(words[0])
     if found is None:
         raise processes.NotReady(f"{words[0]} was not found")
-    # Servers run in separate folders. A link is not followed: that is how a virtual environment is known.
+    # The path has to be absolute, because servers run in other folders. Python detects a virtual environment by the
+    # symbolic link to the interpreter, so the link is not resolved.
     words[0] = os.path.abspath(found)  # noqa: PTH100  (resolve() follows links)
     done = subprocess.run([*words, "-c", _QUESTION], capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
@@ -111,7 +112,7 @@ def find(command: str) -> Python:
 
 
 def known_by(python: Python, lock: Path) -> str:
-    """Return the name of an environment: the same for the same interpreter and the same lock, and for no other."""
+    """Return the name of an environment, unique for the interpreter and the contents of the lock file."""
     parts = (python, lock.read_text(encoding="utf-8"))
     return f"venv-{python.build.version}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
@@ -123,7 +124,7 @@ def _environment(python: Python, lock: Path) -> list[str]:
         return command
     print(f"installing {lock} for Python {python.build.short}", file=sys.stderr)
     shutil.rmtree(home, ignore_errors=True)
-    # Not every distribution's Python brings pip, so this one's installs.
+    # Some distributions' Python has no pip, so the pip of this interpreter installs the packages.
     given = ["--quiet", "--disable-pip-version-check", "--no-input", "--root-user-action", "ignore"]
     install = [str(_own_pip()), "install", *given, "--require-hashes", "--requirement", str(lock)]
     steps = ([*python.command, "-m", "venv", "--without-pip", str(home)], [*command, *install])
@@ -136,7 +137,7 @@ def _environment(python: Python, lock: Path) -> list[str]:
 
 
 def _own_pip() -> Path:
-    """Return the program of this interpreter's pip, copied to where every interpreter can read it."""
+    """Return the path of a copy of this interpreter's pip, in a place where every interpreter can read it."""
     copy = CACHE / f"pip-{pip.__version__}"
     program = copy / "pip" / "__pip-runner__.py"
     if not program.exists():

@@ -1,4 +1,4 @@
-"""Which layers a request passes, and how long it is in each of them, without what it calls into the next."""
+"""Measure the time that a request spends in each layer, without the time in the layers that it calls."""
 
 import functools
 import importlib
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 _HEALTH_CHECK = "BaseDatabaseWrapper.close_if_health_check_failed"
 
-# A layer begins in any of these functions, and ends in those of another layer that they call.
+# A layer starts at a call of one of its functions, and ends where they call a function of another layer.
 LAYERS = (
     ("django: request, response, URLs", "django.core.handlers.wsgi", "WSGIHandler.__call__"),
     ("middleware: ours", "core.http.request_id", "RequestIdMiddleware.__call__"),
@@ -65,15 +65,15 @@ LAYERS = (
 
 
 class HasApplication(Protocol):
-    """What sends the requests, and to which WSGI application."""
+    """A sender of requests, with the WSGI application that it calls."""
 
     application: Any
 
 
 class StopWatch:
-    """Adds up the time in watched functions, less that in watched functions they call.
+    """Sums the time in watched functions, without the time in watched functions that they call.
 
-    On the clock, and of this thread's processor; the difference is waiting.
+    It measures both clock time and the processor time of this thread. Their difference is waiting.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class StopWatch:
         self._inside: list[list[float]] = []
 
     def watch(self, layer: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function` with a watch on it."""
+        """Return `function`, wrapped so that its time is measured."""
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -106,7 +106,7 @@ class StopWatch:
         return watched
 
     def put_on(self, layer: str, module: str, name: str) -> None:
-        """Watch a function or method; a name that the present code no longer has is passed over."""
+        """Watch a function or method. Names that no longer exist in the code are skipped."""
         owner: Any = importlib.import_module(module)
         *path, last = name.split(".")
         for part in path:
@@ -120,7 +120,7 @@ class StopWatch:
 
 
 def table(app: HasApplication, send: Callable[[], object], requests: int) -> str:
-    """Return the layers of `requests` requests, the most expensive first, in microseconds a request."""
+    """Return the table of layers, the slowest first, in microseconds per request. `send` sends `requests` requests."""
     watch = StopWatch()
     for layer, module, name in LAYERS:
         watch.put_on(layer, module, name)

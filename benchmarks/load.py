@@ -1,7 +1,7 @@
-"""The load generator: a separate process that reads a job as JSON and prints what it counted as JSON.
+"""The load generator: a separate process that reads a job as JSON and prints its counts as JSON.
 
-It speaks HTTP/1.1 over raw streams, one request at a time on each kept connection, and so is several times faster
-than any of the servers. What happens in the lead-in is sent, but not counted.
+It sends HTTP/1.1 over raw streams, one request at a time on each persistent connection. That makes it several times
+faster than any of the servers. Requests in the lead-in time are sent but not counted.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class Refused(Exception):
-    """A server answered something else than 200: what it measures is then not what was asked."""
+    """A server responded with another status than 200, so the measurement is not valid."""
 
 
 @dataclass
 class Connection:
-    """One connection: what it sends, and what it still has to send."""
+    """One connection, with its credentials and the codes that it has not used yet."""
 
     get: str = ""
     token: str = ""
@@ -36,7 +36,7 @@ class Connection:
 
 @dataclass
 class Job:
-    """What a slot of a round is: which operation, on which server, for how long."""
+    """A slot of a round: an operation on a server, for a number of seconds."""
 
     operation: str
     port: int
@@ -47,7 +47,7 @@ class Job:
     connections: list[Connection]
     basic: str = ""
     form: dict[str, str] = field(default_factory=dict)
-    requests: int | None = None  # ends the slot early
+    requests: int | None = None  # the slot ends early after this many
 
 
 @dataclass
@@ -97,7 +97,7 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    """Return a body that comes in chunks (RFC 9112 §7.1)."""
+    """Return a body in chunked transfer coding (RFC 9112 §7.1)."""
     body = b""
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
         body += (await reader.readexactly(size + 2))[:-2]
@@ -123,13 +123,13 @@ async def _drive(job: Job, own: Connection, count: Count) -> None:
                 count.last = done
                 if len(count.latencies) == job.requests:
                     break
-    # A slot ends for all when one connection has run out, or has sent the last: fewer connections are another load.
+    # When one connection stops, the slot ends for all, because fewer connections would be a different load.
     count.is_over = True
     writer.close()
 
 
 def _processor_seconds(pids: list[int]) -> float:
-    """Return what processes have used of processors so far, in seconds; 0 where /proc does not tell."""
+    """Return the processor seconds that processes have used so far; 0 without /proc."""
     ticks = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ def _processor_seconds(pids: list[int]) -> float:
 
 
 async def _watch(job: Job, count: Count) -> tuple[float, float]:
-    """Return processor seconds of the server and of this process over the counted time."""
+    """Return the processor seconds of the server and of this process during the counted time."""
     await asyncio.sleep(max(0.0, count.begins - time.perf_counter()))
     server, own = _processor_seconds(job.pids), time.process_time()
     while time.perf_counter() < count.ends and not count.is_over:
@@ -154,7 +154,7 @@ async def run(job: Job) -> dict[str, Any]:
     watching = asyncio.create_task(_watch(job, count))
     await asyncio.gather(*(_drive(job, own, count) for own in job.connections))
     server, own = await watching
-    # To the last answer, if codes ran out; all of the time otherwise.
+    # If the codes ran out, the counted time ends with the last response.
     out_of_codes = job.operation == "exchange" and any(not one.codes for one in job.connections)
     seconds = (count.last - count.begins) if out_of_codes else job.seconds
     ordered = sorted(count.latencies) or [0.0]

@@ -1,4 +1,4 @@
-"""What a run was made on: the machine, and the servers that the contenders have in common."""
+"""Describe the machine of a run, and the servers that all contenders use."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ import redis
 
 
 def described(database: str, store: str) -> list[str]:
-    """Return the machine and the versions of what runs there, a line each; addresses are of running servers."""
+    """Return lines about the machine and its software. `database` and `store` are URLs of running servers."""
     with psycopg.connect(f"{database.rpartition('/')[0]}/postgres") as connection:
         row = connection.execute("SHOW server_version").fetchone()
     client = redis.Redis.from_url(store)
@@ -30,14 +30,14 @@ def described(database: str, store: str) -> list[str]:
 
 
 def processor() -> str:
-    """Return the processor's name, as the system knows it."""
+    """Return the name of the processor that the system reports."""
     said: dict[str, str] = {}
     for line in _read("/proc/cpuinfo").splitlines():
         name, _, value = line.partition(":")
         said.setdefault(name.strip(), value.strip())
     if "model name" not in said:
         return platform.processor() or platform.machine()
-    # A virtual machine may say no more than the maker's name; the numbers tell one generation from another.
+    # Virtual machines may only report the vendor's name. The numbers identify the generation.
     return f"{said['model name']} (family {said.get('cpu family', '?')}, model {said.get('model', '?')})"
 
 
@@ -58,7 +58,7 @@ def system() -> str:
 
 
 def node_version() -> str:
-    """Return Node's version; "" where there is none."""
+    """Return the version of Node; "" if it is not installed."""
     program = shutil.which("node")
     if program is None:
         return ""

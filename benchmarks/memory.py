@@ -1,7 +1,7 @@
-"""States what a worker of `manage.py serve` holds in memory, at rest and after many requests.
+"""Measure the memory of a worker of `manage.py serve`, at rest and after many requests.
 
-python benchmarks/memory.py: one worker on a PostgreSQL and a Redis of the run's own; me, userinfo, refresh and
-discovery in turns. The figures are the kernel's (Linux, /proc/PID/smaps_rollup).
+python benchmarks/memory.py starts one worker with a temporary PostgreSQL and Redis, and sends me, userinfo, refresh
+and discovery in turn. The figures come from the kernel (Linux, /proc/PID/smaps_rollup).
 """
 
 import argparse
@@ -18,18 +18,18 @@ from benchmarks.contenders import Contender, Place
 from tests.services import keeper, postgres, redis
 
 OPERATIONS = ("me", "userinfo", "refresh", "discovery")
-FIRST_REQUESTS = 25  # of each operation; what is loaded at first use is loaded then
+FIRST_REQUESTS = 25  # of each operation, so that code loaded at first use is already in memory
 STEPS = 10
 MEGABYTE = 2**20
-# Of a worker's own, at rest.
+# Private memory of a worker at rest.
 AIM = 120 * MEGABYTE
-# Between half of the requests and all of them; allocators keep a page more or less.
+# Growth in the second half of the requests. Allocators may keep a few pages more or less.
 GROWTH_AIM = MEGABYTE
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a process holds, in bytes: resident; with its share of what it shares; and what is its own alone."""
+    """The memory of a process in bytes: resident, proportional and private."""
 
     rss: int
     pss: int
@@ -41,7 +41,7 @@ class Memory:
 
 
 def parse(rollup: str) -> Memory:
-    """Return what a smaps_rollup says (proc_pid_smaps_rollup(5))."""
+    """Return the figures of a smaps_rollup file (proc_pid_smaps_rollup(5))."""
     found: dict[str, int] = {}
     for line in rollup.splitlines()[1:]:
         name, _, value = line.partition(":")
@@ -54,12 +54,12 @@ def of(pid: int) -> Memory:
 
 
 def worker_of(pid: int) -> int:
-    """Return the process id of the one worker that a `serve` has started: the largest of its children."""
+    """Return the process id of the only worker of a `serve` process: its child with the most memory."""
     return max(processes.family(pid)[1:], key=lambda child: of(child).rss)
 
 
 def send(one: Contender, each: int) -> None:
-    """Send so many requests of each operation. Raises NotReady if one is not answered with 200."""
+    """Send `each` requests of each operation. Raises NotReady if a response is not 200."""
     for operation in OPERATIONS:
         rounds.measure(operation, one, rounds.AS_LONG_AS_IT_TAKES, requests=each)
 
@@ -82,7 +82,7 @@ def report(one: Contender, requests: int) -> str:
 
 
 def summary(taken: Sequence[Memory]) -> str:
-    """Return whether a worker's memory is what it should be, by what it was before, amid and after the requests."""
+    """Return whether the worker met the aims. `taken` holds its memory before, during and after the requests."""
     rest, half, end = (taken[place].own for place in (0, len(taken) // 2, -1))
     said, grew = ("met" if reached else "MISSED" for reached in (rest < AIM, end - half < GROWTH_AIM))
     return (

@@ -1,4 +1,4 @@
-"""A browser that calls a WSGI application in its own process: cookies and forms, nothing of Django's test client."""
+"""A browser with cookies and forms that calls a WSGI application in this process, without Django's test client."""
 
 import io
 import re
@@ -9,7 +9,7 @@ from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-# That of Django's own test browser, which the tests' world is made with.
+# The host of Django's test client, which creates the world of the tests.
 HOST = "testserver"
 FORM = "application/x-www-form-urlencoded"
 _HIDDEN = re.compile(r"<input\b[^>]*\btype=\"hidden\"[^>]*>")
@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r"\b(name|value)=\"([^\"]*)\"")
 
 @dataclass
 class Answer:
-    """An answer, read to its end."""
+    """A complete response."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -40,7 +40,7 @@ class Answer:
 
 
 class PageBrowser:
-    """Keeps cookies by name, and sends all of them."""
+    """A browser that keeps cookies by name and sends all of them with each request."""
 
     def __init__(self, application: Any) -> None:
         self.application = application

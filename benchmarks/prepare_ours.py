@@ -1,7 +1,7 @@
-"""Makes people, an app and codes in the service's own database, and prints them as JSON.
+"""Create people, an app and codes in the service's database, and print them as JSON.
 
-Run as `python -m benchmarks.prepare_ours` in the service's environment. Each connection of the load generator stands
-for another person; codes come from the function that the authorization endpoint calls.
+Run as `python -m benchmarks.prepare_ours` in the service's environment. Each connection of the load generator acts
+for a different person. Codes come from the function that the authorization endpoint calls.
 """
 
 import json
@@ -36,7 +36,7 @@ SCOPES = ["openid", "email", "profile", "offline_access"]
 
 @transaction.atomic
 def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
-    """Return a client with its secret, and `codes` codes of it, person by person in turn."""
+    """Return a client with its secret and `codes` codes, one person after another in turn."""
     client, secret = factories.make_web_client(redirect_uris=asked["redirect_uri"])
     connections = [consent.record_consent(factories.make_account(), client, SCOPES) for _ in range(people)]
     signed_in = Authentication(time.time(), ("pwd",))
@@ -57,7 +57,7 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
 
 
 def make_calendar(client: Client, people: list[Account]) -> dict[str, object]:
-    """Return the credential of an API, and an access token of each person for it."""
+    """Return the credential of an API, and an access token for that API for each person."""
     most = 10**7  # calls a minute
     rules = [("GET", "/events*", READ), ("POST", "/events*", READ)]
     api = factories.make_api(rules=rules, calls_per_minute=most, calls_per_person_per_minute=most)
@@ -67,7 +67,7 @@ def make_calendar(client: Client, people: list[Account]) -> dict[str, object]:
 
 
 def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
-    """Store `rows` rows like `template` in one statement, spread over all families, each with its own checksum."""
+    """Store `rows` copies of `template` in one statement, spread over all families, each with a different checksum."""
     row = table(**template)
     row.save()
     quote = connection.ops.quote_name
@@ -87,7 +87,7 @@ def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
 
 
 def grow(rows: int) -> None:
-    """Add `rows` access tokens, and as many refresh tokens that were superseded long ago."""
+    """Add `rows` access tokens, and as many refresh tokens that were rotated an hour ago."""
     family = TokenFamily.objects.select_related("connection").first()
     assert family is not None
     whose = {"user_id": family.connection.account_id, "application_id": family.connection.client_id}

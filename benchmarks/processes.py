@@ -1,4 +1,4 @@
-"""Starting processes on a chosen core, and ending exactly those."""
+"""Start processes on a chosen core, and end exactly these processes."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ STOP_SECONDS = 10
 
 
 class NotReady(Exception):
-    """A server ended or stayed silent; the message ends with what it logged."""
+    """A server ended or did not respond. The message ends with its log."""
 
 
 def cores() -> tuple[int, int] | None:
-    """Return the core for the server under test and the one for everything else; None where they can't be chosen."""
+    """Return the core for the server under test and the core for everything else; None if they can't be chosen."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     usable = sorted(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ def on_core(core: int | None) -> Iterator[None]:
 def server(
     command: Sequence[str], *, folder: Path, env: dict[str, str], core: int | None, ready: str, log: Path
 ) -> Iterator[int]:
-    """Run a server until the end of the block, and yield its process id once the address `ready` answers.
+    """Run a server until the end of the block, and yield its process id once the URL `ready` responds.
 
     Raises NotReady.
     """
@@ -55,7 +55,7 @@ def server(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            # Ctrl-C reaches the benchmark alone, which then stops its servers in order.
+            # Ctrl-C only reaches the benchmark, which then stops its servers in order.
             start_new_session=True,
         )
     try:
@@ -84,11 +84,11 @@ def _wait(process: "subprocess.Popen[bytes]", ready: str, log: Path) -> None:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process id and those of all that descend from it; itself alone where /proc does not tell."""
+    """Return a process id and those of all its descendants; without /proc, only the process id itself."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):
-            # The name in brackets may hold spaces: what follows it is state, then parent.
+            # The name in brackets may contain spaces. The state and the parent follow it.
             parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
     found = [pid]
     for one in found:

@@ -1,7 +1,8 @@
-"""Tells where the time of a request goes: python benchmarks/profile_requests.py [OPERATION].
+"""Show where a request spends its time: python benchmarks/profile_requests.py [OPERATION].
 
-The whole WSGI application answers in this process, on a separate PostgreSQL and Redis. By default it prints the layers
-of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily.
+The whole WSGI application runs in this process, with a separate PostgreSQL and Redis. By default, the time is printed
+by the layers of benchmarks/layers.py. With --functions, cProfile measures single functions, but its overhead makes
+small functions look too slow.
 """
 
 import argparse
@@ -35,7 +36,7 @@ WARM_UP = 60
 
 @contextlib.contextmanager
 def services() -> Iterator[None]:
-    """Run the databases on another core than this process, and tell Django where they are."""
+    """Run PostgreSQL and Redis on a different core than this process, and configure Django to use them."""
     tested, rest = processes.cores() or (None, None)
     with contextlib.ExitStack() as stack:
         with processes.on_core(rest):
@@ -56,7 +57,7 @@ def services() -> Iterator[None]:
 
 
 class App:
-    """The measured app: it sends the next request of its kind, and keeps the answer for the one after."""
+    """The measured app. It sends requests of one operation, and keeps each response for the next request."""
 
     def __init__(self, operation: str) -> None:
         from benchmarks import prepare_ours
@@ -80,7 +81,7 @@ class App:
         self._exchange()
 
     def send(self) -> None:
-        """Send one request. Fails unless it is answered with 200."""
+        """Send one request. Fails if the response is not 200."""
         if self.operation == "exchange":
             self._exchange()
         elif self.operation == "refresh":
@@ -125,7 +126,7 @@ class App:
 
 
 def timed(app: App, requests: int = REQUESTS) -> float:
-    """Return the microseconds that a request takes."""
+    """Return the microseconds per request."""
     begun = time.perf_counter()
     for _ in range(requests):
         app.send()
@@ -133,7 +134,7 @@ def timed(app: App, requests: int = REQUESTS) -> float:
 
 
 def processor(app: App) -> float:
-    """Return the microseconds of processor that a request takes of this process."""
+    """Return the processor time of this process per request, in microseconds."""
     begun = time.process_time()
     timed(app)
     return 1e6 * (time.process_time() - begun) / REQUESTS

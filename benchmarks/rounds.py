@@ -1,4 +1,4 @@
-"""One slot of a round: which operation, on which contender, and what came of it."""
+"""Slots of a round: each measures one operation of one contender."""
 
 import json
 import subprocess
@@ -14,20 +14,20 @@ from benchmarks import processes
 from benchmarks.contenders import CONNECTIONS, Contender
 
 OPERATIONS = ("refresh", "exchange", "userinfo", "me", "discovery", "jwks")
-# Of the service alone: what the company's own APIs and their proxies ask, beside `me`.
+# Only the service has these: the requests of the company's own APIs and their proxies, compared with `me`.
 API_OPERATIONS = ("introspection", "forward_auth")
 LEAD_IN_SECONDS = 0.5
 SIGNING_SECONDS = 0.5
 AS_LONG_AS_IT_TAKES = 3600.0
-# Codes are made ahead for this many exchanges a second; where one gets through more, its slot ends early.
+# Codes are created in advance for this many exchanges per second. The slot of a faster contender ends early.
 CODES_PER_SECOND = 900
 
 
 def slots(measured: list[Contender], only: list[str]) -> list[tuple[str, Contender]]:
-    """Return what a round consists of: operation by operation, the contenders in turn."""
+    """Return the slots of a round: for each operation, the contenders in turn."""
     found: list[tuple[str, Contender]] = []
     for operation in (*OPERATIONS, *API_OPERATIONS):
-        # The others' userinfo is what /v1/me is compared with.
+        # /v1/me is compared with the userinfo of the other contenders.
         asked = operation in only or (operation == "userinfo" and "me" in only)
         mine_too = operation in only
         takes_part = [one for one in measured if operation in one.operations]
@@ -36,12 +36,12 @@ def slots(measured: list[Contender], only: list[str]) -> list[tuple[str, Contend
 
 
 def codes_a_slot(seconds: float) -> int:
-    """Return how many codes an exchange for so long may need, of each connection."""
+    """Return the number of codes that each connection may need in a slot of this length."""
     return int((seconds + LEAD_IN_SECONDS) * CODES_PER_SECOND / CONNECTIONS) + 1
 
 
 def _job(operation: str, one: Contender, seconds: float, requests: int | None) -> dict[str, Any]:
-    """Return what the load generator is told."""
+    """Return the job for the load generator."""
     posts = operation in ("refresh", "exchange", "introspection")
     to_token = operation in ("refresh", "exchange")
     if operation == "refresh":
@@ -76,9 +76,9 @@ def _job(operation: str, one: Contender, seconds: float, requests: int | None) -
 
 
 def measure(operation: str, one: Contender, seconds: float, requests: int | None = None) -> dict[str, Any]:
-    """Run one slot, of so many requests at most if it is said how many, and return its counts.
+    """Run one slot and return its counts. `requests` optionally limits the number of requests.
 
-    Raises NotReady if the server answered anything but 200.
+    Raises NotReady if a response is not 200.
     """
     load = [sys.executable, str(Path(__file__).with_name("load.py"))]
     given = json.dumps(_job(operation, one, seconds, requests))
@@ -92,9 +92,9 @@ def measure(operation: str, one: Contender, seconds: float, requests: int | None
 
 
 def signing_rate(core: int | None) -> tuple[float, float]:
-    """Return how many RSA-2048 signatures the servers' core makes in a second, and in a second of its processor."""
+    """Return the RSA-2048 signatures that the servers' core makes per second, and per second of processor time."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    text = bytes(700)  # about as long as what is signed of a token
+    text = bytes(700)  # about as long as the signed part of a token
     with processes.on_core(core):
         made, begun, processor = 0, time.perf_counter(), time.process_time()
         while time.perf_counter() - begun < SIGNING_SECONDS:

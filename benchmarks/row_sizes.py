@@ -1,6 +1,6 @@
-"""How many bytes a row of each table that grows takes in PostgreSQL, its indexes included (docs/scaling.md).
+"""Measure the bytes per row of each growing table in PostgreSQL, with its indexes (docs/scaling.md).
 
-A million rows of each are made on a PostgreSQL of the run's own, by `grown_rows.py`.
+`grown_rows.py` creates a million rows of each in a temporary PostgreSQL.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TABLES = (
     "console_signinevent",
     "console_auditevent",
 )
-# Heap and indexes apart; what is parted by day is the sum of its days.
+# Heap and indexes are separate columns. For a table that is partitioned by day, they are the sums of its partitions.
 SIZES = """
 SELECT sum(pg_table_size(relid)), sum(pg_indexes_size(relid))
 FROM pg_partition_tree(to_regclass(%s)) WHERE isleaf

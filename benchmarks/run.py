@@ -1,7 +1,7 @@
-"""Measures the service beside an earlier commit, stock django-oauth-toolkit and node-oidc-provider.
+"""Compare the service with an earlier commit, stock django-oauth-toolkit and node-oidc-provider.
 
-python benchmarks/run.py: see README.md beside this file. Progress goes to standard error, the figures, in Markdown, to
-standard output.
+python benchmarks/run.py: see README.md in this folder. Progress goes to standard error, and the figures to standard
+output, in Markdown.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from benchmarks import (
 from benchmarks.contenders import CODES_AT_START, CONNECTIONS, Contender, Place
 from tests.services import keeper, postgres, redis
 
-# Signatures a second, and a second of processor, round by round.
+# For each round: signatures per second, and per second of processor time.
 Signing = list[tuple[float, float]]
 
 
@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
 
 
 def prepare(place: Place, against: str | None) -> list[Contender]:
-    """Return all contenders, none of them running. Raises NotReady."""
+    """Return all contenders, without starting them. Raises NotReady."""
     measured = servers.ours(place)
     if against:
         measured += servers.before(place, checkouts.check_out(against))
@@ -89,7 +89,7 @@ def run(measured: list[Contender], given: argparse.Namespace, core: int | None) 
 
 
 def report(rows: figures.Rows, signing: Signing, about: list[str], grown: int) -> str:
-    """Return all of a run: what it was made on, the aims, and the figures."""
+    """Return the report of a run: the machine, the aims, and the figures."""
     parts = [
         "\n".join(f"- {line}" for line in about),
         figures.aims_table(rows, grown),
@@ -102,7 +102,7 @@ def report(rows: figures.Rows, signing: Signing, about: list[str], grown: int) -
 
 
 def about(place: Place, given: argparse.Namespace) -> list[str]:
-    """Return what was measured, when, and on what, a line each."""
+    """Return lines about the run: the measured version, the time, and the machine."""
     today = datetime.datetime.now(tz=datetime.UTC).date()
     beside = f", the commit before {checkouts.full_id(given.against)[:7]}" if given.against else ""
     starts = f"{given.starts} start{'s' if given.starts > 1 else ''} of all servers"

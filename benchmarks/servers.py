@@ -30,17 +30,17 @@ OUR_PATHS = Paths(
     "/connect/introspect",
     "/connect/forward-auth/calendar",
 )
-# Which of Redis' databases each one has, so that none writes down what another counted.
+# The Redis database of each server, so that no server writes the counts of another one to its database.
 REDIS_NUMBERS = {OURS: 0, NODE: 1, BEFORE: 2, GROWN: 3}
 
 
 def ours(place: Place) -> list[Contender]:
-    """Return the service, as `manage.py serve` runs it: PostgreSQL for its rows, Redis for its counters."""
+    """Return the service, run by `manage.py serve` with PostgreSQL and Redis."""
     return [service(place, OURS, OF_ALL | {"me", *API_OPERATIONS})]
 
 
 def before(place: Place, checkout: Path) -> list[Contender]:
-    """Return the service as it is in another checkout, which prepares and serves itself with its packages."""
+    """Return the service of another checkout, prepared and run with that checkout's code and packages."""
     return [service(place, BEFORE, OF_ALL | {"me"}, checkout=checkout)]
 
 
@@ -50,7 +50,7 @@ def grown(place: Place) -> list[Contender]:
 
 
 def service(place: Place, name: str, operations: frozenset[str], *, checkout: Path = ROOT, rows: int = 0) -> Contender:
-    """Return a service of ours, with a client in a separate database. Raises NotReady."""
+    """Return one copy of our service, with a client in a separate database. Raises NotReady."""
     print(f"preparing {name}", file=sys.stderr)
     python = place.python.with_packages_of(checkout)
     short, port = name.rpartition(" ")[2], keeper.free_port()
@@ -64,7 +64,7 @@ def service(place: Place, name: str, operations: frozenset[str], *, checkout: Pa
         ACCESS_TOKEN_SECONDS="3600",
         **UNLIMITED,
     )
-    # A grown one is asked for no exchanges.
+    # The grown copy needs no codes for exchanges, because they are not measured on it.
     asked = place.asked | ({"rows": rows, "codes": place.asked["codes_at_start"]} if rows else {})
     made = output([*python, "-m", "benchmarks.prepare_ours"], checkout, env, asked)
     command, log = [*python, "manage.py", "serve"], place.folder / f"{short}.log"
@@ -75,7 +75,7 @@ def service(place: Place, name: str, operations: frozenset[str], *, checkout: Pa
 
 
 def stock(place: Place) -> list[Contender]:
-    """Return django-oauth-toolkit twice: with a client secret hashed cheaply, and as it does by default."""
+    """Return django-oauth-toolkit twice: with a fast hash for the client secret, and with the default hash."""
     print("preparing stock", file=sys.stderr)
     python, port = place.python.with_packages_of(ROOT), keeper.free_port()
     key_file = place.folder / "stock_key"
@@ -107,7 +107,7 @@ def stock(place: Place) -> list[Contender]:
 
 
 def node(place: Place) -> list[Contender]:
-    """Return node-oidc-provider; nothing where there is no Node."""
+    """Return node-oidc-provider, or nothing if Node is not installed."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         print("node-oidc-provider is left out: node and npm are not both on the PATH", file=sys.stderr)
         return []
@@ -145,6 +145,6 @@ def _install_packages() -> None:
     if stamp.exists() and stamp.read_text() == wanted:
         return
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    # Standard output is for the figures alone.
+    # Only the figures go to standard output.
     subprocess.run(command, cwd=NODE_FOLDER, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=True)
     stamp.write_text(wanted)

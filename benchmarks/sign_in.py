@@ -1,7 +1,7 @@
-"""What each step of a sign-in and each page of people costs: python benchmarks/sign_in.py.
+"""Measure each step of a sign-in and each page for people: python benchmarks/sign_in.py.
 
-The whole WSGI application answers in this process, on a separate PostgreSQL and Redis; hashing passwords costs nothing
-here. Exits with 1 when an aim is missed (docs/architecture.md#budgets).
+The whole WSGI application runs in this process, with a separate PostgreSQL and Redis and a fast password hash. Exits
+with 1 if an aim is missed (docs/architecture.md#budgets).
 """
 
 import argparse
@@ -26,10 +26,10 @@ from benchmarks.profile_requests import services
 
 AIM_MS, AIM_STATEMENTS = 15.0, 12
 PEOPLE = 40
-# It is answered once, and can't be asked for many times.
+# These pages only respond once, so they can't be measured.
 SHOWN_ONCE = ("/account/2fa/recovery-codes/download/",)
 REQUESTS = 25
-# More than any run sends: what is measured is the work of a step, and not the answer of a limit. They are counted.
+# These limits are set higher than any run reaches, so that no step is rejected. Requests are still counted.
 LIMITS = (
     "API_GUESSES_PER_MINUTE",
     "FAILURES_PER_MINUTE",
@@ -45,7 +45,7 @@ LIMITS = (
 
 @dataclass
 class Figures:
-    """What was measured of one step or page: milliseconds of each request; statements and trips to Redis of one."""
+    """Figures of a step or page: milliseconds of each request; SQL statements and Redis commands of one request."""
 
     processor: list[float] = field(default_factory=list)
     clock: list[float] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Figures:
 
 
 class Meter:
-    """Measures requests by name; the first ones of a name are for counting, and warm up what is kept."""
+    """Measures requests by name. With `counting`, it counts statements instead, which also warms up the caches."""
 
     def __init__(self, profiled: str = "") -> None:
         self.steps: dict[str, Figures] = {}
@@ -63,7 +63,7 @@ class Meter:
         self._profiled, self.profile = profiled, cProfile.Profile()
 
     def step(self, name: str, send: Callable[[], Answer], status: int) -> Answer:
-        """Send a request and add what it took to the figures of `name`. Raises RuntimeError at another status."""
+        """Send a request and add its figures to those of `name`. Raises RuntimeError if the status is different."""
         figures = self.steps.setdefault(name, Figures())
         if self.counting:
             with counted() as (statements, trips):
@@ -85,7 +85,7 @@ class Meter:
 
 @contextmanager
 def counted() -> Iterator[tuple[list[str], list[str]]]:
-    """Collect the statements, transaction control apart, and the commands that go to Redis."""
+    """Collect the SQL statements, without transaction control, and the commands that go to Redis."""
     from redis.connection import AbstractConnection
 
     from tests.oidc.test_budgets import Counted
@@ -108,7 +108,7 @@ def counted() -> Iterator[tuple[list[str], list[str]]]:
 
 
 class Walk:
-    """Whole sign-ins of one person to one app, from /connect/authorize to the tokens."""
+    """Complete sign-ins of one person to one app, from /connect/authorize to the tokens."""
 
     def __init__(self, meter: Meter, application: Any, app: Any, email: str) -> None:
         self.meter, self.app, self.email = meter, app, email
@@ -131,7 +131,7 @@ class Walk:
         step("new: token", lambda: self._exchange(answer), 200)
 
     def returning(self) -> None:
-        """Sign in again, in the same browser, with the consent remembered; and once more while signed in."""
+        """Sign in again in the same browser, with remembered consent. Then sign in once more while still signed in."""
         from tests.factories import PASSWORD
 
         self.browser.cookies.pop("openport_session")
@@ -184,7 +184,7 @@ def walk_sign_ins(meter: Meter, application: Any, number_of_people: int) -> None
 
 
 def _make_world() -> Any:
-    """Return the people of the tests, who walk through pages and look into what these show."""
+    """Return the world of the tests: people with browsers, and the objects whose pages they open."""
     from django.test import Client
     from django.test.utils import setup_test_environment, teardown_test_environment
 
@@ -201,7 +201,7 @@ def _make_world() -> Any:
 
 
 def ask_for_pages(meter: Meter, application: Any, only: str) -> None:
-    """Ask for every page of people, and of the console, that a GET opens."""
+    """Request every page for people and every page of the console that responds to GET."""
     from tests.people_pages import PAGES, console_pages
 
     world = _make_world()
@@ -233,7 +233,7 @@ def main() -> int:
         from django.core.management import call_command
 
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-        logging.disable(logging.CRITICAL)  # the process ends after its database
+        logging.disable(logging.CRITICAL)  # the database stops before this process, which would log errors
         call_command("migrate", verbosity=0)
         from devportal.wsgi import application
 
@@ -254,7 +254,7 @@ def main() -> int:
 
 
 def report(meter: Meter) -> int:
-    """Print the table, and which aims are missed; return the exit code."""
+    """Print the table and the missed aims, and return the exit code."""
     print(f"| | statements | trips to Redis | processor ms | clock ms |\n|{'---|' * 5}")
     missed = []
     for name, found in meter.steps.items():

@@ -1,1 +1,1 @@
-"""django-oauth-toolkit as it comes: its own models, views and validator, in the smallest project that serves it."""
+"""Unmodified django-oauth-toolkit, with its own models, views and validator, in a minimal Django project."""

@@ -1,4 +1,7 @@
-"""Migrates the comparison's database, and prints clients and codes as JSON: python -m benchmarks.stock.prepare."""
+"""Migrate the database of stock django-oauth-toolkit, and print clients and codes as JSON.
+
+Run as `python -m benchmarks.stock.prepare`.
+"""
 
 import json
 import os
@@ -21,8 +24,8 @@ SCOPE = "openid email profile"
 
 
 def make_client(owner: User, hasher: str, asked: dict[str, str], codes: int) -> dict[str, object]:
-    """Store a client whose secret is kept with `hasher`, and codes of it; return what an app knows of them."""
-    secret = get_random_string(128)  # as long as the library's own
+    """Store a client, whose secret is hashed with `hasher`, and codes. Return what the app needs to use them."""
+    secret = get_random_string(128)  # as long as the secrets that the library creates
     client = Application.objects.create(
         name=f"Orbit Notes ({hasher})",
         user=owner,

@@ -1,4 +1,4 @@
-"""Serves the comparison just as `manage.py serve` serves the service: granian, WSGI, one worker, four threads."""
+"""Run stock django-oauth-toolkit like `manage.py serve` runs the service: granian, WSGI, one worker, four threads."""
 
 import sys
 

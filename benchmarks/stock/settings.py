@@ -1,6 +1,6 @@
-"""What Django's project template and the library's tutorial say, with OpenID Connect and rotation on.
+"""Settings of Django's project template and the library's tutorial, with OpenID Connect and rotation on.
 
-Where the database connection is concerned it is given more than it comes with: connections are kept.
+The only improvement over these defaults is persistent database connections.
 """
 
 import os
@@ -40,8 +40,8 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {"default": environ.Env.db_url_config(os.environ["DATABASE_URL"])}
 DATABASES["default"]["CONN_MAX_AGE"] = None
 
-# The first is Django's default, and the library's for client secrets; the second costs next to nothing. The two
-# measured clients are stored with one each.
+# The first is the default of Django, and of the library for client secrets. The second is very fast. The secrets of the
+# two measured clients are hashed with one each.
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     "django.contrib.auth.hashers.MD5PasswordHasher",
@@ -53,6 +53,6 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "SCOPES": {"openid": "Sign in", "email": "Email address", "profile": "Name"},
     "ROTATE_REFRESH_TOKEN": True,
     "PKCE_REQUIRED": True,
-    # Codes are made before the first round and used up to the last one.
+    # Codes are created before the first round, and have to be valid until the last one.
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 3600,
 }

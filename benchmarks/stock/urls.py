@@ -1,4 +1,4 @@
-"""The library's own endpoints, where its tutorial mounts them."""
+"""The endpoints of the library, at the paths of its tutorial."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""The WSGI application of the comparison."""
+"""The WSGI application of stock django-oauth-toolkit."""
 
 import os
 
