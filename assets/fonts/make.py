@@ -1,9 +1,9 @@
-"""Makes static/fonts/, static/css/fonts.css and templates/partials/font.html of the npm package in package.json.
+"""Create static/fonts/, static/css/fonts.css and templates/partials/font.html from the npm package in package.json.
 
     npm ci --ignore-scripts --prefix assets/fonts && .venv/bin/python assets/fonts/make.py
 
-A test makes them again and compares (tests/core/test_font.py). What the pages need beyond the glyphs kept here, such as
-names in other scripts, comes from fonts of the system.
+A test creates the files again and compares them (tests/core/test_font.py). For characters that this font does not
+contain, such as names in other scripts, browsers use fonts of the system.
 """
 
 import argparse
@@ -20,12 +20,12 @@ PROJECT = HERE.parent.parent
 FAMILY = "Inter"
 WEIGHTS = (400, 700)
 FEATURES = ["calt", "case", "ccmp", "kern", "locl", "mark", "mkmk", "tnum"]
-# Latin, and the punctuation, arrows and signs of the pages, as far as the package has them.
+# Latin letters, and the punctuation, arrows and symbols of our pages that the package has.
 RANGES = [
     (0x20, 0x7E), (0xA0, 0xFF), (0x131, 0x131), (0x152, 0x153), (0x2010, 0x2015), (0x2018, 0x201E), (0x2020, 0x2022),
     (0x2026, 0x2026), (0x2039, 0x203A), (0x20AC, 0x20AC), (0x2122, 0x2122), (0x2190, 0x2193), (0x2212, 0x2212),
 ]  # fmt: skip
-# Advance widths of Arial, and of what has its metrics, in thousandths of an em.
+# Advance widths of Arial and of fonts with the same metrics, in thousandths of an em.
 ARIAL = dict(
     zip(
         "abcdefghijklmnopqrstuvwxyz ",
@@ -34,7 +34,7 @@ ARIAL = dict(
         strict=True,
     )
 )  # fmt: skip
-# Text as pages have it, to compare widths by.
+# A typical text of our pages. The widths of both fonts are compared with it.
 SAMPLE = (
     "an app gets what you allow and each access is spelled out with its actual value first the project has a "
     "key that is shown once and a secret that expires when you rotate it every sign in has an entry in the log"
@@ -87,7 +87,7 @@ def _ranges() -> str:
 
 
 def _overrides(font: TTFont) -> dict[str, float]:
-    """Return how the stand-in is scaled, so that its lines are as long and as high."""
+    """Return the values that give lines in the fallback font the same length and height."""
     em, hhea, glyphs = font["head"].unitsPerEm, font["hhea"], font.getBestCmap()
     width = sum(font["hmtx"][glyphs[ord(letter)]][0] for letter in SAMPLE) / em
     size = width / (sum(ARIAL[letter] for letter in SAMPLE) / 1000)
@@ -100,7 +100,7 @@ def _overrides(font: TTFont) -> dict[str, float]:
 
 
 def make(package: Path, into: Path) -> None:
-    """Write all files of the font below `into`, a folder like the project's."""
+    """Write all files of the font below `into`, with the folders of the project."""
     font = _reduced(package / "files" / "inter-latin-wght-normal.woff2")
     overrides = _overrides(font)
     font.flavor = "woff2"
