@@ -1,7 +1,7 @@
 """Every path that the documentation names exists: files, folders, templates, and tests by their names.
 
 A path that begins with a folder of the repository is read from there. Any other is the end of a path: `lookup.py`,
-`reviews/workflow.py` and `layouts/docs.html` are found wherever they are, in tables in the folder of their heading.
+`review/workflow.py` and `layouts/docs.html` are found wherever they are, in tables in the folder of their heading.
 """
 
 import fnmatch
@@ -41,7 +41,7 @@ def paths() -> frozenset[str]:
 
 @cache
 def ends() -> frozenset[str]:
-    """Return every path and its ends, such as `reviews/workflow.py`."""
+    """Return every path and its ends, such as `review/workflow.py`."""
     return frozenset("/".join(PurePosixPath(path).parts[i:]) for path in paths() for i in range(path.count("/") + 1))
 
 
