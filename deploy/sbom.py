@@ -41,7 +41,7 @@ class Pin:
     marker: str
     hashes: list[str] = field(default_factory=list)
     parents: list[str] = field(default_factory=list)
-    is_asked: bool = False  # one of our own lists names it
+    is_asked: bool = False  # one of our requirements files lists it
 
 
 def read_pins(text: str) -> list[Pin]:

@@ -1,8 +1,8 @@
 // An app written with openid-client. Its settings come as JSON in the first argument.
 //
-// It prints one line of JSON with the address to send the person to, learns where the person ended up, and
-// prints a second line with what it found. An installed app listens for the person on a loopback port itself; a
-// web app is told the address of its redirect URL on standard input.
+// It prints one line of JSON with the URL to send the person to, waits for the URL that the service redirects to, and
+// prints a second line with the result. An installed app listens on a loopback port itself. A web app reads the URL
+// that the person was redirected to from standard input.
 
 import http from "node:http";
 import readline from "node:readline";
@@ -27,7 +27,7 @@ async function toldOnStandardInput() {
   throw new Error("nobody said where the person ended up");
 }
 
-// RFC 8252 §7.3. The port is open before the person is sent anywhere.
+// RFC 8252 §7.3. The port is opened before the person is sent to the service.
 async function listenAt(redirectUri) {
   const address = new URL(redirectUri);
   let arrived;
