@@ -86,7 +86,7 @@ def summary(taken: Sequence[Memory]) -> str:
     rest, half, end = (taken[place].own for place in (0, len(taken) // 2, -1))
     said, grew = ("met" if reached else "MISSED" for reached in (rest < AIM, end - half < GROWTH_AIM))
     return (
-        f"Private at rest {rest / MEGABYTE:.0f} MB, aim below {AIM / MEGABYTE:.0f}: {said}. All requests made it "
+        f"Private at rest {rest / MEGABYTE:.0f} MB, aim below {AIM / MEGABYTE:.0f}: {said}. Requests changed it by "
         f"{(end - rest) / MEGABYTE:+.1f} MB, their second half {(end - half) / MEGABYTE:+.1f}, aim no growth: {grew}."
     )
 

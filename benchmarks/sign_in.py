@@ -170,7 +170,7 @@ class Walk:
 
 
 def walk_sign_ins(meter: Meter, application: Any, number_of_people: int) -> None:
-    """Let many people sign in to one app, each twice."""
+    """Let many people sign in to one app, each three times."""
     from tests import factories
     from tests.relying_party import RelyingParty
 
@@ -218,9 +218,9 @@ def ask_for_pages(meter: Meter, application: Any, only: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="steps and pages whose name begins so")
-    parser.add_argument("--statements", default="", help="print the statements of those whose name begins so")
-    parser.add_argument("--profile", default="", help="print what cProfile says of those whose name begins so")
+    parser.add_argument("--only", default="", help="only steps and pages with this prefix")
+    parser.add_argument("--statements", default="", help="print the statements of steps and pages with this prefix")
+    parser.add_argument("--profile", default="", help="print the cProfile output of steps and pages with this prefix")
     parser.add_argument("--people", type=int, default=PEOPLE, help="how many sign in, each three times")
     options = parser.parse_args()
     with services():

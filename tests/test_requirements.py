@@ -1,4 +1,4 @@
-"""What is installed is what was looked at: each package by its version and its hash."""
+"""Only reviewed packages are installed: each is pinned by its version and its hash."""
 
 import re
 from pathlib import Path
