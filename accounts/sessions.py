@@ -120,8 +120,9 @@ def end_listed_session(listed: UserSession) -> bool:
     """
     with transaction.atomic():
         ended, _ = Session.objects.filter(session_key=listed.session_key).delete()
-        UserSession.objects.filter(pk=listed.pk, session_key=listed.session_key).delete()  # not if it has a new key
-        _report_ended([listed])
+        unlisted, _ = UserSession.objects.filter(pk=listed.pk, session_key=listed.session_key).delete()
+        if unlisted:  # otherwise another click has ended it, or it has just got a new key and continues
+            _report_ended([listed])
     return bool(ended)
 
 

@@ -40,7 +40,8 @@ def test_a_session_that_is_ended_while_it_is_renewed() -> None:
         assert answer == "302"
         told = SecurityEvent.objects.filter(kind="session_ended").count() - before
         alive = Session.objects.filter(session_key=renewing.session_key).exists()
-        assert (told, alive) == ((1, False) if renewal == "interrupted" else (0, True))
+        # What was renewed before can still be ended.
+        assert (told, alive) in ([(1, False)] if renewal == "interrupted" else [(1, False), (0, True)])
         outcomes.add(renewal)
         Session.objects.filter(session_key=renewing.session_key).delete()
     assert outcomes <= {"interrupted", "renewed"}
