@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connections, models
+from django.db.models import BigIntegerField, CharField, DateTimeField, Value
 from django.db.models.base import ModelState
+from django.db.models.functions import Cast
 
 ALIAS = "default"
 
@@ -19,6 +21,16 @@ class Placeholder(str):
     """A stand-in for a text argument: passed to `build` as a value, and found again among the SQL parameters."""
 
     __slots__ = ()
+
+
+def as_number(argument: str) -> Cast:
+    """Return the expression for a text argument that is a whole number, such as a primary key."""
+    return Cast(Value(argument, output_field=CharField()), BigIntegerField())
+
+
+def as_time(argument: str) -> Cast:
+    """Return the expression for a text argument that is a time in ISO 8601 format."""
+    return Cast(Value(argument, output_field=CharField()), DateTimeField())
 
 
 class _Compiled(NamedTuple):
@@ -34,7 +46,8 @@ class _Compiled(NamedTuple):
 class PreparedQuery:
     """A `.values_list()` queryset with stand-ins for text arguments, compiled at first use on each engine.
 
-    `build` is called with one stand-in for each name in `arguments`; only text columns may be compared with them.
+    `build` is called with one stand-in for each name in `arguments`. Only text columns may be compared with them; for
+    other columns there are `as_number` and `as_time`.
     """
 
     def __init__(self, arguments: Sequence[str], build: Callable[..., "models.QuerySet[Any, Any]"]) -> None:

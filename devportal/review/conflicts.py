@@ -11,10 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from django.db.models import (
-    BigIntegerField,
     Case,
     CharField,
-    DateTimeField,
     OuterRef,
     Q,
     QuerySet,
@@ -22,11 +20,10 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast
 from django.db.models.lookups import IsNull
 
 from accounts.models import Account, FamilyMember, OrganizationMember
-from core.database.prepared_queries import PreparedQuery
+from core.database.prepared_queries import PreparedQuery, as_number, as_time
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from oidc.models import FormerMember, Project, ProjectMember
 from oidc.projects.colleagues import colleagues_of, remembered_since
@@ -160,27 +157,16 @@ def project_conflict(account: int, project: str = "pk") -> Case:
     return _conflict(account, remembered_since(), _read_groups_of(account), project)
 
 
-# Prepared queries take only texts.
-
-
-def _as_key(text: str) -> Cast:
-    return Cast(Value(text, output_field=CharField()), BigIntegerField())
-
-
-def _as_time(text: str) -> Cast:
-    return Cast(Value(text, output_field=CharField()), DateTimeField())
-
-
 def _of_review(review: str, account: str, since: str) -> "QuerySet[Any, Any]":
-    reader = _as_key(account)
-    conflict = _conflict(reader, _as_time(since), _groups_of(reader), "client__project", _of_appeal(reader))
-    return AppReview.objects.filter(pk=_as_key(review)).order_by().values_list(conflict)
+    reader = as_number(account)
+    conflict = _conflict(reader, as_time(since), _groups_of(reader), "client__project", _of_appeal(reader))
+    return AppReview.objects.filter(pk=as_number(review)).order_by().values_list(conflict)
 
 
 def _of_project(project: str, account: str, since: str) -> "QuerySet[Any, Any]":
-    reader = _as_key(account)
-    conflict = _conflict(reader, _as_time(since), _groups_of(reader), "pk")
-    return Project.objects.filter(pk=_as_key(project)).order_by().values_list(conflict)
+    reader = as_number(account)
+    conflict = _conflict(reader, as_time(since), _groups_of(reader), "pk")
+    return Project.objects.filter(pk=as_number(project)).order_by().values_list(conflict)
 
 
 _OF_REVIEW = PreparedQuery(("review", "account", "since"), _of_review)

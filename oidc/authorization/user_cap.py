@@ -9,8 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import (
-    BigIntegerField,
-    CharField,
     Count,
     Exists,
     IntegerField,
@@ -19,10 +17,10 @@ from django.db.models import (
     Subquery,
     Value,
 )
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Coalesce
 
 from accounts.models import Account
-from core.database.prepared_queries import PreparedQuery
+from core.database.prepared_queries import PreparedQuery, as_number
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects.people import is_counted, number_of_people
 
@@ -116,9 +114,7 @@ def _places(clients: "QuerySet[Client]", person: Any, has_too_many: Any) -> "Que
 
 
 def _place(client_id: str, account: str) -> "QuerySet[Any, Any]":
-    # Prepared queries take only texts.
-    person = Cast(Value(account, output_field=CharField()), BigIntegerField())
-    return _places(Client.objects.filter(client_id=client_id), person, Value(value=False))
+    return _places(Client.objects.filter(client_id=client_id), as_number(account), Value(value=False))
 
 
 _PLACE = PreparedQuery(("client_id", "account"), _place)
