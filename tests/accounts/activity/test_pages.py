@@ -17,6 +17,7 @@ from accounts import sessions
 from accounts.activity import kinds
 from accounts.activity.recording import By, record, sentence, token_of
 from accounts.models import Account, AccountRecovery, SecurityEvent
+from accounts.signals import sessions_ended
 from core.http.sessions import SessionStore
 from core.messages import fill_in
 from oidc.authorization import consent
@@ -381,3 +382,26 @@ def test_people_without_a_password_are_sent_to_their_passkeys(person: Account) -
     assert "Check your passkeys" in text
     assert secured(browser, open="passkeys") == "/account/2fa/webauthn/"
     assert 'href="/account/password/set/"' in text
+
+
+def test_a_session_that_just_got_a_new_key_is_neither_ended_nor_reported() -> None:
+    there = sign_in(Browser(), make_account())
+    listed = UserSession.objects.get(session_key=there.session.session_key)
+    listed.data = listed.data | {sessions.TAG: "tag"}
+    listed.save()
+    renewed = there.session
+    renewed.cycle_key()
+    told: list[Any] = []
+
+    def note(**kwargs: Any) -> None:
+        told.append(kwargs)
+
+    sessions_ended.connect(note)
+    try:
+        assert not sessions.end_listed_session(listed)
+        assert told == []
+        assert UserSession.objects.get(pk=listed.pk).session_key == renewed.session_key
+        assert sessions.end_listed_session(UserSession.objects.get(pk=listed.pk))
+        assert len(told) == 1
+    finally:
+        sessions_ended.disconnect(note)
