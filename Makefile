@@ -13,7 +13,7 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 APART := redis or node or browser or image or proxy or slow
 # `make check` runs these.
 CHECKED := tests/test_layers.py tests/test_risks.py tests/test_words.py
-# These tests wait for servers half of the time, so two cores can run five at once (tests/services/scheduling.py).
+# These tests wait for servers most of the time, so two cores can run five at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),5)
 BY_SERVERS := --apart --dist loadscope --no-loadscope-reorder
 # With ARGS, tests can be selected from the thorough ones too.
