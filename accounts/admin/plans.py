@@ -43,7 +43,6 @@ class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
     ordering = ("feature__name",)
     extra = 1
     # DATA_UPLOAD_MAX_NUMBER_FIELDS limits the size of a form.
-    per_page = 20
 
 
 @admin.register(Plan)
@@ -128,7 +127,6 @@ class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
     fields = readonly_fields = ("at", "from_state", "to_state", "by", "note")
     ordering = ("-at", "-pk")
     extra = 0
-    per_page = 20
     can_delete = False
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -247,6 +245,7 @@ def _by(request: HttpRequest, note: str = "") -> Actor:
 
 class FamilyMemberInline(ServiceTabularInline[FamilyMember, Family]):
     model = FamilyMember
+    ordering = ("pk",)
     autocomplete_fields = ("account",)
     extra = 1
 

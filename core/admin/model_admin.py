@@ -34,6 +34,8 @@ from core.database.storable import is_key
 OLDER, NEWER = "older_than", "newer_than"
 # The most rows that an autocomplete field pages through. To reach other rows, people type more of the name.
 MAX_ROWS = 2000
+# The most rows of an inline that one form may send, new ones included. Django's 2,000 would take seconds to render.
+MAX_INLINE_ROWS = 100
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
@@ -375,9 +377,14 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
 
 class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
-    """Base of inlines: rows edited on their parent's page."""
+    """Base of inlines: rows edited on their parent's page, 20 at a time."""
 
     formset = RowsFormSet
+    per_page = 20
+    max_num = MAX_INLINE_ROWS
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        return super().get_formset(request, obj, **{"absolute_max": MAX_INLINE_ROWS, **kwargs})
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)

@@ -84,7 +84,6 @@ class ScopeInline(ServiceTabularInline[ApiScope, Api]):
     formset = ScopeFormSet
     ordering = ("pk",)
     extra = 1
-    per_page = 20
 
 
 @admin.register(Api)

@@ -252,6 +252,15 @@ def test_an_invalid_page_shows_the_first_page(as_operator: Browser, world: World
         assert as_operator.post(url, body, content_type="application/x-www-form-urlencoded").status_code < 500
 
 
+@pytest.mark.parametrize("rows", ["101", "1" + "0" * 30])
+def test_a_form_with_too_many_rows_is_refused(as_operator: Browser, world: World, rows: str) -> None:
+    for path, prefix in (("family/add/", "members"), (f"plan/{Plan.objects.get().pk}/change/", "entitlements")):
+        form = {f"{prefix}-TOTAL_FORMS": rows, f"{prefix}-INITIAL_FORMS": "0"}
+        response = as_operator.post(f"/admin/accounts/{path}", form)
+        assert "Please submit at most 100 forms." in response.content.decode(), path
+        assert len(response.context["inline_admin_formsets"][0].formset.forms) == 100, path
+
+
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31 00:00"])
 def test_extreme_dates_show_an_error(as_operator: Browser, world: World, moment: str) -> None:
     row = Subscription.objects.get(account=world.person)
