@@ -28,7 +28,7 @@ from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import closing
-from accounts.factors import first_codes, keys, own_recovery
+from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
@@ -232,8 +232,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             codes.queue_answer(allauth_context.request, email, mail)
 
     def get_login_stages(self) -> list[str]:
+        own = {sign_up_stage.PATH: "accounts.factors.sign_up_stage.SignUpKeyStage"}
+        stages = [own.get(path, path) for path in super().get_login_stages()]
         # This stage is the last one: people who reach it have completed all other steps of a sign-in.
-        return [*super().get_login_stages(), "accounts.deletion.closing.ClosedAccountStage"]
+        return [*stages, "accounts.deletion.closing.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
         if user.deletion_due_at is not None:

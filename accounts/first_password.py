@@ -13,8 +13,8 @@ from django.http import HttpRequest
 
 from accounts.activity.recording import record
 from accounts.authentication import note_first_password
+from accounts.factors.sign_up_stage import SignUpKeyStage
 from accounts.models import Account
-from accounts.sessions import has_changed
 
 
 class FirstPasswordForm(forms.Form):
@@ -30,15 +30,16 @@ class FirstPasswordForm(forms.Form):
         return get_adapter().clean_password(self.cleaned_data["password1"], user=self.account)
 
 
-def set_first_password(request: HttpRequest, account: Account, password: str) -> bool:
+def set_first_password(request: HttpRequest, stage: SignUpKeyStage, password: str) -> bool:
     """Store the password of a sign-up whose email address was just verified; False if the account has changed since.
 
     No mail is sent about it, just as none is sent about a passkey that is created at sign-up.
     """
     hashed = make_password(password)  # before the transaction, because it takes long
+    account = stage.login.user
     with transaction.atomic():
-        row = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
-        if row is None or has_changed(account, row) or row.has_usable_password() or _has_factor(row):
+        row = stage.lock_account()
+        if row is None or row.has_usable_password() or _has_factor(row):
             return False
         account.password = hashed
         account.save(update_fields=["password"])

@@ -248,7 +248,11 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
 
     def form_valid(self, form: Any) -> HttpResponse:
         keys.choose(self.request, signs_in_alone=True)
-        response: HttpResponse = super().form_valid(form)
+        with transaction.atomic():
+            if self._login_stage.lock_account() is None:
+                ended: HttpResponse = self._login_stage.abort()
+                return ended
+            response: HttpResponse = super().form_valid(form)
         return response
 
 
@@ -261,7 +265,7 @@ def sign_up_password(request: HttpRequest) -> HttpResponse:
     account = stage.login.user
     form = FirstPasswordForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        is_set = set_first_password(request, account, form.cleaned_data["password1"])
+        is_set = set_first_password(request, stage, form.cleaned_data["password1"])
         response: HttpResponse = stage.exit() if is_set else stage.abort()
         return response
     return TemplateResponse(request, "account/signup_password.html", {"form": form, "email": account.email})

@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
+from accounts.sessions import end_all_sessions
 from oidc.models import Client
 from tests.accounts.test_sign_up import PASSWORD, confirm
 from tests.factories import make_account
@@ -147,6 +148,32 @@ def test_it_replaces_no_password_that_was_chosen_meanwhile(client: Browser, mail
     assert client.post(INSTEAD, {"password1": PASSWORD})["Location"] == "/account/login/"
     assert Account.objects.get().check_password("another horse 8 battery")
     assert client.get("/account/").status_code == 302
+
+
+@pytest.mark.parametrize("step", ["passkey", "password"])
+def test_ending_all_sessions_ends_a_sign_up_after_its_code(client: Browser, mailoutbox: list[Any], step: str) -> None:
+    sign_up(client, mailoutbox)
+    options = client.get(CREATE).context["js_data"]["creation_options"]
+    end_all_sessions(Account.objects.get())
+    if step == "passkey":
+        client.post(CREATE, {"credential": SoftKey().made(options)})
+    else:
+        client.post(INSTEAD, {"password1": PASSWORD})
+    assert client.get("/account/").status_code == 302
+    assert not Authenticator.objects.exists()
+    assert not Account.objects.get().has_usable_password()
+
+
+def test_a_password_that_was_reset_meanwhile_ends_the_sign_up(client: Browser, mailoutbox: list[Any]) -> None:
+    """Whoever has the mailbox now chose a password elsewhere; this browser only knew an earlier code."""
+    sign_up(client, mailoutbox)
+    options = client.get(CREATE).context["js_data"]["creation_options"]
+    account = Account.objects.get()
+    account.set_password("another horse 8 battery")
+    account.save()
+    client.post(CREATE, {"credential": SoftKey().made(options)})
+    assert client.get("/account/").status_code == 302
+    assert not Authenticator.objects.exists()
 
 
 # --- Can't sign in? ---

@@ -1,0 +1,35 @@
+"""The step of a sign-up that creates the passkey, after the email address was verified."""
+
+from typing import Any
+
+from allauth.mfa.webauthn.stages import PasskeySignupStage
+from django.http import HttpResponse
+from django.utils.crypto import constant_time_compare
+
+from accounts.models import Account
+
+PATH = f"{PasskeySignupStage.__module__}.{PasskeySignupStage.__qualname__}"
+
+
+class SignUpKeyStage(PasskeySignupStage):  # type: ignore[misc]  # allauth is untyped
+    """The library's stage, which ends with the person's sessions: a password reset or a recovery also ends it."""
+
+    def handle(self) -> tuple[HttpResponse | None, bool]:
+        response, goes_on = super().handle()
+        if response is not None:
+            # A sign-up that was repeated has just replaced the password.
+            self.login.user.refresh_from_db(fields=["password", "session_stamp"])
+            self.state["stamp"] = self.login.user.get_session_auth_hash()
+        return response, goes_on
+
+    def lock_account(self) -> Account | None:
+        """Lock and return the account; None if it was deleted or deactivated, or its sessions have ended since.
+
+        Call it inside a transaction.
+        """
+        rows = Account.objects.select_for_update(no_key=True).filter(pk=self.login.user.pk, is_active=True)
+        account: Account | None = rows.first()
+        stamp: Any = self.state.get("stamp", "")
+        if account is None or not constant_time_compare(stamp, account.get_session_auth_hash()):
+            return None
+        return account
