@@ -160,12 +160,18 @@ class EnrolmentMixin:
         context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
         return context | {"is_first_factor": not asks_for_factor(self.request)}
 
+    def is_added(self, account: Account) -> bool:
+        """Return whether another click has added the factor; the account is locked."""
+        return False
+
     def form_valid(self, form: Any) -> HttpResponse:
         earlier = account_of(self.request)
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
             if account is None or has_changed(earlier, account):  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
+            if self.is_added(account):
+                return HttpResponseRedirect(reverse("mfa_index"))
             is_first = not second_factors_of(account).exists()
             if is_first:
                 end_other_sessions(self.request)
@@ -235,6 +241,9 @@ class ConditionalKeyView(EnrolmentMixin, webauthn_views.AddWebAuthnView):  # typ
 @limited_by_person
 class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
     """/account/2fa/totp/activate/."""
+
+    def is_added(self, account: Account) -> bool:
+        return bool(Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists())
 
 
 @limited_by_address

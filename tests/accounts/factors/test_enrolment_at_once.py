@@ -7,7 +7,9 @@ from django.test import Client as Browser
 from tests.at_once import at_once
 from tests.factories import make_account
 from tests.relying_party import sign_in
-from tests.soft_key import SoftKey
+from tests.security.test_added_factors import use_key
+from tests.soft_key import SoftKey, give_key
+from tests.totp import totp
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 ADD = "/account/2fa/webauthn/add/"
@@ -29,3 +31,15 @@ def test_one_session_adds_its_key_and_the_others_end() -> None:
     assert set(answers) <= {302, 400}
     assert Authenticator.objects.filter(user=account, type="webauthn").count() == 1
     assert sum(browser.get("/account/").status_code == 200 for browser in browsers) == 1
+
+
+def test_a_double_click_adds_an_app_once_and_is_no_error() -> None:
+    account, owners = make_account("ada@example.com"), SoftKey()
+    browser = sign_in(Browser(), account)
+    give_key(account, owners)
+    use_key(browser, owners)
+    page = "/account/2fa/totp/activate/"
+    form = {"code": totp(browser.get(page).context["form"].secret)}
+    browser.raise_request_exception = False
+    assert at_once(2, lambda _: browser.post(page, form).status_code) == [302, 302]
+    assert Authenticator.objects.filter(user=account, type="totp").count() == 1
