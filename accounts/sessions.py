@@ -135,8 +135,11 @@ def end_sessions_by_key(hashes: Collection[str]) -> None:
     """End the sessions with these hashes of their keys."""
     with transaction.atomic():
         listed = list(UserSession.objects.filter(session_key__in=hashes))
+        entries = UserSession.objects.filter(pk__in=[row.pk for row in listed])
         Session.objects.filter(session_key__in=hashes).delete()
-        UserSession.objects.filter(pk__in=[row.pk for row in listed]).delete()
+        # The statement may have waited for a request that gave a session a new key.
+        Session.objects.filter(session_key__in=[*entries.values_list("session_key", flat=True)]).delete()
+        entries.delete()
         _report_ended(listed)
 
 
@@ -198,10 +201,17 @@ def list_renewed(sender: Any, session: SessionStore, former: str, **kwargs: Any)
 
 
 @receiver(session_flushed)
-def report_flushed(sender: Any, session: SessionStore, **kwargs: Any) -> None:
-    """Report the end of a session that is signed out, or in which somebody else signs in."""
-    if tag := session.get(TAG):
+def report_flushed(sender: Any, session: SessionStore, ended: bool, **kwargs: Any) -> None:
+    """Report the end of a session that is signed out, or in which somebody else signs in.
+
+    One that another request has just given a new key is ended under that key.
+    """
+    tag = session.get(TAG)
+    if tag and ended:
         sessions_ended.send(sender=UserSession, account=None, tags=[tag], kept="")
+    elif tag:
+        for listed in UserSession.objects.filter(user=session[SESSION_KEY], data__tag=tag):
+            end_listed_session(listed)
 
 
 def valid_sessions(account: Account) -> list[UserSession]:

@@ -80,8 +80,8 @@ def hash_of(key: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
 
 
-# Sent with `session` while a session in which somebody is signed in is flushed, after its row was deleted and inside
-# the same transaction.
+# Sent with `session` while a session in which somebody is signed in is flushed, inside the same transaction. `ended` is
+# False if no row with its key was left to delete: it has ended before, or another request has just given it a new key.
 session_flushed = Signal()
 # Sent with `session` and the hash of its `former` key when a session in which somebody is signed in gets a new key.
 session_renewed = Signal()
@@ -241,8 +241,7 @@ class SessionStore(db.SessionStore):
         with transaction.atomic():
             # First: this waits for codes that are being issued in this session (accounts/sessions.py, hold_session).
             ended, _ = self.model.objects.filter(session_key=self.session_key).delete()
-            if ended:  # otherwise it has ended before, or it has just got a new key
-                session_flushed.send(sender=SessionStore, session=self)
+            session_flushed.send(sender=SessionStore, session=self, ended=bool(ended))
             super().flush()
 
     def delete(self, session_key: str | None = None) -> None:

@@ -7,9 +7,11 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import SecurityEvent
+from accounts.sessions import end_sessions_by_key
 from core.http.sessions import SessionStore
 from tests.at_once import at_once
 from tests.factories import make_account
+from tests.oidc.events.test_concurrency import blocked_by
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -59,3 +61,14 @@ def test_two_clicks_end_it_once() -> None:
     assert sorted(answers) in ([302, 302], [302, 404])
     assert SecurityEvent.objects.filter(kind="session_ended").count() == 1
     assert there.get("/account/sessions/").status_code == 302
+
+
+@pytest.mark.parametrize("way", ["sign out", "sign out of another account"])
+def test_signing_out_ends_a_session_that_gets_a_new_key_at_this_moment(way: str) -> None:
+    there = sign_in(Browser(), make_account("ada@example.com"))
+    key = there.session.session_key or ""
+    renewing, signing_out = SessionStore(key), SessionStore(key)
+    assert [session["_auth_user_id"] for session in (renewing, signing_out)]  # both have been read
+    blocked_by(renewing.cycle_key, signing_out.flush if way == "sign out" else lambda: end_sessions_by_key([key]))
+    assert not Session.objects.exists()
+    assert not UserSession.objects.exists()
