@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 from accounts.activity.places import known_browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
-from accounts.deletion.deleting import delete_account
+from accounts.deletion.deleting import delete_account, deletion_blockers
 from accounts.factors import removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
@@ -124,13 +124,17 @@ def end_changes_since(account: Account, moment: datetime) -> None:
 def is_taken(email: str, account: Account) -> bool:
     """Return whether an email address belongs to somebody else.
 
-    Unverified sign-ups do not count: a thief could start one to keep the owner from taking the account back.
+    Unverified sign-ups do not count: a thief could start one to keep the owner from taking the account back. If an
+    operator has made one the only owner of a project, it can't be deleted, so it does count.
     """
     if not email:
         return False
     others = Account.objects.filter(email=email).exclude(pk=account.pk)
     proven = EmailAddress.objects.filter(email__iexact=email, verified=True).exclude(user=account)
-    return proven.exists() or others.exclude(pk__in=_unproven_sign_ups(email)).exists()
+    sign_ups = _unproven_sign_ups(email)
+    if proven.exists() or others.exclude(pk__in=sign_ups).exists():
+        return True
+    return any(deletion_blockers(each) for each in sign_ups.exclude(pk=account.pk))
 
 
 def make_way(email: str, account: Account) -> None:

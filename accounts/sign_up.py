@@ -61,6 +61,12 @@ def forget_form(request: HttpRequest) -> None:
     request.session.pop(SESSION_KEY, None)
 
 
+def is_again(request: HttpRequest, account: Account) -> bool:
+    """Return whether this browser has just signed up with the email address of this account, which existed before."""
+    kept: dict[str, Any] = request.session.get(SESSION_KEY, {})
+    return bool(kept.get("account") == account.pk)
+
+
 def apply_kept_form(request: HttpRequest, account: Account) -> None:
     """Store the kept values in the account, whose email address was just verified here; its row is locked."""
     kept: dict[str, Any] = request.session.pop(SESSION_KEY, {})

@@ -21,14 +21,14 @@ from django.conf import settings
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts import known_browsers
+from accounts import known_browsers, sign_up
 from accounts.activity import factor_events
 from accounts.activity.kinds import METHODS
 from accounts.activity.places import browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.factors import removal
 from accounts.factors.keys import is_first_factor
-from accounts.models import Account
+from accounts.models import Account, SecurityEvent
 from core.limits import Rate, RateLimited, hit, usage
 
 Type = Authenticator.Type
@@ -53,7 +53,10 @@ def _method(record: dict[str, Any]) -> str:
 
 @receiver(user_signed_up)
 def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    record(user, "signed_up", request)
+    """Record a sign-up, but not as that of an account which an operator created, and whose owner has not come yet."""
+    is_new = not sign_up.is_again(request, user)
+    if is_new or SecurityEvent.objects.filter(account=user, kind="signed_up").exists():
+        record(user, "signed_up", request)
 
 
 @receiver(user_logged_in)

@@ -16,7 +16,7 @@ from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.tasks import clear_address_changes
 from devportal.console.models import AuditEvent
 from tests.accounts.test_sign_up import code_of, sign_up
-from tests.factories import PASSWORD, make_account
+from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import age_sign_in, sign_in
 from tests.security.test_limits import is_limited
 from tests.totp import totp
@@ -174,6 +174,21 @@ def test_an_address_that_is_another_accounts_by_now_is_refused_in_words(thief: B
     answer = take_back(OLD, take_back_code(OLD))
     assert b"now belongs to another account" in answer.content
     assert Account.objects.filter(email=NEW).exists()
+
+
+@pytest.mark.parametrize("kind", ["provisioned", "owner"])
+def test_an_account_that_can_not_make_way_is_refused_in_words(kind: str, thief: Browser) -> None:
+    """Neither an account that an operator created, nor the only owner of a project, is deleted as an open sign-up."""
+    change(thief, NEW)
+    if kind == "provisioned":
+        make_account(OLD, verified=False)
+    sign_up(Browser(), OLD)  # only begun
+    if kind == "owner":
+        make_project(Account.objects.get(email=OLD))
+    answer = take_back(OLD, take_back_code(OLD))
+    assert answer.status_code == 200
+    assert "now belongs to another account" in answer.content.decode()
+    assert Account.objects.filter(email=OLD).exists()
 
 
 def test_an_unverified_old_email_address_gets_no_code(mailoutbox: list[Any], client: Browser, person: Account) -> None:

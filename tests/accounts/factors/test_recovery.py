@@ -26,7 +26,7 @@ from tests.accounts.factors.conftest import (
     sign_in_by_mail,
 )
 from tests.devportal.admin.conftest import make_staff
-from tests.factories import make_account
+from tests.factories import make_account, make_project
 
 HOUR = 3600
 PAGE = "/account/recovery/"
@@ -233,6 +233,23 @@ def test_operators_can_not_cancel_the_recovery_of_their_own_account(operator: Ac
     assert AccountRecovery.objects.open().exists()
     assert not recovery.cancel(started, operator, "A mistake")
     assert recovery.cancel(started, colleague, "A mistake")
+
+
+def test_an_email_address_of_the_only_owner_of_a_project_is_taken(
+    lost: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    """Such an account can't be deleted to make way, although its owner only signed up."""
+    owner = make_account("owner@example.com", verified=False)
+    SecurityEvent.objects.create(account=owner, kind="signed_up", at=clock.now(), by="person")
+    started = recovery.start(lost, operator, **FORM, new_email=owner.email)
+    make_project(owner)
+    later(73 * HOUR)
+    assert advance_recoveries() == 1
+    started.refresh_from_db()
+    assert (started.outcome, kinds(lost)[-1]) == (AccountRecovery.Outcome.LAPSED, "recovery_lapsed")
+    assert Account.objects.filter(pk=owner.pk).exists()
+    with pytest.raises(recovery.RecoveryRefused, match="another account"):
+        recovery.start(lost, operator, **FORM, new_email=owner.email)
 
 
 # --- Time ---
