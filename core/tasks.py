@@ -5,9 +5,9 @@ In the embedded environment there is no broker: threads of the web server run qu
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Full, Queue
-from typing import Any
+from typing import Any, TypeVar
 
 from celery import Task, shared_task
 from celery.contrib.django.task import DjangoTask
@@ -18,6 +18,8 @@ from kombu.exceptions import OperationalError
 from core.database.postgres import limits
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # The most tasks that wait for the broker or a thread in this process; the periodic task does the others.
 MOST_WAITING = 1000
@@ -90,3 +92,18 @@ def periodic_task(seconds: float, **options: Any) -> Callable[[Callable[[], Any]
         return shared_task(name=name, **options)(function)
 
     return declare
+
+
+def sum_of_each(rows: Iterable[T], work: Callable[[T], int], failed: str) -> int:
+    """Do the work of a task for each row, and return the sum of the results.
+
+    If it fails for one row, this is logged as `failed`, with the row as its argument, and the other rows follow. So a
+    row that fails again and again, or that somebody else has locked, does not hold up the others.
+    """
+    done = 0
+    for row in rows:
+        try:
+            done += work(row)
+        except Exception:
+            log.exception(failed, row)
+    return done

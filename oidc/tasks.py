@@ -7,7 +7,7 @@ from celery import shared_task
 from django.conf import settings
 
 from core import clock
-from core.tasks import periodic_task
+from core.tasks import periodic_task, sum_of_each
 from oidc import signing_keys
 from oidc.domains import checking
 from oidc.models import Project
@@ -43,8 +43,10 @@ def remove_deleted_projects() -> int:
     """
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     forget_members()
-    rows = list(Project.objects.filter(deleted_at__lt=over).order_by("deleted_at"))
-    return sum(lifecycle.purge_project(project) for project in rows)
+    rows = Project.objects.filter(deleted_at__lt=over).order_by("deleted_at")
+    keys = list(rows.values_list("pk", flat=True))
+    failed = "Project %d could not be removed. This is tried again."
+    return sum_of_each(keys, lambda pk: lifecycle.purge_project(Project(pk=pk)), failed)
 
 
 @periodic_task(3600)

@@ -37,6 +37,7 @@ from accounts.signals import blocking_deletion
 from core import clock
 from core.audit import Event, report
 from core.http import split_hosts
+from core.tasks import sum_of_each
 
 Outcome = AccountRecovery.Outcome
 Lapse = AccountRecovery.Lapse
@@ -198,8 +199,9 @@ def advance() -> int:
     now = clock.now()
     to_remind = AccountRecovery.objects.open().filter(remind_at__lte=now, due_at__gt=now)
     due = AccountRecovery.objects.open().filter(due_at__lte=now)
-    moved = sum(_remind(pk) for pk in list(to_remind.values_list("pk", flat=True)))
-    return moved + sum(_complete(pk) for pk in list(due.values_list("pk", flat=True)))
+    failed = "Recovery %d could not be moved ahead. This is tried again."
+    moved = sum_of_each(list(to_remind.values_list("pk", flat=True)), _remind, failed)
+    return moved + sum_of_each(list(due.values_list("pk", flat=True)), _complete, failed)
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from django.dispatch import receiver
 
 from accounts.models import Account
 from core import clock
+from core.tasks import sum_of_each
 from devportal.review.conflicts import Conflict, conflict_of, message_of
 from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.notifications import notice_outcome, notice_re_review_due, notice_scope_review
@@ -431,7 +432,7 @@ def open_due_re_reviews() -> int:
         return 0
     before = clock.now() - timedelta(days=settings.RE_REVIEW_DAYS)
     due = list(due_clients(before).values_list("pk", flat=True)[:MOST_A_RUN])
-    return sum(_open(pk, before) for pk in due)
+    return sum_of_each(due, lambda pk: _open(pk, before), "No re-review of app %d could be opened.")
 
 
 def due_clients(before: datetime) -> "QuerySet[Client]":

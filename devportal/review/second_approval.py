@@ -16,6 +16,7 @@ from accounts.models import Account
 from accounts.roles import is_reviewer, roles_changed
 from accounts.signals import access_ended
 from core import clock
+from core.tasks import sum_of_each
 from devportal.review.alerts import mail_first_approval
 from devportal.review.cases import open_case
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
@@ -172,7 +173,8 @@ def open_due_second_approvals() -> int:
     for client in approved_once().select_related("project").order_by("verified_at", "pk").iterator(500):
         if client.project_id not in many:
             many[client.project_id] = has_many_people(client.project)
-        opened += many[client.project_id] and _open(client.pk)
+        if many[client.project_id]:
+            opened += sum_of_each([client.pk], _open, "No second approval of app %d could be asked for.")
         if opened >= MOST_A_RUN:
             break
     return opened

@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from api.models import ApiKey
 from core import clock
+from core.tasks import sum_of_each
 from devportal.console.models import SignInHour
 from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify, raised_before
@@ -45,6 +46,9 @@ class Due:
     client: Client | None = None
     again_after: timedelta | None = None
 
+    def __str__(self) -> str:
+        return f"{self.kind} of project {self.project_id}"
+
 
 def raise_due(found: Iterable[Due]) -> int:
     """Raise the notices that were not raised before, each in a separate transaction; return their number."""
@@ -54,7 +58,8 @@ def raise_due(found: Iterable[Due]) -> int:
         for kind in {due.kind for due in some}:
             once_only = {(due.project_id, due.once) for due in some if due.kind == kind and due.again_after is None}
             known |= {(kind, *cause) for cause in raised_before(kind, once_only)}
-        raised += sum(_raise(due) for due in some if (due.kind, due.project_id, due.once) not in known)
+        new = [due for due in some if (due.kind, due.project_id, due.once) not in known]
+        raised += sum_of_each(new, _raise, "The notice %s could not be raised. This is tried again.")
     return raised
 
 

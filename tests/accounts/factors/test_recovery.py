@@ -286,6 +286,30 @@ def test_when_it_is_due_the_factors_are_removed(started: AccountRecovery, later:
     assert sign_in_by_mail(account).get("/account/").status_code == 200
 
 
+@pytest.mark.parametrize("moment", [49 * HOUR, 73 * HOUR])
+def test_a_recovery_that_fails_does_not_stop_the_others(
+    moment: float,
+    started: AccountRecovery,
+    operator: Account,
+    later: Callable[[float], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = make_account("bo@example.com")
+    give_app(other)
+    recovery.start(other, operator, **FORM)
+    real = recovery._lock
+
+    def lock(pk: int) -> AccountRecovery | None:
+        if pk == started.pk:
+            raise RuntimeError("a row that can't be changed")
+        return real(pk)
+
+    monkeypatch.setattr(recovery, "_lock", lock)
+    later(moment)
+    assert advance_recoveries() == 1
+    assert AccountRecovery.objects.get(pk=started.pk).ended_at is None
+
+
 def test_the_count_of_wrong_codes_begins_again(started: AccountRecovery, later: Callable[[float], None]) -> None:
     WrongCodes.objects.create(account=started.account, count=100)
     later(72 * HOUR + 1)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
@@ -20,6 +20,7 @@ from devportal.review import appeals, cases, developer_actions, reviewer_actions
 from devportal.review.models import AppReport, InternalNote, ReviewCase, ReviewEntry
 from devportal.review.tasks import open_re_reviews
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
+from oidc.clients.lookup import lock_client
 from oidc.models import Client, FormerMember, Project, ProjectMember
 from tests.at_once import at_once
 from tests.devportal.review.reviewing import Status, approved, decide, fill, fresh, mails, make_operator, make_reviewer
@@ -195,6 +196,18 @@ class TestReReview:
         assert open_re_reviews() == 0
         later(YEAR + 60)
         assert open_re_reviews() == 1
+
+    def test_an_app_that_fails_does_not_stop_the_others(self, old: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        other = make_client(old.project, name="Comet", verified_at=old.verified_at, last_reviewed_at=old.verified_at)
+
+        def lock(pk: int, **options: Any) -> Client:
+            if pk == old.pk:
+                raise OperationalError("canceling statement due to lock timeout")
+            return lock_client(pk, **options)
+
+        monkeypatch.setattr("devportal.review.cases.lock_client", lock)
+        assert open_re_reviews() == 1
+        assert ReviewCase.objects.get().client == other
 
     def test_other_actions_do_not_postpone_a_re_review(self, old: Client, reviewer: Account) -> None:
         open_re_reviews()

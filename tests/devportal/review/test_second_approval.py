@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
@@ -358,6 +358,15 @@ class TestGrowth:
         cases.close_case(case, make_reviewer(), "in_order")
         assert AppReview.objects.get().second_approval_at is not None
         assert tasks.open_second_approvals() == 0, "two have approved"
+
+    def test_an_app_that_fails_is_left_to_the_next_run(self, grown: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        def lock(pk: int) -> Client:
+            raise OperationalError("canceling statement due to lock timeout")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("devportal.review.second_approval.lock_client", lock)
+            assert tasks.open_second_approvals() == 0
+        assert tasks.open_second_approvals() == 1
 
     def test_closing_without_an_approval_asks_again(self, grown: Client) -> None:
         tasks.open_second_approvals()

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import DatabaseError
 
 from accounts.models import Account, PairwiseSubject
 from api.models import ApiKey
 from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, ProjectMember, TokenFamily
-from oidc.projects import lifecycle, members
+from oidc.projects import colleagues, lifecycle, members
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone
 from oidc.tasks import remove_deleted_projects
@@ -257,6 +258,24 @@ def test_a_project_is_removed_once_nobody_can_restore_it(party: RelyingParty, ow
     assert not PairwiseSubject.objects.filter(sector=party.client.project.public_id).exists()
     assert AuditEvent.objects.get(action="project.removed").before == {"name": "Orbit Notes"}
     assert party.authorize().status_code == 400
+
+
+def test_a_project_that_can_not_be_removed_does_not_stop_the_others(
+    owner: Account, later: Later, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, other = make_project(owner, name="Stuck"), make_project(owner, name="Other")
+    for project in (stuck, other):
+        lifecycle.delete_project(project, owner)
+
+    def remember(project: Project) -> None:
+        if project == stuck:
+            raise DatabaseError("canceling statement due to statement timeout")
+        colleagues.remember_members(project)
+
+    monkeypatch.setattr("oidc.projects.lifecycle.remember_members", remember)
+    later(31 * DAY)
+    assert remove_deleted_projects() == 1
+    assert Project.objects.get() == stuck
 
 
 def test_a_project_that_was_restored_at_the_last_moment_is_not_removed(owner: Account, later: Later) -> None:

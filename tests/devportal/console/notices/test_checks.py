@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
@@ -19,6 +19,7 @@ from devportal.console.notices.kinds import NoticeKind
 from oidc.authorization import consent
 from oidc.clients.secrets import set_secret_expiry
 from oidc.models import Client, ClientSecret, Project
+from oidc.projects.roles import lock_project
 from oidc.sign_in_steps import Step
 from tests.devportal.console.notices.noticing import titles_of
 from tests.factories import make_account, make_client, make_key, make_web_client
@@ -98,6 +99,23 @@ def test_a_replaced_key_is_noticed_only_if_it_is_still_used(project: Project, la
     ApiKey.objects.filter(pk=key.pk).update(last_used_at=clock.from_now(60))
     later(120)
     assert tasks.notice_expiry() == 1
+
+
+def test_a_notice_that_can_not_be_raised_does_not_stop_the_others(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_web_client(name="Comet")[0]
+    for client in (make_web_client(project, name="Orbit")[0], other):
+        set_secret_expiry(client.secrets.get(), clock.from_now(14 * DAY - 60))
+
+    def lock(pk: int) -> Project:
+        if pk == project.pk:
+            raise OperationalError("canceling statement due to lock timeout")
+        return lock_project(pk)
+
+    monkeypatch.setattr("devportal.console.notices.checks.lock_project", lock)
+    assert tasks.notice_expiry() == 1
+    assert Notice.objects.filter(kind="secret_expires").get().client == other
 
 
 # --- Unused ---
