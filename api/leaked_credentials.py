@@ -55,9 +55,11 @@ def known_digests(digests: Collection[str]) -> set[str]:
 
 
 def handle_reports() -> int:
-    """Handle the stored reports, oldest first, each in a transaction; return how many. Safe to run concurrently."""
+    """Handle stored reports, oldest first, each in a transaction; return how many. Safe to run concurrently."""
     handled = 0
-    for pk in list(LeakReport.objects.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+    for pk in list(LeakReport.objects.order_by("pk").values_list("pk", flat=True)):
+        if handled == BATCH:
+            break
         try:
             handled += _handle(pk)
         except Exception:

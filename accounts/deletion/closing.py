@@ -109,10 +109,12 @@ def keep(
 
 
 def delete_due() -> int:
-    """Delete the accounts that are due; return how many were deleted. A failure does not stop the others."""
+    """Delete accounts that are due, at most BATCH; return how many were deleted. A failure does not stop the others."""
     gone = 0
     due = Account.objects.filter(deletion_due_at__lte=clock.now()).order_by("deletion_due_at")
-    for pk in list(due.values_list("pk", flat=True)[:BATCH]):
+    for pk in list(due.values_list("pk", flat=True)):
+        if gone == BATCH:
+            break
         try:
             gone += _delete_if_due(pk)
         except Exception:
