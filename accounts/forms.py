@@ -5,6 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
+from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from allauth.core import context as allauth_context
 from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import app_settings
@@ -13,6 +16,7 @@ from allauth.mfa.base import forms as mfa_forms
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
 from django import forms
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.core.cache import cache
 from django.core.validators import validate_email
@@ -27,7 +31,10 @@ from accounts.mail import recipient_limit
 from accounts.models import Account
 from accounts.profile import clean_picture
 from core.http.error_pages import ServiceBusy
+from core.limits import Rate, RateLimited, hit
 from core.telemetry import metrics
+
+DAY = 24 * 3600
 
 
 class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
@@ -117,6 +124,40 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
             raise
         guess.take_back()
         return password
+
+
+class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc]  # allauth is untyped
+    """A mailed code, counted before it is checked: django-allauth counts in the session, which misses parallel guesses.
+
+    Further guesses count as wrong, so the session's count soon ends the code as well.
+    """
+
+    state: str  # session key of what the code is for
+    most: int
+
+    def clean_code(self) -> str:
+        session = allauth_context.request.session
+        guess = Rate("mailed code", self.most, DAY)  # longer than a code is valid
+        try:
+            hit(guess, session.session_key, session[self.state]["at"])
+        except RateLimited:
+            raise get_account_adapter().validation_error("incorrect_code") from None
+        code: str = super().clean_code()
+        return code
+
+
+class ConfirmEmailForm(MailedCodeMixin, allauth_forms.ConfirmEmailVerificationCodeForm):  # type: ignore[misc]
+    """The code of a sign-up, or of a new email address."""
+
+    state = EMAIL_VERIFICATION_CODE_SESSION_KEY
+    most = settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS
+
+
+class ConfirmResetForm(MailedCodeMixin, allauth_forms.ConfirmPasswordResetCodeForm):  # type: ignore[misc]
+    """The code of a password reset."""
+
+    state = PASSWORD_RESET_VERIFICATION_SESSION_KEY
+    most = settings.ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS
 
 
 DIGITS = {"inputmode": "numeric"}  # codes of authenticator apps and recovery codes; mailed codes have letters

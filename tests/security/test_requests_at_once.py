@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core.http.sessions import SessionStore
 from oidc.models import Client
-from tests.accounts.test_sign_up import confirm, sign_up
+from tests.accounts.test_sign_up import code_of, confirm, sign_up
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, age_sign_in
 from tests.security.test_added_factors import ADD, leads_to, use_key
@@ -55,6 +55,24 @@ def test_a_code_of_one_sign_up_does_not_complete_another(
 
 
 # --- A session that adds factors ---
+
+
+def test_wrong_codes_at_once_count_separately(client: Browser, mailoutbox: list[Any], send_slowly: Send) -> None:
+    sign_up(client)
+    for _ in range(3):
+        send_slowly(lambda: client.post("/account/confirm-email/", {"code": "AAAA-BBBB"}))
+    confirm(client, mailoutbox[0])
+    assert not Account.objects.get().email_verified
+
+
+def test_wrong_codes_of_a_reset_at_once_count_separately(
+    client: Browser, person: Account, mailoutbox: list[Any], send_slowly: Send
+) -> None:
+    client.post("/account/password/reset/", {"email": person.email})
+    page = "/account/password/reset/confirm/"
+    for _ in range(3):
+        send_slowly(lambda: client.post(page, {"code": "AAAA-BBBB"}))
+    assert client.post(page, {"code": code_of(mailoutbox[0])}).status_code == 200
 
 
 @pytest.fixture
