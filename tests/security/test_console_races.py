@@ -38,8 +38,8 @@ Role = ProjectMember.Role
 
 # Not done by virtue of a role in a project: making one, and answering an invitation (below).
 WITHOUT_A_ROLE = {"project_new", "invitation"}
-# What every member may do: leave the project, and end a key that they created.
-OF_EVERY_MEMBER = {"project_leave", "key_revoke"}
+# What every member may do: leave the project, end a key that they created, and choose their notices.
+OF_EVERY_MEMBER = {"project_leave", "key_revoke", "notice_settings"}
 # What developers do with their own keys. In the table of the crawl the key is the owner's, and 403 to anybody else.
 OF_THE_KEYS_OWNER = {"key_rotate", "key_expiry"}
 # Seconds until a request has come to its lock.
@@ -88,6 +88,7 @@ def _anothers_key(place: Place) -> None:
 
 FORMS = {name: _of_the_table(name) for name in CHANGES if name not in WITHOUT_A_ROLE} | {
     "domain_check": Sent("domain_check"),
+    "notice_settings": Sent("notice_settings"),
     "key_revoke of another": Sent("key_revoke", {}, _anothers_key),
     "app_page take_down": Sent("app_page", {"step": "take_down"}, _published),
     "review start_over": Sent("review", {"step": "start_over"}, _filled),

@@ -21,6 +21,7 @@ from devportal.console.notices.kinds import Topic, Wish
 from devportal.console.notices.texts import body_of, definition_of, target_of, title_of
 from devportal.console.pagination import paginate
 from oidc.models import Project
+from oidc.projects.roles import Role, lock_for_change
 
 MOST_PROJECTS = 200  # in the filter
 # Which notices the list shows: query parameter and value.
@@ -146,7 +147,8 @@ def notice_settings(request: HttpRequest, project_id: str) -> HttpResponse:
         wishes = {
             one.topic: Wish(one.console_field in request.POST, one.mail_field in request.POST) for one in switches
         }
-        save_choices(project, account.pk, membership.role, wishes)
+        with lock_for_change(project, account, Role.VIEWER) as me:
+            save_choices(project, account.pk, me.role, wishes)
         messages.success(request, "Your choice is saved.")
         return HttpResponseRedirect(request.path)
     return render_page(request, "console/notices/settings.html", membership, switches=switches)
