@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.models import Account
 from api.endpoint import endpoints_with_scope
@@ -205,14 +206,17 @@ def record_tokens(session: Session, run: PlaygroundRun, access_token: str) -> No
 
 
 def end_run(session: Session, account: Account) -> None:
-    """End the run of this session, and revoke its tokens."""
+    """End the run of this session, and revoke its tokens.
+
+    They are found by the code, too: an exchange may be running, or its process may have died before the session was
+    stored.
+    """
     run = _read(session.pop(SESSION_KEY, None))
-    if run is None or run.family is None:
+    if run is None or (run.family is None and not run.code_digest):
         return
+    issued = Q(pk=run.family) if run.family is not None else Q(code__code=run.code_digest)
     family = (
-        TokenFamily.objects.filter(
-            pk=run.family, connection__account=account, connection__client__client_id=run.client_id
-        )
+        TokenFamily.objects.filter(issued, connection__account=account, connection__client__client_id=run.client_id)
         .select_related("connection__client__project")
         .first()
     )

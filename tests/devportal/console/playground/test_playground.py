@@ -14,6 +14,7 @@ from django.urls import reverse
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
+from devportal.console.playground.flow import SESSION_KEY
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, TokenFamily
@@ -302,6 +303,19 @@ def test_ending_the_test_ends_its_tokens_and_keeps_the_consent(spa: Playground, 
     assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert Connection.objects.get(client=spa.client, account=developer).removed_at is None
     assert spa.page().context["run"] is None
+
+
+def test_tokens_end_with_a_run_whose_exchange_was_not_stored(spa: Playground) -> None:
+    """Another tab has read the session before, or the process died between the token response and the session."""
+    spa.go("email", "profile", "offline_access")
+    before = spa.run
+    token = tokens_on(spa.exchange())["access_token"]
+    session = spa.browser.session
+    session[SESSION_KEY] = before
+    session.save()
+    assert me(token) == 200
+    spa.begin("email")
+    assert me(token) == 401
 
 
 def test_starting_again_ends_the_previous_run(spa: Playground) -> None:
