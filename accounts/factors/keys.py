@@ -100,6 +100,16 @@ def credential_id_of(factor: Authenticator) -> bytes:
     return bytes(data.credential_id)
 
 
+def is_added(account: Account, credential: dict[str, Any]) -> bool:
+    """Return whether the account has this new passkey or security key already, from another click; its row is locked.
+
+    A challenge is stored in the session, so of two responses at once, both may be accepted.
+    """
+    new = RegistrationResponse.from_dict(credential).raw_id
+    rows = Authenticator.objects.filter(user=account, type=Authenticator.Type.WEBAUTHN)
+    return any(credential_id_of(row) == new for row in rows)
+
+
 def unknown_id(answer: Any) -> bytes | None:
     """Return the id in a well-formed response to a sign-in if no account has this passkey; otherwise None.
 

@@ -160,9 +160,9 @@ class EnrolmentMixin:
         context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
         return context | {"is_first_factor": not asks_for_factor(self.request)}
 
-    def is_added(self, account: Account) -> bool:
+    def is_added(self, account: Account, form: Any) -> bool:
         """Return whether another click has added the factor; the account is locked."""
-        return False
+        return keys.is_added(account, form.cleaned_data["credential"])
 
     def form_valid(self, form: Any) -> HttpResponse:
         earlier = account_of(self.request)
@@ -170,7 +170,7 @@ class EnrolmentMixin:
             account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
             if account is None or has_changed(earlier, account):  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
-            if self.is_added(account):
+            if self.is_added(account, form):
                 return HttpResponseRedirect(reverse("mfa_index"))
             is_first = not second_factors_of(account).exists()
             if is_first:
@@ -242,7 +242,7 @@ class ConditionalKeyView(EnrolmentMixin, webauthn_views.AddWebAuthnView):  # typ
 class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
     """/account/2fa/totp/activate/."""
 
-    def is_added(self, account: Account) -> bool:
+    def is_added(self, account: Account, form: Any) -> bool:
         return bool(Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists())
 
 
@@ -258,10 +258,14 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
     def form_valid(self, form: Any) -> HttpResponse:
         keys.choose(self.request, signs_in_alone=True)
         with transaction.atomic():
-            if self._login_stage.lock_account() is None:
-                ended: HttpResponse = self._login_stage.abort()
-                return ended
-            response: HttpResponse = super().form_valid(form)
+            account = self._login_stage.lock_account()
+            response: HttpResponse
+            if account is None:
+                response = self._login_stage.abort()
+            elif keys.is_added(account, form.cleaned_data["credential"]):
+                response = self._login_stage.exit()
+            else:
+                response = super().form_valid(form)
         return response
 
 

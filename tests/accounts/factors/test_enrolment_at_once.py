@@ -1,9 +1,12 @@
-"""Two sessions of one account set up a first factor at the same moment, on PostgreSQL with separate connections."""
+"""Factors that are set up twice at the same moment, on PostgreSQL with separate connections."""
+
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
+from tests.accounts.test_passkey_sign_up import CREATE, sign_up
 from tests.at_once import at_once
 from tests.factories import make_account
 from tests.relying_party import sign_in
@@ -43,3 +46,25 @@ def test_a_double_click_adds_an_app_once_and_is_no_error() -> None:
     browser.raise_request_exception = False
     assert at_once(2, lambda _: browser.post(page, form).status_code) == [302, 302]
     assert Authenticator.objects.filter(user=account, type="totp").count() == 1
+
+
+def test_a_double_click_adds_a_key_once() -> None:
+    account, owners = make_account("ada@example.com"), SoftKey()
+    browser = sign_in(Browser(), account)
+    give_key(account, owners)
+    use_key(browser, owners)
+    made = SoftKey(id=b"a new key").made(browser.get(ADD).context["js_data"]["creation_options"])
+    form = {"name": "A key", "passwordless": "true", "credential": made}
+    assert at_once(2, lambda _: browser.post(ADD, form).status_code) == [302, 302]
+    assert Authenticator.objects.filter(user=account, type="webauthn").count() == 2
+
+
+def test_a_double_click_signs_up_with_one_passkey(mailoutbox: list[Any]) -> None:
+    first = sign_up(Browser(), mailoutbox)
+    second = Browser()
+    form = {"credential": SoftKey().made(first.get(CREATE).context["js_data"]["creation_options"])}
+    second.cookies.update(first.cookies)
+    clicks = (first, second)
+    assert at_once(2, lambda number: clicks[number].post(CREATE, form).status_code) == [302, 302]
+    assert 200 in [browser.get("/account/").status_code for browser in clicks]
+    assert Authenticator.objects.filter(type="webauthn").count() == 1
