@@ -20,6 +20,7 @@ from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.events.causes import tell_removed
 from oidc.models import Client, Connection, TokenFamily
+from oidc.projects.roles import Gone
 from oidc.reasons import Reason
 
 
@@ -148,9 +149,11 @@ def _change(
     """Lock a connection, add scopes and remove the ones that are left out; return it and the scopes granted before.
 
     `outside` is the request's host if the app's review does not cover it. The scopes granted before are then the
-    ones that counted at that host.
+    ones that counted at that host. Raises Gone.
     """
-    connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
+    connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
+    if connection is None:  # the app was deleted a moment ago
+        raise Gone
     before, had = granted_scopes(connection), granted_scopes(connection, outside)
     at_hosts = _granted_outside(connection) if before else {}  # removing the consent removed these as well
     at_hosts = {host: scope_rules.format_scope(set(text.split()) - set(left_out)) for host, text in at_hosts.items()}

@@ -109,8 +109,8 @@ def issue_code(
 ) -> tuple[AuthorizationCode, str]:
     """Record or look up the consent, and create a code; return its row and the code itself.
 
-    Raises UserCapExceeded if the app has reached its user limit, ConsentMissing if the consent was just withdrawn, and
-    SessionInterrupted if the session has just ended.
+    Raises UserCapExceeded if the app has reached its user limit, ConsentMissing if the consent was just withdrawn, Gone
+    if the app was just deleted, and SessionInterrupted if the session has just ended.
     """
     account, redirect_uri = auth_request.account, auth_request.redirect_uri
     assert account is not None

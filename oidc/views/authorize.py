@@ -42,6 +42,7 @@ from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.models import AuthorizationCode
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
+from oidc.projects.roles import Gone
 from oidc.reasons import Facts, Reason
 from oidc.sign_in_steps import UNAVAILABLE
 from oidc.views import pages
@@ -111,14 +112,14 @@ class AuthorizationResponseMixin:
             row, code = issue_code(request, auth_request, outcome)
         except UserCapExceeded:
             return self.answer(request, auth_request, UserCapReached(auth_request.client))
-        except ConsentMissing:
+        except (ConsentMissing, Gone):
             return self.decide_again(request, auth_request)
         interactions.mark_answered(request.session, auth_request.interaction.key)
         report_code(auth_request, outcome, row)
         return authorization_response(request, auth_request, {"code": code})
 
     def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
-        """Run the checks again, because consent was withdrawn a moment ago in another tab."""
+        """Run the checks again: a moment ago, consent was withdrawn in another tab, or the app was deleted."""
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
