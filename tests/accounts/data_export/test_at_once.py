@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from accounts.models import Account, DataExport, Outbox, SecurityEvent
 from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import members
-from tests.at_once import at_once, together
+from tests.at_once import at_once, somebody_waits_for_us, together
 from tests.factories import PASSWORD, make_account, make_project
+from tests.oidc.events.test_concurrency import wait_until
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -108,6 +110,35 @@ def test_closing_the_account_and_leaving_at_once_keeps_an_owner(account: Account
     ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)
     ended = together(ask(account), lambda: members.leave_project(project, second))
     assert ended.count("done") == 1
+
+
+@pytest.mark.parametrize("way", ["asked for", "due"])
+def test_an_owner_who_changes_the_role_of_an_account_that_goes_gets_no_error(
+    way: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lock the project first: otherwise each would wait for what the other one has locked."""
+    second = make_account("bo@example.com")
+    project = make_project(account)
+    ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)
+    seat = ProjectMember.objects.get(account=account)
+    if way == "due":
+        account.is_active, account.deletion_due_at = False, clock.now() - timedelta(seconds=1)
+        account.save()
+    is_locked, real = Event(), closing._locked
+
+    def locked(pk: int) -> Account | None:
+        row = real(pk)
+        is_locked.set()
+        wait_until(somebody_waits_for_us)
+        return row
+
+    def demote() -> None:
+        is_locked.wait(10)
+        members.change_role(seat, "viewer", second)
+
+    monkeypatch.setattr(closing, "_locked", locked)
+    ended = together(ask(account) if way == "asked for" else closing.delete_due, demote)
+    assert ended in (["done", "done"], ["done", "Gone"])
 
 
 @often
