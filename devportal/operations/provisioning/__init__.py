@@ -28,7 +28,7 @@ from devportal.operations.provisioning.people import (
     apply_person,
     apply_plan,
 )
-from devportal.operations.provisioning.projects import ProjectTable, apply_project
+from devportal.operations.provisioning.projects import ProjectTable, apply_project, lock_projects
 from devportal.operations.provisioning.toml_tables import InvalidFile, Table, apply_rows, read_toml
 from oidc.apis.registry import forget_registry
 
@@ -97,6 +97,8 @@ def _apply_sections(
     done: dict[str, list[Any]] = {}
     errors: dict[str, Any] = {}
     for name, section in table.fields.items():
+        if name == "people":
+            lock_projects(document)
         assert isinstance(section, StrictListField)
         try:
             done[name] = apply_rows(section.run_validation(section.get_value(document)), apply[name])

@@ -127,6 +127,18 @@ class ProjectTable(Table):
         return attrs
 
 
+def lock_projects(document: dict[str, Any]) -> None:
+    """Lock the existing projects with the names in a file, which is not validated yet.
+
+    Otherwise somebody who is removed at the same moment could get an API key. Projects are locked before the accounts
+    of their members (docs/architecture.md#locking).
+    """
+    tables = document.get("projects")
+    declared = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
+    known = {name for name in declared if isinstance(name, str) and "\x00" not in name}
+    list(Project.objects.select_for_update(no_key=True).filter(name__in=known).order_by("pk").values_list("pk"))
+
+
 def _find(values: dict[str, Any]) -> Project | None:
     """Return the project of a table, None if it does not exist yet."""
     return Project.objects.filter(name=values["name"], members__account=values["owner"], members__role=OWNER).first()

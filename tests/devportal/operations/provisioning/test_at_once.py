@@ -1,15 +1,22 @@
 """`manage.py provision` while somebody else changes the same rows, on PostgreSQL."""
 
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
+from django.core.management.base import CommandError
 
 from accounts.models import Account
+from api.models import ApiKey
+from devportal.operations.provisioning.people import apply_person
 from devportal.review import reviewer_actions
-from oidc.models import Client
+from oidc.models import Client, ProjectMember
+from oidc.projects import members
+from tests.at_once import somebody_waits_for_us, together
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 from tests.devportal.review.reviewing import fresh, make_reviewer
-from tests.oidc.events.test_concurrency import blocked_by
+from tests.oidc.events.test_concurrency import blocked_by, wait_until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -29,3 +36,34 @@ def test_an_approval_that_is_withdrawn_meanwhile_stays_withdrawn(verified: Clien
     )
     now = fresh(verified)
     assert (now.verified_at, now.approved_scopes, now.reviewed_hosts) == (None, "", "")
+
+
+def test_a_member_who_is_removed_meanwhile_gets_no_key(tmp_path: Path) -> None:
+    provision(tmp_path, FILE)
+    owner, seat = Account.objects.get(email="dana@example.com"), ProjectMember.objects.get(role="viewer")
+    key = '{name = "Nightly", owner = "robin@example.com", permissions = ["account.read"]}'
+    declared = f'[[projects]]\nname = "Orbit"\nowner = "dana@example.com"\napi_keys = [{key}]'
+    with pytest.raises(CommandError, match=r"robin@example\.com is not a member of the project"):
+        blocked_by(lambda: members.remove_member(seat, owner), lambda: provision(tmp_path, declared))
+    assert not ApiKey.objects.exists()
+
+
+def test_an_owner_who_changes_a_role_meanwhile_gets_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lock the project first: otherwise each would wait for what the other one has locked."""
+    provision(tmp_path, FILE)
+    owner, seat = Account.objects.get(email="dana@example.com"), ProjectMember.objects.get(role="viewer")
+    is_locked = Event()
+
+    def apply_slowly(values: dict[str, Any]) -> dict[str, Any]:
+        done = apply_person(values)
+        is_locked.set()
+        if values["email"] == "robin@example.com":
+            wait_until(somebody_waits_for_us)
+        return done
+
+    def promote() -> None:
+        is_locked.wait(10)
+        members.change_role(seat, "developer", owner)
+
+    monkeypatch.setattr("devportal.operations.provisioning.apply_person", apply_slowly)
+    assert together(lambda: provision(tmp_path, FILE), promote) == ["done", "done"]
