@@ -187,7 +187,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         request = allauth_context.request
         guess = guesses.count_code(request, self.user)
         try:
-            code: str = super().clean_code()
+            code = self._checked_code()
             self.check_factor()
             self._use_up(code)
         except forms.ValidationError:
@@ -196,6 +196,13 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
             raise
         guess.take_back()
         guesses.forget_wrong_codes(self.user)
+        return code
+
+    def _checked_code(self) -> str:
+        try:
+            code: str = super().clean_code()
+        except Authenticator.DoesNotExist:  # recovery codes that were replaced or removed a moment ago
+            raise get_adapter().validation_error("incorrect_code") from None
         return code
 
     def _use_up(self, code: str) -> None:

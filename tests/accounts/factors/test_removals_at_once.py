@@ -1,14 +1,15 @@
-"""Removing keys at the same moment, on PostgreSQL with a connection for each request."""
+"""Removing factors at the same moment, on PostgreSQL with a connection for each request."""
 
 import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.accounts.factors.conftest import confirm
+from tests.accounts.factors.conftest import confirm, give_app, give_codes, sign_in_as_far_as_possible
 from tests.accounts.factors.test_last_way_in import end_password, give_key
 from tests.at_once import at_once
 from tests.factories import PASSWORD, make_account
+from tests.oidc.events.test_concurrency import blocked_by
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -32,3 +33,14 @@ def test_removing_both_passkeys_at_once_keeps_one(round_: int) -> None:
     answers = at_once(2, lambda n: browsers[n].post(f"/account/2fa/webauthn/keys/{keys[n].pk}/remove/"))
     assert sorted(answer.status_code for answer in answers) == [302, 409]
     assert Authenticator.objects.filter(user=account).count() == 1
+
+
+def test_a_recovery_code_that_is_replaced_at_this_moment_is_wrong() -> None:
+    account = make_account("ada@example.com")
+    give_app(account)
+    code, *_ = give_codes(account)
+    browser, _ = sign_in_as_far_as_possible(account)
+    codes = Authenticator.objects.filter(type=Authenticator.Type.RECOVERY_CODES)
+    answer = blocked_by(codes.delete, lambda: browser.post("/account/2fa/authenticate/", {"code": code}))
+    assert answer.status_code == 200
+    assert "code" in answer.context["form"].errors
