@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 LASTS_UNTIL, IN_ADMIN, AFTER_ENDED = "lasts_until", "in_admin", "after_ended"
 # Start of the keys of a sign-in that is not complete, django-allauth's and those of the accounts layer.
 OF_A_SIGN_IN = "account_"
+# Keys of dictionaries whose entries consist of separate fields: two requests may each change one of the same entry.
+MERGED_BY_FIELD: set[str] = set()
 # Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600
 
@@ -278,19 +280,23 @@ def _sign_in_of(data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key.startswith(OF_A_SIGN_IN)}
 
 
-def _with_changes(stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _with_changes(
+    stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any], *, by_field: bool = False
+) -> dict[str, Any]:
     """Return `stored` with the changes that lead from `before` to `after`.
 
     Values are replaced as a whole, since their parts belong together. Only in a dictionary of dictionaries, such as the
-    requests that wait for a sign-in, is each entry a separate value.
+    requests that wait for a sign-in, is each entry a separate value; with `by_field`, each field of an entry is one.
     """
     result = dict(stored)
     for key in before | after:
         if key in before and key in after and before[key] == after[key]:
             continue
         parts = [found.get(key, {}) for found in (stored, before, after)]
-        if all(isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values()) for part in parts):
+        if by_field and all(key in found for found in (stored, before, after)):
             changed: Any = _with_changes(*parts)
+        elif all(isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values()) for part in parts):
+            changed = _with_changes(*parts, by_field=key in MERGED_BY_FIELD)
         else:
             changed = after.get(key)
         if changed or key in after:

@@ -17,9 +17,12 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from core import clock
+from core.http.sessions import MERGED_BY_FIELD
 from oidc.parameters import Parameters, parse
 
 SESSION_KEY = "pending_authorizations"
+# Two tabs may show the same request: what one notes about it must not undo what the other one has noted.
+MERGED_BY_FIELD.add(SESSION_KEY)
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
 _HOST = "//"  # marks the host among the parts of a reference: no scope begins like this

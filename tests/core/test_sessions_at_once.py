@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.http.sessions import SessionStore
+from oidc.authorization import interactions
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,16 @@ def test_each_request_that_waits_for_a_sign_in_is_a_separate_value() -> None:
     other.save()
     left = {"b": {"query": "?b", "answered": True}, "c": {"query": "?c"}, "d": {"query": "?d"}}
     assert as_stored(one) == {"waiting": left}
+
+
+def test_what_two_tabs_note_about_the_same_request_is_kept() -> None:
+    waiting = {"a": {"query": "?a", "dismissed": True}}
+    one, other = two_of(**{interactions.SESSION_KEY: waiting})
+    one[interactions.SESSION_KEY] = {"a": {"query": "?a", "dismissed": True, "answered": True}}
+    one.save()
+    other[interactions.SESSION_KEY] = {"a": {"query": "?a", "steps": ["seen"]}}
+    other.save()
+    assert as_stored(one)[interactions.SESSION_KEY] == {"a": {"query": "?a", "answered": True, "steps": ["seen"]}}
 
 
 def test_the_last_entry_can_be_removed_while_another_is_added() -> None:
