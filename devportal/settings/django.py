@@ -129,6 +129,7 @@ MIDDLEWARE = [
     "accounts.browser_accounts.AccountsCookieMiddleware",
     "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "accounts.waiting_forms.WaitingFormsMiddleware",
     "accounts.sessions.LastSeenMiddleware",
     "accounts.entrance_forms.EntranceFormsMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",

@@ -16,7 +16,8 @@ from accounts.sessions import end_all_sessions
 from core.http.sessions import hash_of
 from tests.accounts.factors.conftest import code_mailed_to, give_app, sign_in_as_far_as_possible, sign_in_by_mail
 from tests.factories import PASSWORD, make_account
-from tests.relying_party import sign_in
+from tests.relying_party import age_sign_in, sign_in
+from tests.several_accounts import key_of, other_keys, with_accounts
 from tests.totp import totp
 
 COOKIE = settings.SESSION_COOKIE_NAME
@@ -58,6 +59,32 @@ def test_stored_values_sign_nobody_in(signed_in: Browser) -> None:
     for value in (stored, stored[:32], stored.ljust(43, "A"), hash_of(stored)):
         assert not is_signed_in(with_cookie(value)), value
     assert is_signed_in(with_cookie(signed_in.cookies[COOKIE].value))
+
+
+def test_a_form_that_waits_for_reauthentication_is_stored_without_keys(person: Account) -> None:
+    browser = with_accounts(make_account(), person)
+    age_sign_in(browser, 3600)
+    form = {"action_add": "", "email": "new@example.com"}
+    headers = {"Authorization": "Basic of-a-proxy", "User-Agent": "a browser"}
+    of_the_process: Any = {"KEY_ENCRYPTION_KEY": "of-the-process"}  # granian adds its environment to each request's
+    answer = browser.post("/account/email/", form, headers=headers, **of_the_process)
+    assert answer["Location"] == "/account/reauthenticate/?next=%2Faccount%2Femail%2F"
+    stored = str([row.get_decoded() for row in Session.objects.all()])
+    assert "new%40example.com" in stored
+    secrets = (key_of(browser), *other_keys(browser), "of-a-proxy", "of-the-process")
+    assert len(secrets) == 4
+    assert [secret for secret in secrets if secret in stored] == []
+
+
+def test_a_form_that_continues_leaves_the_forms_of_other_tabs_valid(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    browser.get("/account/profile")
+    token = browser.cookies[settings.CSRF_COOKIE_NAME].value
+    age_sign_in(browser, 3600)
+    waits = browser.post("/account/2fa/totp/activate/", {"code": "wrong"})
+    page = browser.post(waits["Location"], {"login": person.email, "password": PASSWORD})
+    assert "code" in page.context["form"].errors
+    assert browser.cookies[settings.CSRF_COOKIE_NAME].value == token
 
 
 @pytest.mark.parametrize("value", ["", "x", "a" * 31, "a" * 33, "a" * 10_000, "ä" * 32, "%00" * 12, '"a b"', "a" * 32])

@@ -1,0 +1,62 @@
+"""Forms that wait in the session until the person who sent them has reauthenticated (docs/sign-in.md).
+
+django-allauth would store the whole request: with the session keys in its cookies, and behind granian also with the
+environment of the process, which contains its keys. A copy of the sessions' table could then sign in and decrypt.
+"""
+
+from collections.abc import Callable
+
+from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
+from allauth.core.exceptions import ReauthenticationRequired
+from allauth.core.internal.httpkit import serialize_request
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from accounts.reauthentication import url
+
+# What a view needs of the request when the form continues: where it was sent, and by whom.
+_KEPT = (
+    "REQUEST_METHOD",
+    "SCRIPT_NAME",
+    "PATH_INFO",
+    "QUERY_STRING",
+    "CONTENT_TYPE",
+    "SERVER_NAME",
+    "SERVER_PORT",
+    "SERVER_PROTOCOL",
+    "REMOTE_ADDR",
+    "HTTP_HOST",
+    "HTTP_USER_AGENT",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_PROTO",
+    "CSRF_COOKIE",  # the browser's CSRF token, worth nothing alone: with a new one, forms in other tabs would fail
+)
+
+
+class WaitingFormsMiddleware:
+    """Redirects people who have to reauthenticate, and stores the form that they sent.
+
+    It comes after django-allauth's middleware, whose handler would otherwise be asked first.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, ReauthenticationRequired):
+            return None
+        if request.method == "POST" and request.user.is_authenticated:
+            request.session[STATE_SESSION_KEY] = {"request": _stored(request)}
+        return HttpResponseRedirect(url(request, request.get_full_path()))
+
+
+def _stored(request: HttpRequest) -> str:
+    """Return the request in django-allauth's form, without what would grant access to somebody who reads it."""
+    complete = request.META
+    request.META = {name: complete[name] for name in _KEPT if name in complete}
+    try:
+        return str(serialize_request(request))
+    finally:
+        request.META = complete
