@@ -49,6 +49,9 @@ class WaitingFormsMiddleware:
             return None
         if request.method == "POST" and request.user.is_authenticated:
             request.session[STATE_SESSION_KEY] = {"request": _stored(request)}
+        else:
+            # An earlier form was given up. It must not be sent because the person opens its page again.
+            request.session.pop(STATE_SESSION_KEY, None)
         return HttpResponseRedirect(url(request, request.get_full_path()))
 
 

@@ -28,7 +28,7 @@ from devportal.console.models import AuditEvent
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects import invitations
 from tests.factories import PASSWORD, make_account, make_key, make_project
-from tests.relying_party import RelyingParty, sign_in
+from tests.relying_party import RelyingParty, age_sign_in, sign_in
 from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +82,16 @@ def test_a_session_that_ends_while_it_closes_the_account_closes_nothing(
     monkeypatch.setattr(closing, "ask", ask_late)
     assert close(sign_in(Browser(), person), person)["Location"] == "/account/login/"
     assert Account.objects.get(pk=person.pk).is_active
+
+
+def test_a_form_that_was_given_up_does_not_close_the_account_at_a_later_visit(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    age_sign_in(browser, 3600)
+    assert browser.post("/account/delete")["Location"] == "/account/reauthenticate/?next=%2Faccount%2Fdelete"
+    asked = browser.get("/account/delete")  # another day, to read the page
+    page = browser.post(asked["Location"], {"login": person.email, "password": PASSWORD}, follow=True)
+    assert Account.objects.get(pk=person.pk).is_active
+    assert page.request["PATH_INFO"] == "/account/delete"
 
 
 # --- Closed ---
