@@ -142,7 +142,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def set_password(self, user: Account, password: str) -> None:
         request = allauth_context.request
         kind = "password_reset"
-        if request.user.is_authenticated and request.user.pk == user.pk:
+        if request.user.pk == user.pk and not _is_reset(request):
             kind = "password_changed" if user.has_usable_password() else "password_set"
             self._confirm_before_first_password(request)
         hashed = make_password(password)  # before the transaction, because it takes long
@@ -170,7 +170,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(answer) from None
 
     def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
-        if request.resolver_match is None or request.resolver_match.view_name != "account_complete_password_reset":
+        if not _is_reset(request):
             return True
         typed: str = request.session.get(PASSWORD_RESET_VERIFICATION_SESSION_KEY, {}).get("email", "").lower()
         return typed == account.email or EmailAddress.objects.filter(user=account, email__iexact=typed).exists()
@@ -242,6 +242,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return None  # ClosedAccountStage handles them
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
+
+
+def _is_reset(request: HttpRequest) -> bool:
+    """Return whether the request sets a password with a code from a mail, whether or not somebody is signed in."""
+    return request.resolver_match is not None and request.resolver_match.view_name == "account_complete_password_reset"
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]

@@ -18,6 +18,7 @@ from accounts.sessions import HALF_SIGNED_IN, end_all_sessions
 from core import clock
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
+    choose_by_mail,
     code_mailed_to,
     give_app,
     sign_in_as_far_as_possible,
@@ -27,6 +28,7 @@ from tests.accounts.factors.test_own_recovery import START, STOP, start, stop_co
 from tests.accounts.factors.test_recovery import leave_address
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
+from tests.relying_party import sign_in
 from tests.totp import totp
 
 HOUR, DAY = 3600, 24 * 3600
@@ -73,6 +75,14 @@ def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_by_mail(person: Ac
     thief = half(person, NEW_PASSWORD)
     assert "You can’t recover this account here" in thief.get(START).content.decode()
     assert is_refused(thief, person)
+
+
+def test_a_password_chosen_by_mail_in_a_session_counts_no_more(person: Account) -> None:
+    thief = sign_in(Browser(), person)
+    give_app(person)
+    choose_by_mail(thief, person)
+    assert is_refused(half(person, NEW_PASSWORD), person)
+    assert SecurityEvent.objects.filter(account=person, kind="password_reset").exists()
 
 
 def test_that_password_counts_once_the_owner_has_used_a_factor_with_it(

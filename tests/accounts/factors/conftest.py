@@ -67,7 +67,11 @@ def code_mailed_to(address: str) -> str:
 
 def sign_in_by_mail(account: Account) -> Browser:
     """Choose a new password by a code from the mail, and return the browser, which two-step verification may follow."""
-    browser = Browser()
+    return choose_by_mail(Browser(), account)
+
+
+def choose_by_mail(browser: Browser, account: Account) -> Browser:
+    """Choose a new password by a code from the mail in this browser."""
     browser.post("/account/password/reset/", {"email": account.email})
     answer = browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(account.email)})
     assert answer.status_code == 302, answer.content
