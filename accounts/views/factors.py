@@ -73,7 +73,8 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
 def staff_second_factor(request: HttpRequest) -> HttpResponse:
     """/account/2fa/staff/: leads staff to their second factor, or to setting one up, and back to the admin."""
     wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
-    if wanted and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None):
+    # Only a path: the name of a host may be written in front of it.
+    if wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None):
         request.session[staff.WANTED] = wanted
     account = account_of(request)
     if not (account.is_staff and settings.ADMIN_SECOND_FACTOR):

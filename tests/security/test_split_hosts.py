@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.robotparser import RobotFileParser
 
 import pytest
@@ -16,7 +16,9 @@ from accounts.models import Account
 from core.http import hosts, split_hosts
 from core.http.direct_dispatch import HEALTH_PATHS
 from core.http.host_header import HostMiddleware
+from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account, make_project
+from tests.totp import totp
 from tests.urls import every_url
 
 AUTH, API, ADMIN, INSIDE = "auth.example.com", "api.example.com", "admin.example.com", "inside.example.net"
@@ -400,6 +402,17 @@ def test_redirects_after_sign_in_stay_on_the_admin_host(operator: Account, wante
 
 
 @pytest.mark.django_db
+@pytest.mark.django_db
+@pytest.mark.parametrize("wanted", ["@evil.example.com/", ".evil.example.com", ":443@evil.example.com", "evil"])
+def test_redirects_after_the_second_factor_stay_on_the_service(operator: Account, settings: Any, wanted: str) -> None:
+    settings.ADMIN_SECOND_FACTOR = True
+    secret, browser = give_app(operator), Browser()
+    ask(ADMIN, "/account/login/", "POST", browser, data={"login": "operator@example.com", "password": PASSWORD})
+    ask(ADMIN, "/account/2fa/authenticate/", "POST", browser, data={"code": totp(secret)})
+    answer = ask(ADMIN, f"/account/2fa/staff/?{urlencode({'next': wanted})}", browser=browser)
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
+
+
 def test_the_sign_in_page_of_the_admin_host_offers_what_works_there() -> None:
     page = ask(ADMIN, "/account/login/?next=/admin/")
     html = page.content.decode()
