@@ -22,6 +22,8 @@ STEPS_KEY = "authentication_steps"
 # factors that are newer than its sign-in but were used in it; and keys that verified their user in it.
 FIRST_KEY, ADDED_KEY, LATE_KEY, VERIFIED_KEY = "first_factor", "added_factors", "late_factors", "verified_keys"
 MAX_STEPS = 20  # stored in a session; the newest are kept
+# Mark of a password in allauth's records: with it, everything was presented that the account needed at the time.
+COMPLETES = "completes"
 
 PASSWORD, KEY = "password", str(Authenticator.Type.WEBAUTHN)
 CODE = str(Authenticator.Type.TOTP)
@@ -84,7 +86,7 @@ def current_authentication(request: HttpRequest) -> Authentication:
     """Return the latest authentication in this session; its `at` is 0 if there is none."""
     records = get_authentication_records(request, request.user)
     signed_in = request.session.get(SESSION_KEY, {})
-    latest = max([record["at"] for record in records] + [signed_in.get("at", 0.0)])
+    latest = max([record["at"] for record in records if _is_complete(record)] + [signed_in.get("at", 0.0)])
     late = {*_ids(request, LATE_KEY, request.user), *_ids(request, ADDED_KEY, request.user)}
     recorded = [
         Step(record.get("type") or record["method"], record["at"]) for record in records if record.get("id") not in late
@@ -98,6 +100,11 @@ def current_authentication(request: HttpRequest) -> Authentication:
         signed_in_at=signed_in["at"] if request.user.pk and signed_in.get("account") == request.user.pk else 0.0,
         first_factor=first["id"] if first else None,
     )
+
+
+def _is_complete(record: dict[str, Any]) -> bool:
+    """Return whether a record is a reauthentication; a password alone is none for people with a second factor."""
+    return record["method"] != PASSWORD or bool(record.get("reauthenticated") or record.get(COMPLETES))
 
 
 def has_two_factors(steps: Iterable[Step]) -> bool:

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.authentication import shown_factors, signed_in_lately, verified_keys, was_added_here
+from accounts.authentication import COMPLETES, shown_factors, signed_in_lately, verified_keys, was_added_here
 from accounts.factors.staff import needs_verified_keys
 from accounts.mail import codes
 from accounts.models import Account
@@ -139,7 +139,7 @@ def drop_password_confirmations(request: HttpRequest) -> None:
     records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
     if asks_for_factor(request) and any(_is_password_confirmation(record) for record in records):
         request.session[AUTHENTICATION_METHODS_SESSION_KEY] = [
-            {name: value for name, value in record.items() if name != "reauthenticated"}
+            {COMPLETES if name == "reauthenticated" else name: value for name, value in record.items()}
             if _is_password_confirmation(record)
             else record
             for record in records

@@ -32,7 +32,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.activity.recording import record
-from accounts.authentication import account_of, note_first_factor
+from accounts.authentication import COMPLETES, account_of, note_first_factor
 from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
 from accounts.factors.ceremonies import Purpose, keep_challenge
 from accounts.factors.forms import ConditionalKeyForm, begin_authentication, begin_conditional_creation
@@ -350,9 +350,11 @@ class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ign
         if not asks_for_factor(self.request):
             response: HttpResponse = super().form_valid(form)
             return response
+        needs_factor = is_reauthentication_required(self.request, app="")
         # Without allauth's mark `reauthenticated`: this is one step, and not enough by itself.
-        record_authentication(self.request, account, method="password")
-        if is_reauthentication_required(self.request, app=""):
+        marks = {} if needs_factor else {COMPLETES: True}
+        record_authentication(self.request, account, method="password", **marks)
+        if needs_factor:
             [method, *_] = get_adapter().get_reauthentication_methods(account)
             return HttpResponseRedirect(self.passthrough_next_url(method["url"]))
         return super(account_views.ReauthenticateView, self).form_valid(form)  # type: ignore[no-any-return]

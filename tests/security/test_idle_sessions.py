@@ -251,5 +251,7 @@ def test_an_old_sign_in_opens_the_admin_only_after_it_is_confirmed(root: Account
     assert is_signed_in(browser)
     answer = browser.get("/admin/", follow=True)
     assert answer.request["PATH_INFO"] == "/account/2fa/reauthenticate/"
+    browser.post("/account/reauthenticate/", {"login": root.email, "password": PASSWORD})  # not enough
+    assert browser.get("/admin/").status_code == 302
     assert browser.post("/account/2fa/reauthenticate/", {"code": totp(secret, 1)}).status_code == 302
     assert browser.get("/admin/").status_code == 200

@@ -1,5 +1,6 @@
 """prompt, max_age, login_hint and id_token_hint (OpenID Connect Core 3.1.2.1)."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -11,8 +12,10 @@ from accounts.models import Account
 from oidc import signing_keys
 from oidc.authorization.interactions import pending_interactions
 from oidc.models import Client, TokenFamily
+from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
+from tests.totp import totp
 
 
 def path_of(response: Any) -> str:
@@ -122,6 +125,34 @@ def test_another_persons_email_address_does_not_bypass_prompt_login(app: Relying
     other = make_account("bob@example.com")
     assert reauthenticate(app.browser, app.authorize(prompt="login"), other.email).status_code == 200
     assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
+
+
+@pytest.mark.parametrize("sent", [{"prompt": "login"}, {"max_age": "600"}])
+def test_a_password_alone_is_no_new_sign_in_for_people_with_a_second_factor(
+    person: Account, spa: Client, sent: dict[str, str]
+) -> None:
+    secret, app = give_app(person), RelyingParty(spa, Browser())
+    app.browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    app.browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
+    app.tokens()
+    age_sign_in(app.browser, 3600)
+    before = int(time.time())
+    asked = reauthenticate(app.browser, app.authorize(**sent), person.email)
+    assert path_of(asked) == "/account/2fa/reauthenticate/"
+    assert path_of(app.authorize(**sent)) == "/account/reauthenticate/"
+    app.browser.post(asked["Location"], {"code": totp(secret, 1)})
+    told = claims_of(app.exchange(answer_of(app.authorize(**sent))["code"]).json()["id_token"])
+    assert told["auth_time"] >= before
+
+
+def test_a_password_after_the_second_factor_is_a_new_sign_in(person: Account, spa: Client) -> None:
+    secret, app = give_app(person), RelyingParty(spa, Browser())
+    app.browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    app.browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
+    app.tokens()
+    back = reauthenticate(app.browser, app.authorize(prompt="login"), person.email)
+    assert path_of(back) == "/connect/resume"
+    assert "code" in answer_of(app.authorize(prompt="login"))
 
 
 def test_repeating_the_request_does_not_bypass_prompt_login(app: RelyingParty) -> None:
