@@ -42,12 +42,14 @@ _AMR = {
 class Step:
     """One authentication step: its kind, as allauth names it, and its time (seconds since 1970).
 
-    `verified`: the key checked a fingerprint, a face or a PIN (WebAuthn §6.1, UV); only for keys.
+    `verified`: the key checked a fingerprint, a face or a PIN (WebAuthn §6.1, UV); only for keys. `factor`: the primary
+    key of the second factor, None for steps without one.
     """
 
     kind: str
     at: float
     verified: bool = False
+    factor: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,15 @@ class Authentication:
         steps = tuple(step for step in self.steps if step.at >= moment)
         return replace(self, methods=_methods_of(steps), steps=steps)
 
+    def without_removed(self, account: Account) -> "Authentication":
+        """Return the part that used what the account still has: a factor that was removed since counts for nothing."""
+        used = {step.factor for step in self.steps if step.factor is not None}
+        if not used:
+            return self
+        left = set(Authenticator.objects.filter(user=account, pk__in=used).values_list("pk", flat=True))
+        steps = tuple(step for step in self.steps if step.factor is None or step.factor in left)
+        return replace(self, methods=_methods_of(steps), steps=steps)
+
 
 def current_authentication(request: HttpRequest) -> Authentication:
     """Return the latest authentication in this session; its `at` is 0 if there is none."""
@@ -89,7 +100,9 @@ def current_authentication(request: HttpRequest) -> Authentication:
     latest = max([record["at"] for record in records if _is_complete(record)] + [signed_in.get("at", 0.0)])
     late = {*_ids(request, LATE_KEY, request.user), *_ids(request, ADDED_KEY, request.user)}
     recorded = [
-        Step(record.get("type") or record["method"], record["at"]) for record in records if record.get("id") not in late
+        Step(record.get("type") or record["method"], record["at"], factor=record.get("id"))
+        for record in records
+        if record.get("id") not in late
     ]
     steps = (*recorded, *(Step(**noted) for noted in _noted(request, request.user)))
     first = _of(request, FIRST_KEY, request.user)
@@ -181,8 +194,15 @@ def _noted(request: HttpRequest, user: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def _note(request: HttpRequest, user: Account, kind: str, *, verified: bool = False) -> None:
-    step = {"kind": kind, "at": clock.now().timestamp(), "verified": verified}
+def _note(
+    request: HttpRequest, user: Account, kind: str, *, verified: bool = False, factor: Authenticator | None = None
+) -> None:
+    step = {
+        "kind": kind,
+        "at": clock.now().timestamp(),
+        "verified": verified,
+        "factor": factor.pk if factor else None,
+    }
     request.session[STEPS_KEY] = {"of": str(user.pk), "steps": [*_noted(request, user), step][-MAX_STEPS:]}
 
 
@@ -218,7 +238,7 @@ def note_first_factor(request: HttpRequest, user: Account, factor: Authenticator
         return
     request.session[FIRST_KEY] = {"of": str(user.pk), "id": factor.pk, "at": clock.now().timestamp()}
     verified = factor.type == KEY and factor.wrap().authenticator_data.is_user_verified()
-    _note(request, user, factor.type, verified=verified)
+    _note(request, user, factor.type, verified=verified, factor=factor)
     if verified:
         _note_id(request, VERIFIED_KEY, user, factor)
 
@@ -232,7 +252,7 @@ def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Au
     if request.user == user and not current_authentication(request).counts(authenticator):
         _note_id(request, LATE_KEY, user, authenticator)
     elif getattr(authenticator, "user_was_verified", False):
-        _note(request, user, KEY, verified=True)
+        _note(request, user, KEY, verified=True, factor=authenticator)
         _note_id(request, VERIFIED_KEY, user, authenticator)
 
 

@@ -118,6 +118,9 @@ def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
     """Ask for a stronger sign-in if the required level, or a preferred one within reach, is not met (RFC 9470 §4)."""
     assert auth_request.account is not None
     asked, client = auth_request.acr, auth_request.client
+    if not asked.is_returned:
+        return None
+    auth_request.authentication = auth_request.authentication.without_removed(auth_request.account)
     if not asked.required and not asked.preferred:
         return None
     reached = level_of(auth_request.counted_authentication.steps)

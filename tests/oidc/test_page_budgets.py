@@ -118,12 +118,12 @@ def test_a_passkey_that_an_app_asks_for(newcomer: RelyingParty, person: Account)
     key = SoftKey()
     app.browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     add_key(app.browser, key)
-    step(10, lambda: app.authorize(**sent), 302)  # remembered consent, as without a level
+    step(11, lambda: app.authorize(**sent), 302)  # remembered consent, and that the account still has the passkey
     page = step(8, lambda: app.authorize(prompt="login", **sent), 200)
     form = {"reference": page.context["reference"]}
     form["credential"] = key.signed(page.context["js_data"]["request_options"])
     back = step(8, lambda: app.browser.post("/connect/step-up", form), 303)
-    step(10, lambda: app.browser.get(back["Location"]), 302)
+    step(11, lambda: app.browser.get(back["Location"]), 302)
 
 
 def test_a_full_app(newcomer: RelyingParty, person: Account, settings: Any) -> None:

@@ -390,3 +390,36 @@ def test_a_passkey_beside_an_app_needs_a_new_sign_in_for_the_level(app: RelyingP
     app.browser.post("/account/2fa/webauthn/login/", {"credential": credential})
     assert login["Location"].startswith("/account/login/")
     assert claims_of(tokens_after(app, app.authorize(claims=essential("phr")))["id_token"])["acr"] == "phr"
+
+
+# --- Factors that their owner has removed ---
+
+
+def test_a_removed_key_no_longer_meets_the_level_that_it_met(app: RelyingParty, person: Account) -> None:
+    key = SoftKey()
+    row = give_key(person, key)
+    page = app.authorize(claims=essential("phr"))
+    credential = key.signed(page.context["js_data"]["request_options"])
+    app.browser.post("/connect/step-up", {"reference": page.context["reference"], "credential": credential})
+    assert claims_of(tokens_after(app, app.authorize(claims=essential("phr")))["id_token"])["acr"] == "phr"
+    row.delete()  # in another browser
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
+    assert shows(app.authorize(claims=essential(MULTI_FACTOR)), "two-step verification")
+
+
+def test_so_does_a_removed_app(app: RelyingParty, person: Account) -> None:
+    secret = give_app(person)
+    Authenticator.objects.update(created_at=A_YEAR_AGO)
+    app.browser.post(BY_CODE, {"code": totp(secret)})
+    level = essential(MULTI_FACTOR)
+    assert claims_of(tokens_after(app, app.authorize(claims=level))["id_token"])["acr"] == MULTI_FACTOR
+    Authenticator.objects.all().delete()
+    assert shows(app.authorize(claims=level), "two-step verification")
+
+
+def test_a_first_factor_that_was_removed_again_meets_no_level(app: RelyingParty, person: Account) -> None:
+    confirm_password(app.browser, person)
+    add_key(app.browser, SoftKey())
+    assert claims_of(tokens_after(app, app.authorize(claims=essential("phr")))["id_token"])["acr"] == "phr"
+    Authenticator.objects.all().delete()
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
