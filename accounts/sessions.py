@@ -221,7 +221,7 @@ def valid_sessions(account: Account) -> list[UserSession]:
     stored = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     valid = {row.session_key for row in stored if is_session_of(row.get_decoded(), account)}
     if gone := [entry.pk for entry in listed if entry.session_key not in valid]:
-        UserSession.objects.filter(pk__in=gone).delete()
+        UserSession.objects.filter(pk__in=gone, session_key__in=keys).delete()  # not if it has just got a new key
     return [entry for entry in listed if entry.session_key in valid]
 
 

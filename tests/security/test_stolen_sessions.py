@@ -8,12 +8,13 @@ from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client as Browser
 
 from accounts.deletion import deleting
 from accounts.models import Account
-from accounts.sessions import end_all_sessions
-from core.http.sessions import hash_of
+from accounts.sessions import end_all_sessions, valid_sessions
+from core.http.sessions import SessionStore, hash_of
 from tests.accounts.factors.conftest import code_mailed_to, give_app, sign_in_as_far_as_possible, sign_in_by_mail
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import age_sign_in, sign_in
@@ -114,6 +115,22 @@ def test_the_list_marks_the_current_session(person: Account) -> None:
     page = browser.get("/account/sessions/").content.decode()
     assert page.count("This browser") == 1
     assert page.count('id="session-') == 2
+
+
+def test_a_session_that_gets_a_new_key_while_the_list_is_read_stays_in_it(person: Account) -> None:
+    here, there = sign_in(Browser(), person), sign_in(Browser(), person)
+    renewed: list[SessionStore] = []
+
+    def renew(execute: Any, sql: str, *rest: Any) -> Any:
+        if 'FROM "django_session"' in sql and not renewed:  # the list was read, the sessions were not
+            renewed.append(SessionStore(hash_of(key_of(there))))
+            renewed[0].cycle_key()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(renew):
+        valid_sessions(person)
+    listed = {entry.session_key for entry in valid_sessions(person)}
+    assert listed == {hash_of(key_of(here)), renewed[0].session_key}
 
 
 # --- What ends them ---
