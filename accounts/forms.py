@@ -163,12 +163,27 @@ class ConfirmResetForm(MailedCodeMixin, allauth_forms.ConfirmPasswordResetCodeFo
 DIGITS = {"inputmode": "numeric"}  # codes of authenticator apps and recovery codes; mailed codes have letters
 
 
+def _use_up(account: Account, code: str) -> bool:
+    """Return whether a code of the person's authenticator app is used for the first time (RFC 6238 §5.2).
+
+    django-allauth remembers a used code for one period only, but clocks that differ may make it valid for longer. It
+    does not remember the code that sets up the app.
+    """
+    seconds = app_settings.TOTP_PERIOD * (2 * app_settings.TOTP_TOLERANCE + 1)
+    return bool(cache.add(f"used_app_code:{account.pk}:{normalize_user_code(code)}", 1, seconds))
+
+
 class ActivateTOTPForm(totp_forms.ActivateTOTPForm):  # type: ignore[misc]
     """The first code of an authenticator app."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["code"].widget.attrs |= DIGITS
+
+    def clean_code(self) -> str:
+        code: str = super().clean_code()
+        _use_up(self.user, code)
+        return code
 
 
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
@@ -189,7 +204,8 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         try:
             code = self._checked_code()
             self.check_factor()
-            self._use_up(code)
+            if self.authenticator.type == Authenticator.Type.TOTP and not _use_up(self.user, code):
+                raise get_adapter().validation_error("incorrect_code")
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
             guesses.notify_about_wrong_codes(request, self.user)
@@ -204,17 +220,6 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         except Authenticator.DoesNotExist:  # recovery codes that were replaced or removed a moment ago
             raise get_adapter().validation_error("incorrect_code") from None
         return code
-
-    def _use_up(self, code: str) -> None:
-        """Raise ValidationError if a code of an authenticator app was used before (RFC 6238 §5.2).
-
-        django-allauth remembers a used code for one period only, but clocks that differ may make it valid for longer.
-        """
-        if self.authenticator.type != Authenticator.Type.TOTP:
-            return
-        seconds = app_settings.TOTP_PERIOD * (2 * app_settings.TOTP_TOLERANCE + 1)
-        if not cache.add(f"used_app_code:{self.authenticator.pk}:{normalize_user_code(code)}", 1, seconds):
-            raise get_adapter().validation_error("incorrect_code")
 
     def check_factor(self) -> None:
         """Raise ValidationError if the code is right, but its factor does not count here."""

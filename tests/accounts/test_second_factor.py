@@ -5,6 +5,7 @@ import time
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP
+from django.test import Client as Browser
 
 from accounts.models import Account
 from tests.accounts.factors.conftest import give_app, sign_in_as_far_as_possible
@@ -40,3 +41,11 @@ def test_a_code_works_once_for_as_long_as_it_is_valid(
         browser, _ = sign_in_as_far_as_possible(person)
         answers.append(browser.post("/account/2fa/authenticate/", {"code": code}).status_code)
     assert answers == [302, 200]
+
+
+def test_the_code_that_set_up_an_app_signs_nobody_in(signed_in: Browser, person: Account) -> None:
+    page = signed_in.get("/account/2fa/totp/activate/")
+    code = totp(page.context["form"].secret)
+    signed_in.post("/account/2fa/totp/activate/", {"code": code})
+    browser, _ = sign_in_as_far_as_possible(person)
+    assert browser.post("/account/2fa/authenticate/", {"code": code}).status_code == 200
