@@ -105,11 +105,12 @@ def is_right(purpose: str, email: str, lasts: int, typed: str) -> bool:
 def send_code(request: HttpRequest, template: str, purpose: str, email: str, lasts: int) -> None:
     """Mail the code, unless one was just sent for this browser.
 
-    Raises RateLimited after the mailbox's daily number of these mails, which is separate from that of other mails.
+    Raises RateLimited after the mailbox's daily number of mails for this purpose, which only counts these: otherwise
+    somebody who may ask for another code could keep the owner from this one. All of them contain the same code.
     """
     if recipient_limit.seconds_to_wait(request, email):
         return
-    hit(Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
+    hit(Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email), purpose)
     recipient_limit.note_code_sent(request, email)
     mail = render_mail(template, {"email": email, "code": code_for(purpose, email, lasts)})
     queue_answer(request, email, mail)

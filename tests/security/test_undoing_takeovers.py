@@ -17,7 +17,13 @@ from accounts.activity.recording import record, token_of
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from core import clock
-from tests.accounts.factors.conftest import confirm, give_app, give_codes, give_passkey
+from tests.accounts.factors.conftest import (
+    confirm,
+    give_app,
+    give_codes,
+    give_passkey,
+    sign_in_as_far_as_possible,
+)
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.accounts.test_sign_up import code_of
 from tests.factories import PASSWORD
@@ -327,6 +333,20 @@ def test_codes_can_not_be_guessed(thief: Browser, stopped_clock: None) -> None:
     for _ in range(20):
         Browser().post("/account/undo/", {"event": token, "action": "send"})
     assert len(django_mail.outbox) == settings.MAILS_PER_RECIPIENT_PER_DAY
+
+
+@pytest.mark.parametrize("how", ["recovery", "another factor"])
+def test_a_thief_can_not_use_up_the_mails_with_the_code(how: str, thief: Browser, person: Account) -> None:
+    set_up_app(thief)
+    token = link_of(notice("An authenticator app has been set up"))
+    path, form = "/account/recovery/start/", {"action": "send"}
+    if how == "another factor":
+        add_key(thief, SoftKey())
+        path, form = "/account/undo/", {"event": link_of(notice("A passkey has been added")), "action": "send"}
+    for _ in range(settings.MAILS_PER_RECIPIENT_PER_DAY):
+        sign_in_as_far_as_possible(person)[0].post(path, form)
+    assert len(django_mail.outbox) == settings.MAILS_PER_RECIPIENT_PER_DAY
+    assert is_undone(undo(token, ask_for_code(token)))
 
 
 def test_this_was_not_me_remembers_the_event(thief: Browser, person: Account) -> None:
