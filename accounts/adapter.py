@@ -194,8 +194,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             self._wait_between_codes(waiting["email"], "account_email_verification_sent")
             self._count_mail(waiting["email"])
             recipient_limit.note_code_sent(request, waiting["email"])
-        code: str = super().generate_email_verification_code()
-        return code
+        # Encrypted, because allauth stores it in the session until it is typed (accounts/forms.py).
+        return encryption.encrypt(super().generate_email_verification_code())
+
+    def generate_password_reset_code(self) -> str:
+        return encryption.encrypt(super().generate_password_reset_code())
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Queue a code, or the mail that replaces it; allauth sends no others (ACCOUNT_EMAIL_NOTIFICATIONS)."""
@@ -205,7 +208,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             self._wait_between_codes(email, "account_confirm_password_reset_code")
         self._count_mail(email)
         recipient_limit.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
-        known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
+        code = encryption.decrypt(context["code"]) if "code" in context else ""
+        known = {"email": email, "code": code} | codes.origin_context(request)
         codes.queue_answer(request, email, render_mail(template_prefix.rpartition("/")[2], known))
 
     def _wait_between_codes(self, email: str, page: str) -> None:

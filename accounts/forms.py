@@ -30,6 +30,7 @@ from accounts.factors.keys import Held, held_among, held_by
 from accounts.mail import recipient_limit
 from accounts.models import Account
 from accounts.profile import clean_picture
+from core.database import encryption
 from core.http.error_pages import ServiceBusy
 from core.limits import Rate, RateLimited, hit
 from core.telemetry import metrics
@@ -127,13 +128,19 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
 
 
 class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc]  # allauth is untyped
-    """A mailed code, counted before it is checked: django-allauth counts in the session, which misses parallel guesses.
+    """A code from a mail, which the session holds encrypted (accounts/adapter.py).
 
-    Further guesses count as wrong, so the session's count soon ends the code as well.
+    It is counted before it is checked: django-allauth counts in the session, which misses parallel guesses. Further
+    guesses count as wrong, so the session's count soon ends the code as well.
     """
 
     state: str  # session key of what the code is for
     most: int
+
+    def __init__(self, *args: Any, code: str = "", **kwargs: Any) -> None:
+        with contextlib.suppress(encryption.Unreadable):  # otherwise no code is right
+            kwargs["code"] = encryption.decrypt(code) if code else ""
+        super().__init__(*args, **kwargs)
 
     def clean_code(self) -> str:
         session = allauth_context.request.session

@@ -57,6 +57,8 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.sign_up.NamesForm"
 ACCOUNT_FORMS = {
     "change_password": "accounts.forms.ChangePasswordForm",
+    "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
+    "confirm_password_reset_code": "accounts.forms.ConfirmResetForm",
     "login": "accounts.forms.LoginForm",
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",

@@ -14,6 +14,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.tasks import clear_address_changes
+from core.database import encryption
 from devportal.console.models import AuditEvent
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD, make_account, make_project
@@ -30,9 +31,12 @@ PATH = "/account/address/take-back"
 def change(browser: Browser, new: str) -> Any:
     """Change the address of who is signed in, with the code that goes to the new one."""
     browser.post("/account/email/", {"email": new, "action_add": ""})
-    session = browser.session
-    code = session["account_email_verification_code"]["code"]
-    return browser.post("/account/confirm-email/", {"code": code})
+    return browser.post("/account/confirm-email/", {"code": code_in(browser)})
+
+
+def code_in(browser: Browser) -> str:
+    """Return the code that was mailed to the new address, from the session."""
+    return encryption.decrypt(browser.session["account_email_verification_code"]["code"])
 
 
 def mail_to(email: str) -> Outbox:

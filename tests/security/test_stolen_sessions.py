@@ -8,6 +8,7 @@ from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
+from django.core import mail
 from django.db import connection
 from django.test import Client as Browser
 
@@ -75,6 +76,28 @@ def test_a_form_that_waits_for_reauthentication_is_stored_without_keys(person: A
     secrets = (key_of(browser), *other_keys(browser), "of-a-proxy", "of-the-process")
     assert len(secrets) == 4
     assert [secret for secret in secrets if secret in stored] == []
+
+
+def ask_for_reset(person: Account) -> None:
+    Browser().post("/account/password/reset/", {"email": person.email})
+
+
+def ask_for_new_address(person: Account) -> None:
+    sign_in(Browser(), person).post("/account/email/", {"action_add": "", "email": "new@example.com"})
+
+
+def ask_for_sign_up(person: Account) -> None:
+    form = {"email": "new@example.com", "given_name": "N", "password1": NEW_PASSWORD}
+    Browser().post("/account/signup/", form)
+
+
+@pytest.mark.parametrize("ask", [ask_for_reset, ask_for_new_address, ask_for_sign_up])
+def test_no_mailed_code_can_be_read_in_a_session(ask: Callable[[Account], None], person: Account) -> None:
+    ask(person)
+    code = code_mailed_to(mail.outbox[-1].to[0])
+    sessions = str([row.get_decoded() for row in Session.objects.all()])
+    assert mail.outbox[-1].to[0] in sessions
+    assert code not in sessions
 
 
 def test_a_form_that_continues_leaves_the_forms_of_other_tabs_valid(person: Account) -> None:
