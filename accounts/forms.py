@@ -15,6 +15,7 @@ from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as mfa_forms
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
+from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
@@ -181,10 +182,16 @@ def _use_up(account: Account, code: str) -> bool:
 
 
 class ActivateTOTPForm(totp_forms.ActivateTOTPForm):  # type: ignore[misc]
-    """The first code of an authenticator app."""
+    """The first code of an authenticator app, whose secret the session holds encrypted until then."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        session = allauth_context.request.session
+        try:
+            session[SECRET_SESSION_KEY] = encryption.decrypt(session.get(SECRET_SESSION_KEY, ""))
+        except encryption.Unreadable:  # none yet: allauth makes one
+            session.pop(SECRET_SESSION_KEY, None)
         super().__init__(*args, **kwargs)
+        session[SECRET_SESSION_KEY] = encryption.encrypt(self.secret)
         self.fields["code"].widget.attrs |= DIGITS
 
     def clean_code(self) -> str:

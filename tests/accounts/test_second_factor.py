@@ -43,6 +43,19 @@ def test_a_code_works_once_for_as_long_as_it_is_valid(
     assert answers == [302, 200]
 
 
+def test_the_secret_of_an_app_that_is_being_set_up_is_encrypted(signed_in: Browser, person: Account) -> None:
+    for code in ("000000", "111111"):
+        page = signed_in.get("/account/2fa/totp/activate/")
+        secret = page.context["form"].secret
+        refused = signed_in.post("/account/2fa/totp/activate/", {"code": code})
+        assert (refused.status_code, refused.context["form"].secret) == (200, secret)
+        assert secret not in str(dict(signed_in.session))
+    assert signed_in.post("/account/2fa/totp/activate/", {"code": totp(secret)}).status_code == 302
+    app = Authenticator.objects.get(user=person, type=Authenticator.Type.TOTP).wrap()
+    assert app.validate_code(totp(secret, 1))
+    assert secret not in str(dict(signed_in.session))
+
+
 def test_the_code_that_set_up_an_app_signs_nobody_in(signed_in: Browser, person: Account) -> None:
     page = signed_in.get("/account/2fa/totp/activate/")
     code = totp(page.context["form"].secret)
