@@ -182,6 +182,8 @@ _seen: dict[str, float] = {}
 def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
     """Add the session that has just begun; its key is new (`django.contrib.auth.login`)."""
     longest = UserSession._meta.get_field("user_agent").max_length
+    if request.session.session_key is None:  # somebody was signed in here before, so Django has flushed the session
+        request.session.create()
     request.session.setdefault(TAG, random_text(TAG_LENGTH))
     UserSession.objects.create(
         user=user,

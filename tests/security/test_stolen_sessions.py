@@ -16,7 +16,13 @@ from accounts.deletion import deleting
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, valid_sessions
 from core.http.sessions import SessionStore, hash_of
-from tests.accounts.factors.conftest import code_mailed_to, give_app, sign_in_as_far_as_possible, sign_in_by_mail
+from tests.accounts.factors.conftest import (
+    choose_by_mail,
+    code_mailed_to,
+    give_app,
+    sign_in_as_far_as_possible,
+    sign_in_by_mail,
+)
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import age_sign_in, sign_in
 from tests.several_accounts import key_of, other_keys, with_accounts
@@ -131,6 +137,17 @@ def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None
     assert not is_signed_in(with_cookie(first))
     assert first not in everything_stored()
     assert second not in everything_stored()
+
+
+@pytest.mark.parametrize("whose", ["their own", "another"])
+def test_a_reset_by_somebody_who_is_signed_in_makes_a_new_session(whose: str, person: Account) -> None:
+    browser = sign_in(Browser(), person if whose == "their own" else make_account())
+    first = key_of(browser)
+    choose_by_mail(browser, person)
+    assert (is_signed_in(browser), is_signed_in(with_cookie(first))) == (True, False)
+    assert browser.session["_auth_user_id"] == str(person.pk)
+    person.refresh_from_db()
+    assert [entry.session_key for entry in valid_sessions(person)] == [hash_of(key_of(browser))]
 
 
 def test_the_list_marks_the_current_session(person: Account) -> None:
