@@ -63,8 +63,6 @@ ACCOUNT_FORMS = {
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",
     "reset_password": "accounts.deletion.closing.ResetPasswordForm",
-    "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
-    "confirm_password_reset_code": "accounts.forms.ConfirmResetForm",
 }
 # allauth keys some of its limits by the Host header. Ours are in accounts/guesses.py and core/limits/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
