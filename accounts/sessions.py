@@ -16,6 +16,8 @@ from allauth.account.adapter import get_adapter
 from allauth.account.signals import user_logged_in
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
+from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
+from django.contrib.auth.middleware import get_user
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, models, transaction
 from django.db.models import Exists, OuterRef
@@ -23,6 +25,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.functional import SimpleLazyObject
 
 from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.models import Account
@@ -287,6 +290,28 @@ class LastSeenMiddleware:
             except DatabaseError as error:  # the page is correct without it
                 log.warning("The last activity of a session can't be stored: %s", error)
         return response
+
+
+class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
+    """Django's AuthenticationMiddleware, but a session keeps its key when SECRET_KEY is rotated.
+
+    Django gives a session that was signed with one of SECRET_KEY_FALLBACKS a new key. A browser often sends several
+    requests at once, and the others would lose their session. No key depends on SECRET_KEY, so the old one stays safe.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        request.user = SimpleLazyObject(lambda: _person_of(request))  # type: ignore[assignment]
+
+
+def _person_of(request: HttpRequest) -> Any:
+    session = request.session
+    assert isinstance(session, SessionStore)
+    session.keeps_key = True
+    try:
+        return get_user(request)
+    finally:
+        session.keeps_key = False
 
 
 def is_session_of(session: dict[str, Any], account: Account) -> bool:

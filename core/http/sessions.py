@@ -96,6 +96,7 @@ class SessionStore(db.SessionStore):
     finds it by the value that a browser sent.
     """
 
+    keeps_key = False  # while it is True, `cycle_key` does nothing
     _made: str | None = None
     _stored_end: datetime | None = None
     _stored_data: str | None = None  # as this object read or wrote it last
@@ -208,6 +209,8 @@ class SessionStore(db.SessionStore):
 
     def cycle_key(self) -> None:
         """Give the session a new key; the old key is no longer valid."""
+        if self.keeps_key:
+            return
         if SESSION_KEY not in self:
             self._renew()
             return

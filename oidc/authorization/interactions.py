@@ -26,8 +26,8 @@ MERGED_BY_FIELD.add(SESSION_KEY)
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
 _HOST = "//"  # marks the host among the parts of a reference: no scope begins like this
-# Stores the key that the session had when it first signed a reference. Django changes the key of a session that was
-# signed with one of SECRET_KEY_FALLBACKS, and forms that were open before have to stay valid.
+# Stores the key that the session had when it first signed a reference. A new password, for example, gives the session
+# another key, and forms that were open before have to stay valid.
 _SIGNED_IN = "pending_authorizations_signed_in"
 
 

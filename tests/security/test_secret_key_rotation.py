@@ -48,6 +48,29 @@ def test_a_session_used_since_no_longer_needs_the_fallback(signed_in: Browser, s
     assert signed_in.get("/account/").status_code == 200
 
 
+def test_two_requests_at_once_continue(
+    signed_in: Browser, person: Account, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page and what its script requests: both read the session before one of them stores the new hash."""
+    rotate(settings)
+    twin = Browser()
+    twin.cookies.load({name: morsel.value for name, morsel in signed_in.cookies.items()})
+    answers = []
+
+    def hashes_after_another_request(account: Account) -> Any:
+        monkeypatch.undo()
+        answers.append(twin.get("/account/"))
+        return account.get_session_auth_fallback_hash()
+
+    monkeypatch.setattr(Account, "get_session_auth_fallback_hash", hashes_after_another_request)
+    answers.append(signed_in.get("/account/"))
+    assert [answer.status_code for answer in answers] == [200, 200]
+    settings.SECRET_KEY_FALLBACKS = []
+    for browser in (signed_in, twin):
+        assert browser.get("/account/").status_code == 200
+    assert signed_in.get("/account/sessions/").content.decode().count('id="session-') == 1
+
+
 def test_a_session_stays_in_the_list_of_its_person(signed_in: Browser, person: Account, settings: Any) -> None:
     elsewhere = sign_in_to(Browser(), person)
     rotate(settings)
