@@ -12,6 +12,8 @@ from typing import Any
 
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http.multipartparser import MultiPartParserError
+from django.http.request import MediaType
+from django.utils.functional import cached_property
 from django.utils.http import parse_header_parameters
 
 from core.http.direct_dispatch import is_direct
@@ -102,7 +104,14 @@ class BoundedApplication:
 
 
 class UTF8Request(WSGIRequest):
-    """A request whose query and form are UTF-8, whatever its Content-Type says."""
+    """A request whose query and form are UTF-8, whatever its Content-Type says. A malformed Accept is ignored."""
+
+    @cached_property
+    def accepted_types(self) -> list[MediaType]:
+        try:
+            return super().accepted_types
+        except (ValueError, LookupError):  # a parameter in an unknown encoding
+            return [MediaType("*/*")]
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The declared type of a request body: no value breaks a page, no matter who sends it, even before anything is read."""
+"""Content-Type and Accept: no value breaks a page, no matter who sends it, even before anything is read."""
 
 import functools
 import io
@@ -45,11 +45,14 @@ def _handler() -> UTF8Handler:
     return UTF8Handler()
 
 
-def status(path: str, method: str, content_type: str, body: bytes = b"a=%ff", query: str = "q=%C3%A4") -> int:
+def status(
+    path: str, method: str, content_type: str, body: bytes = b"a=%ff", query: str = "q=%C3%A4", **headers: str
+) -> int:
     """Return the status that the application as it is served answers."""
     environ = RequestFactory()._base_environ(  # type: ignore[attr-defined]
         PATH_INFO=path, REQUEST_METHOD=method, CONTENT_TYPE=content_type, QUERY_STRING=query, CONTENT_LENGTH=len(body)
     )
+    environ |= headers
     environ["wsgi.input"] = io.BytesIO(body)
     found: list[str] = []
 
@@ -68,6 +71,21 @@ def test_no_content_type_breaks_a_page(path: str, db: None) -> None:
     for content_type in TYPES:
         for method in ("GET", "POST"):
             assert status(path, method, content_type) < 500, (method, content_type)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "expected"),
+    [
+        ("/nowhere", "GET", 404),
+        ("/connect/nowhere", "GET", 404),
+        ("/connect/dismiss", "GET", 405),
+        ("/v1/me", "GET", 401),
+    ],
+)
+def test_no_accept_header_breaks_a_page(path: str, method: str, expected: int, db: None) -> None:
+    for charset in CHARSETS:
+        for accept in (f"text/html; a*={charset}''%41%ff", f"text/html; q*={charset}''1, */*", "text/html; q=nan", ";"):
+            assert status(path, method, "", HTTP_ACCEPT=accept) == expected, accept
 
 
 def test_no_part_of_a_multipart_form_breaks_a_page(db: None) -> None:
