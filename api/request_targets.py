@@ -39,16 +39,13 @@ def decode_path(target: str) -> str:
 def readings(path: str) -> frozenset[str]:
     """Return the paths that servers may take a decoded path for. Raises AmbiguousPath."""
     # Some libraries read what follows "//" as a host.
-    if len(path) > MOST_CHARACTERS or not path.startswith("/") or path.startswith("//") or _NEVER.search(path):
+    if len(path) > MOST_CHARACTERS or not path.startswith("/"):
         raise AmbiguousPath
-    if any(_is_trimmed_by_some(segment) for segment in path.split("/")):
-        raise AmbiguousPath
-    found = {path}
-    if not path.isascii():
-        composed = unicodedata.normalize("NFKC", path)
-        if composed.startswith("//") or _NEVER.search(composed):
+    # The composed path may have other slashes, dots and spaces.
+    found = {path, unicodedata.normalize("NFKC", path)}
+    for one in found:
+        if one.startswith("//") or _NEVER.search(one) or any(map(_is_trimmed_by_some, one.split("/"))):
             raise AmbiguousPath
-        found.add(composed)
     found |= {_SLASHES.sub("/", one) for one in found}
     found |= {_without_dots(one) for one in found}
     # Some servers resolve dots before they merge slashes, which gives another path.

@@ -28,7 +28,8 @@ WAYS = (
     "/%u0061dmin", "/admin%", "/admin%2", "/admin%zz", "admin", "http://h/admin", "*",
     "/a/b/../../admin", "/admin//x/./..//", "/x//./../..//admin", "/..//./..//admin/",
     "/a/b/..//../admin", "/a//../../admin", "/..//admin", "/../admin", "/.//admin", "/x/..", "", " /admin", "/admin ",
-    "/\u2025/admin", "/x/%e2%80%a5/admin", "/" + "a/../" * 50 + "admin", "/" + "x" * 9000,
+    "/\u2025/admin", "/x/%e2%80%a5/admin", "/admin%ef%bc%8e", "/admin%e2%80%a4", "/admin%e2%80%a6/x",
+    "/" + "a/../" * 50 + "admin", "/" + "x" * 9000,
 )  # fmt: skip
 # This is another path for every server.
 OTHER = {"/x/.."}
