@@ -106,16 +106,30 @@ class ApiSnapshot:
     def scopes_for(self, method: str, path: str) -> frozenset[str]:
         """Return the scopes that a call needs: those of the first matching rules, for every kind of server.
 
-        A server may ignore letter case, a slash at the end, both or neither. There are none if no rule matches exactly.
+        A server may ignore letter case, a slash at the end, a format at the end (`/events.json`), or several of these.
+        There are none if no rule matches exactly.
         """
-        needed = set()
-        for any_case, any_slash in product((False, True), repeat=2):
-            rules = (rule for rule in self.rules if rule.matches(method, path, any_case=any_case, any_slash=any_slash))
-            first = next(rules, None)
-            if first is None:
-                return frozenset()
-            needed.add(first.scope)
-        return frozenset(needed)
+        found = self._first_rules(method, path)
+        if None in found:
+            return frozenset()
+        stem = _without_format(path)
+        # A rule that names the format says what a call with it needs.
+        if stem and found[0] and not found[0].path.startswith(f"{stem}."):
+            found += self._first_rules(method, stem)
+        return frozenset(rule.scope for rule in found if rule is not None)
+
+    def _first_rules(self, method: str, path: str) -> list[Rule | None]:
+        """Return the first matching rule, or None, of each kind of server; that of an exact server comes first."""
+        return [
+            next((rule for rule in self.rules if rule.matches(method, path, any_case=case, any_slash=slash)), None)
+            for case, slash in product((False, True), repeat=2)
+        ]
+
+
+def _without_format(path: str) -> str:
+    """Return a path without the format at its end (Rails, Django REST framework, Spring), "" if it has none."""
+    stem, dot, ending = path.rstrip("/").rpartition(".")
+    return "" if not dot or not ending or "/" in ending or stem.endswith("/") else stem
 
 
 IDENTITY_SCOPES = (

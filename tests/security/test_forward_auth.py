@@ -26,6 +26,7 @@ WAYS = (
     "/%c0%afadmin", "/x/%c0%ae%c0%ae/admin", "/x/%ef%bc%8e%ef%bc%8e/admin", "/%ef%bc%8fadmin", "/%ef%bd%81dmin",
     "/adm%c4%b0n", "/adm%c4%b1n", "/ADM%C4%B0N/x", "/adm%c4%b1n/x",
     "/%u0061dmin", "/admin%", "/admin%2", "/admin%zz", "admin", "http://h/admin", "*",
+    "/admin.json", "/admin.json/", "/Admin.JSON", "/x/../admin.xml?x=1", "/admin%ef%bc%8ejson",
     "/a/b/../../admin", "/admin//x/./..//", "/x//./../..//admin", "/..//./..//admin/",
     "/a/b/..//../admin", "/a//../../admin", "/..//admin", "/../admin", "/.//admin", "/x/..", "", " /admin", "/admin ",
     "/\u2025/admin", "/x/%e2%80%a5/admin", "/admin%ef%bc%8e", "/admin%e2%80%a4", "/admin%e2%80%a6/x",

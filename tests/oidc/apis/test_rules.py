@@ -12,6 +12,8 @@ API = ApiSnapshot(
     rules=(
         Rule("GET", "/events", "read"),
         Rule("*", "/EVENTS/", "upper"),
+        Rule("*", "/feed.ics", "feed"),
+        Rule("*", "/feed", "any"),
         Rule("*", "/admin/*", "admin"),
         Rule("*", "/*", "any"),
     ),
@@ -29,6 +31,13 @@ API = ApiSnapshot(
         ("GET", "/admin", {"any", "admin"}),
         ("GET", "/administration", {"any"}),
         ("GET", "events", set()),
+        ("GET", "/events.json", {"any", "read"}),  # Rails, for example, takes .json for a format
+        ("GET", "/events.v1/x", {"any"}),
+        ("GET", "/.json", {"any"}),
+        ("GET", "/admin/.json", {"admin"}),
+        ("GET", "/admin.json/", {"any", "admin"}),
+        ("GET", "/feed.ics", {"feed"}),
+        ("GET", "/feed.txt", {"any"}),
     ],
 )
 def test_a_call_needs_the_scope_of_every_rule_that_a_server_may_take(method: str, path: str, scopes: set[str]) -> None:
