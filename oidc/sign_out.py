@@ -18,7 +18,7 @@ PARAMETERS = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
 
 @dataclass(frozen=True)
 class LogoutRequest:
-    """A sign-out request. `return_to` is set only if it is registered for the client that the hint proves.
+    """A sign-out request. `return_to` is set only if it is registered for the client that the hint proves, which is on.
 
     `problem` is the first check that failed. `client` is then the one that `client_id` names, if the hint proves none.
     `sent_uri` is the post_logout_redirect_uri as received.
@@ -51,7 +51,8 @@ def parse_logout_request(parameters: Parameters) -> LogoutRequest:
     client = find_client(claims["aud"])
     try:
         check_client(parameters, client.client_id if client else "")
-        return_to = check_return(parameters, client) if client else None
+        # As in a sign-in, nobody is sent to an app that is turned off or suspended.
+        return_to = check_return(parameters, client) if client and client.is_on else None
     except Refusal as problem:
         return LogoutRequest(client, problem=problem, sent_uri=sent_uri)
     return LogoutRequest(client, claims["sub"], return_to, parameters.get("state"))

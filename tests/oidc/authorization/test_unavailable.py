@@ -7,7 +7,7 @@ from django.test import Client as Browser
 
 from core import clock
 from oidc.models import Client
-from tests.factories import as_reviewed
+from tests.factories import SIGN_OUT_URI, as_reviewed
 from tests.relying_party import RelyingParty
 
 Switch = Callable[[Client, bool], None]
@@ -53,6 +53,22 @@ def test_the_response_mode_does_not_matter(app: RelyingParty, switch: Switch, mo
     response = app.authorize(response_mode=mode)
     assert response.status_code == 403
     assert b"data-submit-at-once" not in response.content
+
+
+@switches
+@pytest.mark.parametrize("has_session", [True, False], ids=["signed in", "signed out"])
+def test_a_sign_out_does_not_send_people_back(app: RelyingParty, switch: Switch, has_session: bool) -> None:
+    sent = {"id_token_hint": app.tokens()["id_token"], "post_logout_redirect_uri": SIGN_OUT_URI, "state": "s"}
+    browser = app.browser if has_session else Browser()
+    switch(app.client, False)
+    response = browser.get("/connect/logout", sent)
+    if has_session:
+        assert b'value="sign-out"' in response.content
+        response = browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    assert response["Location"] == "/connect/signed-out"
+    assert browser.get("/account/").status_code == 302
+    switch(app.client, True)
+    assert browser.get("/connect/logout", sent)["Location"] == f"{SIGN_OUT_URI}?state=s"
 
 
 @switches
