@@ -1,9 +1,9 @@
 """Rate limits of the authorization, token, userinfo and revocation endpoints (docs/sign-in.md#limits).
 
 A client's limit counts only requests with a valid code or token of that client. Client ids are public, so anyone could
-use up a limit that counted by client id alone. Rejected requests have separate limits, so that someone who guesses does
-not block other people behind the same IP address. Rejected requests of an authenticated client count against that
-client.
+use up a limit that counted by client id alone. For the same reason each person has a limit within a client. Rejected
+requests have separate limits, so that someone who guesses does not block other people behind the same IP address.
+Rejected requests of an authenticated client count against that client.
 """
 
 from django.conf import settings
@@ -11,14 +11,20 @@ from django.http import HttpRequest
 
 from core.http.client_ip import limit_key
 from core.limits import Rate, hit
-from core.limits.counters import check_rate
+from core.limits.counters import Limit, check_limits, check_rate
 from oidc.errors import TokenRefusal
-from oidc.models import Client
+from oidc.models import TokenFamily
 
 
-def count_client(client: Client) -> None:
-    """Count a request of `client`. Raises Throttled above CLIENT_REQUESTS_PER_MINUTE."""
-    check_rate("client", client.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+def count_client(family: TokenFamily) -> None:
+    """Count a request with a valid code or token, for its client and for its person there. Raises Throttled."""
+    connection = family.connection
+    client, sub = connection.client.client_id, connection.subject.sub if connection.subject else ""
+    check_limits(
+        "client",
+        Limit(f"client:{client}", settings.CLIENT_REQUESTS_PER_MINUTE),
+        Limit(f"client person:{client}:{sub}", settings.API_CALLS_PER_PERSON_PER_MINUTE),
+    )
 
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:

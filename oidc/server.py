@@ -123,8 +123,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return left_out <= scopes.optional_scopes(request.client)
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
-        limits.count_client(request.client)
         family = row.family
+        limits.count_client(family)
         request.user = family.connection.account
         request.scopes = request.granted = refresh_tokens.effective_scopes(family)
         return True
@@ -173,7 +173,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         except InvalidToken as error:
             suspended = error.reason == Reason.PROJECT_SUSPENDED
             raise TokenRefusal(Reason.ACCESS_TOKEN_ENDED if suspended else error.reason) from error
-        limits.count_client(row.family.connection.client)
+        limits.count_client(row.family)
         request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account
         still = refresh_tokens.effective_scopes(row.family)
@@ -193,7 +193,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         proven = request.presented.proven or not request.client.has_secret
         family = refresh_tokens.find_family_by_token(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
-            limits.count_client(request.client)
+            limits.count_client(family)
             if refresh_tokens.revoke_family(family, Reason.ENDED_REVOKED_BY_APP):
                 sign_in_steps.report(Step.REVOKED, request.client.client_id, family=family.pk)
 

@@ -286,7 +286,12 @@ class Throttled(Exception):
 
 def check_rate(group: str, key: str, per_minute: int) -> None:
     """Count a request under `key` in `group`. Raises Throttled after `per_minute` requests in a minute."""
-    result = counters().take([Limit(f"{group}:{key}", per_minute)])
+    check_limits(group, Limit(f"{group}:{key}", per_minute))
+
+
+def check_limits(group: str, *limits: Limit) -> None:
+    """Count a request under all its limits, in one round trip. Raises Throttled if one of them is reached."""
+    result = counters().take(limits)
     if not result.allowed:
         metrics.limit_met(group)
         raise Throttled(result.reset)

@@ -100,8 +100,8 @@ SIGNING_KEY_REFRESH_SECONDS = env.int("SIGNING_KEY_REFRESH_SECONDS", 60, between
 # Sign-in endpoints that apps call, per minute: requests of one client, and failed requests from one IP address.
 CLIENT_REQUESTS_PER_MINUTE = env.int("CLIENT_REQUESTS_PER_MINUTE", 600, between=(1, 10_000_000))
 FAILURES_PER_MINUTE = env.int("FAILURES_PER_MINUTE", 30, between=(1, 100_000))
-# Developer API (docs/api.md#limits): calls of one key or app, calls for one person within an app, and invalid
-# credentials from one IP address.
+# Developer API (docs/api.md#limits): calls of one key or app, calls for one person within an app (and, separately,
+# requests for one person to the sign-in endpoints that apps call), and invalid credentials from one IP address.
 API_CALLS_PER_MINUTE = env.int("API_CALLS_PER_MINUTE", 600, between=(1, 10_000_000))
 API_CALLS_PER_PERSON_PER_MINUTE = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120, between=(1, 10_000_000))
 API_GUESSES_PER_MINUTE = env.int("API_GUESSES_PER_MINUTE", 300, between=(1, 100_000))

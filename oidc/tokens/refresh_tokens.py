@@ -69,13 +69,14 @@ def find_family_by_token(raw: str, client_pk: int, *, access_tokens_too: bool) -
     With `access_tokens_too` it also finds access tokens.
     """
     lookup = {"token_checksum": digest(raw), "application_id": client_pk}
-    refresh = RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    related = ("family__connection__client__project", "family__connection__subject")
+    refresh = RefreshToken.objects.select_related(*related).filter(**lookup).first()
     if refresh is not None:
         family: TokenFamily = refresh.family
         return family
     if not access_tokens_too:
         return None
-    access = AccessToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    access = AccessToken.objects.select_related(*related).filter(**lookup).first()
     return None if access is None else access.family
 
 

@@ -541,7 +541,7 @@ DRIVES["rejected requests of a public client"] = Drive(dead_tokens_of(web=False)
 DRIVES["rejected requests of an authenticated client"] = Drive(dead_tokens_of(web=True), 2)
 
 
-@drives("requests of a client")
+@drives("requests of a client", "requests for a user")
 def requests_of_a_client(world: World) -> Step:
     app = world.app()
     tokens = [app.tokens() for _ in range(3)]

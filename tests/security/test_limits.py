@@ -10,8 +10,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
-from tests.factories import PASSWORD, make_client, make_web_client
-from tests.relying_party import FORM, RelyingParty
+from tests.factories import PASSWORD, make_account, make_client, make_web_client
+from tests.relying_party import FORM, RelyingParty, sign_in
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +149,15 @@ def test_a_client_is_limited_at_the_token_endpoint(app: RelyingParty, web_app: R
     assert statuses[-1] == 429
     assert is_limited(response)
     assert web_app.tokens()["token_type"] == "Bearer"
+
+
+def test_one_person_can_not_use_up_the_limit_of_a_client(app: RelyingParty) -> None:
+    """Anyone who uses the app has an access token of it."""
+    token = app.tokens()["access_token"]
+    answers = [app.call("/connect/userinfo", token) for _ in range(600)]
+    assert is_limited(answers[-1])
+    other = app.beside(sign_in(Browser(), make_account()))
+    assert app.call("/connect/userinfo", other.tokens()["access_token"]).status_code == 200
 
 
 def test_a_rate_limited_refresh_leaves_the_token_valid(app: RelyingParty, settings: Any) -> None:
