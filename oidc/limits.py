@@ -3,7 +3,7 @@
 A client's limit counts only requests with a valid code or token of that client. Client ids are public, so anyone could
 use up a limit that counted by client id alone. For the same reason each person has a limit within a client. Rejected
 requests have separate limits, so that someone who guesses does not block other people behind the same IP address.
-Rejected requests of an authenticated client count against that client.
+Rejected requests of an authenticated client have one, too: anyone can make a web app send codes that it was not given.
 """
 
 from django.conf import settings
@@ -36,12 +36,12 @@ def count_authorization(request: HttpRequest, client_id: str) -> None:
 def count_failure(request: HttpRequest, refusal: TokenRefusal | None = None) -> None:
     """Count a rejected request. Raises Throttled.
 
-    If the client sent a valid secret, the request counts toward its CLIENT_REQUESTS_PER_MINUTE. Otherwise it counts
-    toward FAILURES_PER_MINUTE: by IP address and client id for a public client, because anyone can send that id, and
-    by IP address alone if no client was authenticated.
+    If the client sent a valid secret, CLIENT_REQUESTS_PER_MINUTE are allowed, in addition to the accepted ones.
+    Otherwise the request counts toward FAILURES_PER_MINUTE: by IP address and client id for a public client, because
+    anyone can send that id, and by IP address alone if no client was authenticated.
     """
     if refusal is not None and refusal.proven:
-        check_rate("client", refusal.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+        check_rate("client failures", refusal.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
     elif refusal is not None and refusal.authenticated:
         check_rate("failures", f"{limit_key(request)} {refusal.client_id}", settings.FAILURES_PER_MINUTE)
     else:

@@ -121,6 +121,14 @@ def test_failures_of_an_authenticated_client_count_for_it(web_app: RelyingParty,
     assert token_failure("203.0.113.1").status_code == 401
 
 
+def test_codes_that_strangers_invent_do_not_use_up_the_limit_of_a_web_app(web_app: RelyingParty, settings: Any) -> None:
+    """Anyone can send a web app's callback a code, which the app then presents with its secret."""
+    settings.CLIENT_REQUESTS_PER_MINUTE = 5
+    answers = [web_app.exchange("x" * 43) for _ in range(7)]
+    assert [answer.status_code for answer in answers] == [400] * 5 + [429] * 2
+    assert web_app.tokens()["token_type"] == "Bearer"
+
+
 def test_public_clients_behind_one_address_fail_apart(app: RelyingParty) -> None:
     other = make_client()
     assert is_limited([dead_refresh(app.client) for _ in range(31)][-1])
