@@ -23,6 +23,9 @@ _ROWS_A_STATEMENT = 500
 UNPROVEN_PER_MINUTE = 30
 _MOST_UNPROVEN = 600
 unproven_budget = log_buffer.EntryBudget()
+# The same for calls that no limit stops: beyond a limit, or with a credential that has ended.
+REFUSED_PER_MINUTE = 600
+refused_budget = log_buffer.EntryBudget()
 _BY_DAY = partitions.DailyTable(RequestLog._meta.db_table, "at")
 _VERSION_OR_WORDS = re.compile(r"v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23}")
 
@@ -45,14 +48,21 @@ def record_request(**values: Any) -> None:
     `project_id` is None if the credential only names a key or client. The project is found when the entry is stored,
     so that such a call runs no SQL and takes the same time whether or not the name exists.
     """
-    if values["project_id"] is None and not (
-        unproven_budget.is_left(_MOST_UNPROVEN)
-        and unproven_budget.is_left(UNPROVEN_PER_MINUTE, values["credential"], values["client"])
-    ):
+    if not _is_within_budget(**values):
         return
     cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
     is_counted = values["project_id"] is not None
     log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp(), "is_counted": is_counted})
+
+
+def _is_within_budget(*, project_id: int | None, credential: str, client: str, code: str, **others: Any) -> bool:
+    """Count an entry that anyone could cause without end, and return whether it is stored."""
+    if project_id is None:
+        is_left = unproven_budget.is_left(_MOST_UNPROVEN)
+        return is_left and unproven_budget.is_left(UNPROVEN_PER_MINUTE, credential, client)
+    if code == "rate_limited" or code in errors.DEAD_CREDENTIAL:
+        return refused_budget.is_left(REFUSED_PER_MINUTE, credential, client)
+    return True
 
 
 def addresses_of_keys(entries: Iterable[str]) -> dict[str, str]:

@@ -64,6 +64,21 @@ def test_a_call_that_is_refused(key: Key) -> None:
     assert (row.status, row.code, row.credential, row.subject) == (401, "invalid_api_key", key.row.public_id, "")
 
 
+@pytest.mark.parametrize("ended", [False, True], ids=["beyond the limit", "revoked"])
+def test_a_flood_of_rejected_calls_is_counted_but_not_stored_call_by_call(
+    key: Key, settings: Any, monkeypatch: pytest.MonkeyPatch, stopped_clock: None, ended: bool
+) -> None:
+    """Nothing stops these calls, so without a bound a single caller could fill the table."""
+    monkeypatch.setattr(request_log, "REFUSED_PER_MINUTE", 3)
+    settings.API_CALLS_PER_MINUTE = 2
+    if ended:
+        keys.revoke_key(key.row)
+    codes = [call(ME, key.raw).status_code for _ in range(8)]
+    assert codes == [401] * 8 if ended else [200] * 2 + [429] * 6
+    assert len(rows()) == (3 if ended else 5)
+    assert sum(UsageBucket.objects.values_list("count", flat=True)) == 8
+
+
 def test_calls_without_a_project_are_not_logged(key: Key) -> None:
     for path, credential in ((ME, None), (ME, "x"), (ME, "op_key_x"), ("/v1/none", None), ("/v1/none", "x")):
         call(path, credential)
