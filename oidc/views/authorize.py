@@ -22,6 +22,7 @@ from accounts.views import account as account_views
 from core import clock
 from core.http.error_pages import too_many_requests
 from core.limits.counters import Throttled
+from core.limits.middleware import limited_by_person
 from oidc import limits, sign_in_counts
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
@@ -277,6 +278,7 @@ def resume_from_form(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(interactions.resume_url(handle) if handle else reverse("resume"))
 
 
+@limited_by_person
 @method_decorator([never_cache, login_required], name="dispatch")
 class ConsentView(AuthorizationResponseMixin, View):
     """Run all checks again on the pending request.

@@ -10,6 +10,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
+from oidc.models import AuthorizationCode
 from tests.factories import PASSWORD, make_account, make_client, make_web_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 
@@ -192,6 +193,15 @@ def test_the_authorization_endpoint_is_limited_with_a_page(app: RelyingParty, se
     assert is_limited(responses[-1])
     assert "Location" not in responses[-1]
     assert responses[-1]["Content-Type"].startswith("text/html")
+
+
+def test_a_consent_form_is_not_sent_without_end(app: RelyingParty, settings: Any) -> None:
+    """Each time, a code is stored, and the end of the one before in the audit trail."""
+    settings.FORMS_PER_PERSON_PER_MINUTE = 3
+    page = app.authorize()
+    answers = [app.answer_consent(page) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [303] * 3 + [429] * 2
+    assert AuthorizationCode.objects.count() == 3
 
 
 # --- Signing in ---
