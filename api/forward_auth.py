@@ -32,7 +32,7 @@ class ForwardedCall:
     target: str | None
     scopes: tuple[str, ...] = ()
     is_decoded: bool = False
-    is_unclear: bool = False  # the proxy sends two different targets or methods, or unclear parameters
+    is_unclear: bool = False  # there are two different targets or methods, or unclear parameters
     credential: str | None = None
     address: str = ""
     limit_key: str = ""
@@ -103,7 +103,7 @@ def _needed_scopes(api: ApiSnapshot, call: ForwardedCall) -> frozenset[str]:
     If the API has rules, one of them has to match: a scope that the proxy requires only adds to them.
     """
     if call.is_unclear:
-        _refuse_path("The proxy sends this path, its method or the scope in two ways.")
+        _refuse_path("The path, its method or the scope reaches the service in two ways.")
     required = frozenset(call.scopes)
     if not api.rules:
         return required or _refuse_path("This API has no rules, and the proxy names no scope.")

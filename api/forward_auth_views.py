@@ -15,6 +15,8 @@ from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.parameters import UnreadableParameters, read_query
 
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
+# Headers of the caller with which some frameworks replace the method, for example Rails, Laravel and Google's.
+_OVERRIDES = ("HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_X_HTTP_METHOD", "HTTP_X_METHOD_OVERRIDE")
 
 
 @csrf_exempt
@@ -43,7 +45,8 @@ def _find_api(slug: str) -> ApiSnapshot:
 def _appended(request: HttpRequest, path: str) -> ForwardedCall:
     """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
     method = request.META["REQUEST_METHOD"]  # `request.method` is in capitals, whatever the caller sent
-    return ForwardedCall(method, path, is_decoded=True, **_caller(request))
+    is_unclear = _replaces_method(request, method)
+    return ForwardedCall(method, path, is_decoded=True, is_unclear=is_unclear, **_caller(request))
 
 
 def _forwarded(request: HttpRequest) -> ForwardedCall:
@@ -56,13 +59,19 @@ def _forwarded(request: HttpRequest) -> ForwardedCall:
         scopes = tuple((query.get("scope") or "").split())
     except UnreadableParameters:
         is_clear, scopes = False, ()
+    method = next(iter(methods), None)
     return ForwardedCall(
-        next(iter(methods), None),
+        method,
         next(iter(targets), None),
         scopes,
-        is_unclear=not is_clear or len(methods) > 1 or len(targets) > 1,
+        is_unclear=not is_clear or len(methods) > 1 or len(targets) > 1 or _replaces_method(request, method),
         **_caller(request),
     )
+
+
+def _replaces_method(request: HttpRequest, method: str | None) -> bool:
+    """Return whether a header asks the API to take the call for one with another method."""
+    return any(each != method for each in _sent(request, *_OVERRIDES))
 
 
 def _sent(request: HttpRequest, *names: str) -> set[str]:

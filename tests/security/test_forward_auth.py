@@ -118,6 +118,16 @@ def test_only_plain_methods_behind_envoy(reader: str, method: str) -> None:
     assert refusal(ask_as_envoy(reader, "/other", method)) == (403, "path_not_allowed")
 
 
+@pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+def test_no_header_replaces_the_method(person: Account, db: None, header: str) -> None:
+    """Some frameworks take a POST with such a header for a DELETE."""
+    make_api(rules=[("POST", "/*", "calendar.read"), ("*", "/*", "calendar.write")])
+    token = make_access_token(make_client(), person, ["calendar.read"], "https://calendar.example.com")
+    for named, status in (("POST", 200), ("DELETE", 403), ("delete", 403), ("POST, DELETE", 403)):
+        assert ask(token, "/x", "POST", **{header: named}).status_code == status
+        assert ask_as_envoy(token, "/x", "POST", **{header: named}).status_code == status
+
+
 def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
     """A proxy sets one pair of headers, and passes on what the caller sends as the other pair."""
     for mine, theirs in product(("Forwarded", "Original"), repeat=2):
