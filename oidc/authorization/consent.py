@@ -204,9 +204,14 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 @transaction.atomic
 def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
-    """Remove an app: revoke the person's consent, and every code and token that is based on it."""
+    """Remove an app: revoke the person's consent, and every code and token that is based on it.
+
+    Does nothing if another request has just removed it: what was granted is noted only once.
+    """
     # First, like `require_consent`, which continues to lock families.
-    list(Connection.objects.select_for_update(no_key=True).filter(pk=connection.pk).values_list("pk"))
+    rows = Connection.objects.select_for_update(no_key=True).filter(pk=connection.pk, removed_at=None)
+    if not list(rows.values_list("pk")):
+        return
     tell_removed(connection)
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(

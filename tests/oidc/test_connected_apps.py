@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts.models import Account, SecurityEvent
+from oidc.authorization.consent import remove_consent
 from oidc.models import Connection
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, answer_of, sign_in
@@ -100,6 +102,15 @@ def test_removing_twice_is_404(app: RelyingParty) -> None:
     app.tokens()
     assert remove(app).status_code == 302
     assert remove(app).status_code == 404
+
+
+def test_two_removals_at_once_are_one(app: RelyingParty, person: Account) -> None:
+    """Both requests find the app before one of them removes it."""
+    app.tokens()
+    for connection in (Connection.objects.get(), Connection.objects.get()):
+        remove_consent(connection)
+    assert Connection.objects.get().removed_scopes == "openid email profile offline_access"
+    assert SecurityEvent.objects.filter(account=person, kind="app_removed").count() == 1
 
 
 def test_removal_needs_a_csrf_token(app: RelyingParty) -> None:
