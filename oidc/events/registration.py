@@ -61,9 +61,11 @@ def _change(client: Client, actor: Account | None, channel: str, values: dict[st
         was, now = changes(before, values)
         if not now:
             return
-        for name, value in (values | (_WELL if "url" in now else {})).items():
+        written = values | (_WELL if "url" in now else {})
+        for name, value in written.items():
             setattr(row, name, value)
-        row.save()
+        # A worker may have claimed or paused the receiver since it was read.
+        row.save(update_fields=written if row.pk else None)
         if "url" in now and row.url:
             _wait_no_longer(row)
         report_client_event(

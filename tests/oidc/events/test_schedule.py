@@ -262,6 +262,23 @@ def test_a_failure_at_the_old_url_does_not_count_against_the_new_one(
     assert send_due() == 1
 
 
+def test_a_change_of_types_leaves_a_pause_and_a_claim_as_they_are(
+    event_receiver: EventReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Domains are read while the form is checked, and a worker may claim or pause the receiver meanwhile."""
+    by_worker = {"paused_at": clock.now(), "busy_until": clock.now() + sending.CLAIM, "failures": 9}
+
+    def check_slowly(client: Client, url: str) -> None:
+        EventReceiver.objects.filter(pk=event_receiver.pk).update(**by_worker)
+
+    monkeypatch.setattr(registration, "check_receiver_url", check_slowly)
+    wanted = ["sessions-revoked"]
+    registration.change_event_receiver(event_receiver.client, None, url=event_receiver.url, types=wanted)
+    row = EventReceiver.objects.get(pk=event_receiver.pk)
+    assert {name: getattr(row, name) for name in by_worker} == by_worker
+    assert row.types == "sessions-revoked"
+
+
 def test_resuming_during_a_try_that_fails_starts_again_with_all_tries(
     event_receiver: EventReceiver, far_app: App, person: Account, told: list[EventReceiver]
 ) -> None:
