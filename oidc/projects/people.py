@@ -88,10 +88,14 @@ def is_counted(project: OuterRef, account: Any) -> "ExpressionWrapper[Q]":
 def keep_places_of_client(client: Client) -> None:
     """Keep counting the people of a client that is about to be deleted. The caller has locked the client's row.
 
-    If the app had more people than the limit, only as many as the limit are kept, which is enough to reach it.
+    If the app had more people than the limit, only as many as the limit are kept, which is enough to reach it. Owners
+    are kept as well, because they count once they are no longer owners, and until then they take nobody's place.
     """
-    people = counted_connections(client.project_id).filter(client=client).order_by("pk")
-    kept = people.values_list("account", flat=True)[: settings.UNVERIFIED_APP_PEOPLE]
+    rows = counted_connections(client.project_id).filter(client=client).order_by("pk")
+    people = rows.values_list("account", flat=True)
+    members = ProjectMember.objects.filter(project=client.project_id, role=ProjectMember.Role.OWNER)
+    owners = set(members.values_list("account", flat=True))
+    kept = [*people.exclude(account__in=owners)[: settings.UNVERIFIED_APP_PEOPLE], *people.filter(account__in=owners)]
     TakenPlace.objects.bulk_create(
         [TakenPlace(project_id=client.project_id, account_id=account) for account in kept], ignore_conflicts=True
     )

@@ -104,6 +104,17 @@ def test_deleting_and_recreating_a_client_frees_no_place(project: Project, owner
     assert is_refused(make_account(), app)
 
 
+def test_owners_of_a_deleted_client_take_no_place_of_its_people(project: Project, owner: Account) -> None:
+    """Otherwise each deletion would free as many places as the project has owners who use the app."""
+    app, owners = make_client(project), [owner, *(make_account() for _ in range(2))]
+    for account in owners[1:]:
+        ProjectMember.objects.create(project=project, account=account, role=ProjectMember.Role.OWNER)
+    join(app, *owners, count=CAP)
+    delete_client(app, owner)
+    assert people_counted(project) == CAP
+    assert is_refused(make_account(), make_client(project))
+
+
 def test_people_of_a_deleted_client_come_back_to_its_successor(project: Project, owner: Account) -> None:
     app = make_client(project)
     people = join(app, count=CAP)
