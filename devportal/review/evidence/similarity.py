@@ -7,6 +7,7 @@ from functools import partial
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 
 from core.storage.images import decode_image, difference_hash, hash_distance
 from core.storage.stored_files import StoreUnavailable, read_file
@@ -94,21 +95,26 @@ MOST_LOGOS = 5
 
 
 def similar_apps(client: Client, name: str) -> list[SimilarApp]:
-    """Return apps of other projects with names similar to `name`, the most similar first."""
+    """Return apps of other projects with names similar to `name`: the most similar first, and of these reviewed ones.
+
+    So apps that nobody reviewed, which anyone can register in numbers, never hide a reviewed one of the same name.
+    """
     wanted = skeleton(name)
     if not wanted:
         return []
     others = Client.objects.exclude(project=client.project_id)
     found = [
-        others.filter(name_reading=wanted)[:MOST_EQUAL],
+        others.filter(name_reading=wanted).order_by(F("verified_at").desc(nulls_last=True))[:MOST_EQUAL],
         others.filter(name_reading__startswith=wanted[:BEGINNING])[:MOST_BEGINNINGS],
         others.filter(verified_at__isnull=False).order_by("-verified_at")[:MOST_VERIFIED],
     ]
-    readings = dict(pair for rows in found for pair in rows.values_list("pk", "name_reading"))
-    scores = {pk: _similarity(wanted, other) for pk, other in readings.items()}
-    best = sorted((pk for pk, score in scores.items() if score >= ALIKE), key=lambda pk: (-scores[pk], pk))[:MOST_EQUAL]
-    rows = Client.objects.select_related("project").in_bulk(best)
-    return [SimilarApp(rows[pk], scores[pk]) for pk in best if pk in rows]
+    rows = [row for some in found for row in some.values_list("pk", "name_reading", "verified_at")]
+    known = {pk: (reading, verified_at is None) for pk, reading, verified_at in rows}
+    scores = {pk: _similarity(wanted, reading) for pk, (reading, _) in known.items()}
+    alike = [pk for pk, score in scores.items() if score >= ALIKE]
+    best = sorted(alike, key=lambda pk: (-scores[pk], known[pk][1], pk))[:MOST_EQUAL]
+    apps = Client.objects.select_related("project").in_bulk(best)
+    return [SimilarApp(apps[pk], scores[pk]) for pk in best if pk in apps]
 
 
 def _similarity(one: str, other: str) -> float:

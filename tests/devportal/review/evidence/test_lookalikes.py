@@ -9,14 +9,16 @@ from accounts.models import Account
 from api.usage_counts import UsageCount, add_counts
 from core import clock
 from devportal.review.evidence import collecting
+from devportal.review.evidence.facts import Result
 from devportal.review.evidence.gathered import SimilarApp
+from devportal.review.evidence.similarity import MOST_EQUAL
 from devportal.review.evidence.usage import DAYS, gather_usage
 from devportal.review.models import AppReview
 from oidc.authorization import consent
 from oidc.models import Client
 from oidc.names import skeleton
 from tests.devportal.review.reviewing import fill, fresh
-from tests.factories import make_account, make_client
+from tests.factories import make_account, make_client, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +73,18 @@ def test_verified_ones_are_found_whatever_they_begin_with(app: Client, developer
     fill(app, developer)
     like = make_client(name="The Orbit Notes", verified_at=clock.now())
     assert [each.client for each in similar(app)] == [like]
+
+
+def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    decoys = make_project()
+    for _ in range(MOST_EQUAL + 1):
+        make_client(decoys, name="Orbit Notes")
+    imitated = make_client(name="Orbit Notes", verified_at=clock.now())
+    assert similar(app)[0].client == imitated
+    evidence = collecting.collect_evidence(AppReview.objects.get(client=app))
+    [names] = [fact for fact in evidence.facts if fact.code == "names"]
+    assert names.result == Result.FAIL
 
 
 def test_a_projects_own_apps_are_not_alike(app: Client, developer: Account) -> None:
