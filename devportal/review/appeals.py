@@ -152,7 +152,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
             review.save(update_fields=["assignee"])
         details = {"name": review.snapshot.get("name", "")}
         record_entry(Kind.APPEALED, side, actor, client.project, client, review, text=said, details=details)
-        mail_reviewers_about_appeal(review, said, rejected_by.pk if rejected_by else None)
+        mail_reviewers_about_appeal(review, said, {rejected_by.pk} if rejected_by else set())
     return review
 
 

@@ -131,19 +131,23 @@ def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) 
 # --- Who may ---
 
 
-def decided_against(case: ReviewCase) -> int | None:
-    """Return the primary key of the reviewer who made the decision that a case is about; None if there is none.
+def decided_against(case: ReviewCase) -> set[int]:
+    """Return the primary keys of the reviewers who made the decisions that a case is about.
 
-    An appeal is about a suspension or a withdrawn approval, a second approval about the first one.
+    An appeal is about a suspension, or about everything that was withdrawn since the last approval. A second approval
+    is about the first one.
     """
     if case.kind not in _DECISIONS:
-        return None
+        return set()
     kind = _DECISIONS[case.kind] if case.client_id else ReviewEntry.Kind.SUSPENDED
-    entries = ReviewEntry.objects.filter(
-        project=case.project_id, client=case.client_id, kind=kind, at__lte=case.opened_at
-    )
-    found: int | None = entries.order_by("-pk").values_list("author", flat=True).first()
-    return found
+    entries = ReviewEntry.objects.filter(project=case.project_id, client=case.client_id, at__lte=case.opened_at)
+    found = entries.filter(kind=kind).order_by("-pk")
+    if kind == ReviewEntry.Kind.APPROVAL_WITHDRAWN:
+        approved = entries.filter(kind=ReviewEntry.Kind.APPROVED).order_by("-pk").values_list("pk", flat=True).first()
+        found = found.filter(pk__gt=approved or 0)
+    else:
+        found = found[:1]
+    return set(found.values_list("author", flat=True)) - {None}  # without reviewers whose account is deleted
 
 
 def case_conflict(account: Account, case: ReviewCase, conflict: str | None = None) -> str:
@@ -154,7 +158,7 @@ def case_conflict(account: Account, case: ReviewCase, conflict: str | None = Non
     known = conflict_of(account, case.project) if conflict is None else conflict
     if known:
         return known
-    if decided_against(case) != account.pk:
+    if account.pk not in decided_against(case):
         return ""
     return Conflict.APPEALED if case.kind == Kind.APPEAL else Conflict.APPROVED
 
@@ -192,7 +196,7 @@ def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> R
     """Assign a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
     row = _begin(case, actor)
     if assignee is not None:
-        may = may_be_given(assignee, row.project) and decided_against(row) != assignee.pk
+        may = may_be_given(assignee, row.project) and assignee.pk not in decided_against(row)
         if not may:
             raise ReviewNotAllowed(f"{assignee} can't work on this case.")
     if row.assignee_id != (assignee.pk if assignee else None):

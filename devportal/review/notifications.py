@@ -1,6 +1,6 @@
 """Notices to developers about reviews, mails to reviewers, and which of these a reviewer wants."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -172,8 +172,8 @@ register_parts(_BY_REVIEWERS, _decision_parts)
 register_parts([NoticeKind.SCOPE_REVIEW_DUE], _scope_parts)
 
 
-def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
-    """Mail an appeal to the reviewers who may answer it. `without` is the key of the reviewer who decided before."""
+def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: Collection[int]) -> None:
+    """Mail an appeal to the reviewers who may answer it. `without` are the keys of the ones who decided before."""
     is_review = isinstance(case, AppReview)
     project = case.client.project if isinstance(case, AppReview) else case.project
     link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)
@@ -187,7 +187,7 @@ def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without
         "of_rejection": is_review,
     }
     review = case if isinstance(case, AppReview) else None
-    others = who_wants("mails_new").exclude(pk=without or 0)
+    others = who_wants("mails_new").exclude(pk__in=without)
     for reviewer in others[:MOST_REVIEWERS]:
         if not conflict_of(reviewer, project, review):
             outbox.queue_mail(reviewer.email, "reviewer_appealed", context)

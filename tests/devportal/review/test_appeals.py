@@ -13,7 +13,7 @@ from devportal.review import appeals, cases, developer_actions, reviewer_actions
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from oidc.models import Client, Project
-from tests.devportal.review.reviewing import Status, approved, decide, fresh, mails, make_reviewer, sent
+from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, mails, make_reviewer, sent
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -162,6 +162,26 @@ def test_an_appeal_against_a_withdrawn_approval_is_a_case(app: Client, developer
     said = [body for to, _, body in mails()[before:] if to == developer.email]
     assert len(said) == 1
     assert "The logo is still theirs." in said[0]
+
+
+def test_everyone_who_withdrew_something_since_the_approval_answers_no_appeal_about_it(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    earlier, first, second = make_reviewer(), make_reviewer(), make_reviewer()
+    approved(app, developer, reviewer)
+    reviewer_actions.withdraw_approval(app, earlier, reasons=["imitation"])
+    approved(app, developer, reviewer)
+    reviewer_actions.withdraw_approval(app, first, scopes=[SCOPE], reasons=["misuse_of_data"])
+    reviewer_actions.withdraw_approval(app, second, reasons=["imitation"])
+    before = len(mails())
+    case = appeals.appeal_withdrawal(app, developer, WHY)
+    assert {first.email, second.email}.isdisjoint(to for to, _, _ in mails()[before:])
+    for person in (first, second):
+        with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
+            cases.close_case(case, person, "in_order", "It stays.")
+        with pytest.raises(ReviewNotAllowed):
+            cases.assign_case(case, reviewer, person)
+    cases.assign_case(case, reviewer, earlier)
 
 
 def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
