@@ -99,7 +99,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     verified = values.get("verified", client.is_verified)
     if verified != client.is_verified:
         client.verified_at = client.last_reviewed_at = clock.now() if verified else None
-    if client.verified_at and ("verified" in values or "redirect_uris" in values):
+    if values.get("verified"):
         # The declaration approves the hosts of its redirect URLs, and the proven domains of all its URLs. Developers
         # change the sign-out URLs without a review, so these count only if the file names them.
         pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)

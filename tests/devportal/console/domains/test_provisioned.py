@@ -110,6 +110,22 @@ def test_a_declaration_does_not_approve_domains_of_sign_out_urls_that_it_does_no
     assert Client.objects.get().approved_domains == "elsewhere.example example.com"
 
 
+def test_a_file_that_does_not_declare_an_app_verified_leaves_what_reviewers_approved(provision: Any) -> None:
+    """Otherwise developers would widen an approval by proving a domain that the reviewers did not see."""
+    project = provision("")
+    make_domain(project, "www.example.com")
+    reviewed = {"verified_at": clock.now(), "home_page_url": "https://home.example/"}
+    covered = {"approved_hosts": "www.example.com home.example", "approved_domains": "www.example.com home.example"}
+    Client.objects.update(**reviewed, **covered)
+    make_domain(project, "example.com")
+    provision("")
+    app = Client.objects.get()
+    assert {name: getattr(app, name) for name in covered} == covered
+    app = update_client(app, Account.objects.get(), [*app.redirect_uris.split(), "https://evil.example.com/cb"], [])
+    assert not counts_as_reviewed(app, "https://evil.example.com/cb")
+    assert counts_as_reviewed(app, "https://www.example.com/callback")
+
+
 def test_applying_the_file_again_brings_no_badge_back_for_a_home_page_that_was_given_up(provision: Any) -> None:
     project = provision("", "verified = true\n")
     home = make_domain(project, "home.example")
