@@ -280,4 +280,4 @@ def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
 
 
 def _name(review: AppReview) -> dict[str, Any]:
-    return {"name": review.snapshot.get("name", "")}
+    return {"name": review.name}

@@ -37,6 +37,8 @@ class AppReview(models.Model):
     # Statuses in which the submission is with the reviewers and can't be edited.
     FROZEN = (Status.SUBMITTED, Status.IN_REVIEW)
     OPEN = (Status.DRAFT, *FROZEN, Status.CHANGES_REQUESTED)
+    # Statuses in which the snapshot may be a draft that the developers have changed since their last submission.
+    REDRAFTED = (Status.CHANGES_REQUESTED, Status.WITHDRAWN)
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="reviews")
     number = models.PositiveIntegerField()  # 1, 2, … for each client
@@ -101,7 +103,12 @@ class AppReview(models.Model):
         indexes = [models.Index(fields=["status", "submitted_at"], name="reviews_by_age")]
 
     def __str__(self) -> str:
-        return f"Review {self.number} of {self.snapshot.get('name') or self.client_id}"
+        return f"Review {self.number} of {self.name or self.client_id}"
+
+    @property
+    def name(self) -> str:
+        """The app's name for reviewers: the submitted one, or the client's if the snapshot may be a draft again."""
+        return str(self.client.name if self.status in self.REDRAFTED else self.snapshot.get("name") or "")
 
     @property
     def is_open(self) -> bool:

@@ -120,11 +120,11 @@ def latest_revision(review: AppReview) -> ReviewRevision | None:
 
 
 def sent_snapshot(review: AppReview, revision: ReviewRevision | None) -> Snapshot:
-    """Return the values of the last submission. While changes are requested, the review's own snapshot is the draft.
+    """Return the values of the last submission. After a request for changes, the review's own snapshot is the draft.
 
-    `revision` is the latest one, if it is stored.
+    It stays the draft if the developers then withdraw. `revision` is the latest one, if it is stored.
     """
-    sent = revision if review.status == Status.CHANGES_REQUESTED else None
+    sent = revision if review.status in AppReview.REDRAFTED else None
     return dict(sent.snapshot if sent else review.snapshot)
 
 

@@ -264,11 +264,14 @@ def review_preview(request: HttpRequest, project_id: str, client_id: str, number
             return HttpResponseRedirect(f"{reverse('staff_second_factor')}?{back}")
         raise
     found = get_object_or_404(AppReview, client=client, number=number)
-    account = account_of(request)
-    if found.status == AppReview.Status.DRAFT and not is_member(account, client.project):
-        raise Http404  # a draft, which reviewers may not see
-    previews = consent_preview.consent_previews(client, found.snapshot, account)
-    return render_page(request, "review/review_preview.html", app=client, review=found, previews=previews)
+    account, asked = account_of(request), found.snapshot
+    if not is_member(account, client.project):  # reviewers see only what was submitted
+        if found.status == AppReview.Status.DRAFT:
+            raise Http404
+        asked = snapshots.sent_snapshot(found, snapshots.latest_revision(found))
+    previews = consent_preview.consent_previews(client, asked, account)
+    context = {"app": client, "review": found, "name": asked["name"], "previews": previews}
+    return render_page(request, "review/review_preview.html", **context)
 
 
 @console_page()

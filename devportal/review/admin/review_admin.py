@@ -327,7 +327,7 @@ class AppReviewAdmin(EvidenceViews):
 
     @admin.display(description="app")
     def app(self, review: AppReview) -> str:
-        return reveal(str(review.snapshot.get("name") or review.client.name))
+        return reveal(review.name or review.client.name)
 
     @admin.display(description="project")
     def project(self, review: Any) -> str:
@@ -363,6 +363,8 @@ class AppReviewAdmin(EvidenceViews):
     @admin.display(description="at a glance")
     def at_a_glance(self, review: Any) -> str:
         """Return the requested scopes and, for reviewers who may decide, what the evidence says."""
+        if review.status in AppReview.REDRAFTED:
+            return "-"
         scopes = [str(scope) for scope in review.snapshot.get("scopes", {})]
         notes = notes_of(review) if review.is_frozen and not review.conflict else []
         lines = [f"Asks for {', '.join(scopes)}" if scopes else "Asks for no scope that needs a review", *notes]

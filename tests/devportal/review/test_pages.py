@@ -424,6 +424,27 @@ def test_only_reviewers_see_the_submission(
     assert as_reviewer.get(path_of(app, "/preview/1")).status_code == 404
 
 
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_reviewers_read_what_was_sent_and_no_later_draft(
+    app: Client, developer: Account, reviewer: Account, as_viewer: Browser, browser_of: Callable[[Account], Browser],
+    is_withdrawn: bool,
+) -> None:  # fmt: skip
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"}, scopes={})
+    review = decide(developer_actions.submit(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {"name": "Quiet Plans"}, scopes={SCOPE: JUSTIFICATION})
+    if is_withdrawn:
+        developer_actions.withdraw(review, developer)
+    browser, admin = browser_of(reviewer), "/admin/review/appreview/"
+    preview, page = path_of(app, "/preview/2"), f"{admin}{review.pk}/change/"
+    for path in (preview, page, f"{admin}?which=developers", f"{admin}?which=all"):
+        assert "Quiet Plans" not in browser.get(path).content.decode(), path
+    for path in (preview, page):
+        assert "Nova Notes" in browser.get(path).content.decode(), path
+    assert "your plan" not in question(browser.get(preview).content.decode(), "after")
+    assert "Quiet Plans" in as_viewer.get(preview).content.decode()
+
+
 def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
     app: Client, as_developer: Browser, as_viewer: Browser, as_outsider: Browser, reviewer: Account,
     browser_of: Callable[[Account], Browser],
