@@ -25,7 +25,7 @@ SESSION_KEY = "pending_authorizations"
 MERGED_BY_FIELD.add(SESSION_KEY)
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
-_HOST = "//"  # marks the host among the parts of a reference: no scope begins like this
+_HOST = '"'  # marks the host among the parts of a reference: no scope contains this character (RFC 6749 §3.3)
 # Stores the key that the session had when it first signed a reference. A new password, for example, gives the session
 # another key, and forms that were open before have to stay valid.
 _SIGNED_IN = "pending_authorizations_signed_in"

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
-from oidc.models import AuthorizationCode, Client, Connection
-from tests.factories import as_reviewed, make_account, make_client, make_project
+from oidc.models import ApiScope, AuthorizationCode, Client, Connection
+from tests.factories import as_reviewed, make_account, make_api, make_client, make_project
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -82,6 +83,16 @@ def test_optional_scopes_that_are_not_requested_are_not_shown(choosy: RelyingPar
 
 
 # --- What is granted ---
+
+
+@pytest.mark.parametrize("scope", ["//calendar", "https://calendar.example.com/read"])
+def test_an_optional_scope_may_have_any_name(app: RelyingParty, scope: str) -> None:
+    make_api()
+    ApiScope.objects.filter(name="calendar.read").update(name=scope)
+    reload_registry()
+    make_optional(app, scope)
+    page = app.authorize(scope=f"openid {scope}")
+    assert granted(app, app.answer_consent(page, optional=[scope])) == {scope}
 
 
 def test_scopes_left_out_are_in_no_token_or_response(choosy: RelyingParty) -> None:
