@@ -68,7 +68,8 @@ class AppReview(models.Model):
     test_account_encrypted = models.TextField(blank=True, default="")
     # The checklist items that were ticked for the approval, and by whom (checklist.py). None before.
     checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
-    # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text`.
+    # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text` and
+    # `domains`.
     first_approval_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
     )

@@ -1,6 +1,6 @@
 """The checklist of a submission, and the URLs that need a proven domain."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
@@ -12,8 +12,8 @@ from devportal.review.timeline import Point
 from oidc.clients.branding import FIELD_VALIDATORS, foreign_hosts, validate_page_url
 from oidc.clients.redirect_uris import LOOPBACK_HOSTS
 from oidc.clients.reviewed_hosts import set_approved_hosts
-from oidc.domains.names import hosts_of, unproven_hosts
-from oidc.models import Client
+from oidc.domains.names import hosts_of, proven_domains, unproven_hosts
+from oidc.models import Client, ProjectDomain
 
 PAGE_FIELDS = ("home_page_url", "privacy_policy_url", "terms_url")
 
@@ -24,11 +24,19 @@ def addresses_to_prove(asked: Snapshot) -> list[str]:
     return [*pages, *asked["redirect_urls"], *asked.get("sign_out_urls", [])]
 
 
-def cover_submission(client: Client, review: AppReview) -> None:
-    """Set the hosts and domains that an approval covers on client and review. The caller saves both."""
+def cover_submission(client: Client, review: AppReview, shown: Collection[str]) -> None:
+    """Set the hosts and domains that an approval covers on client and review. The caller saves both.
+
+    `shown` are the domains that the reviewers saw. A domain that was proven after that is not covered.
+    """
     sent = client_values(client) | review.snapshot
-    set_approved_hosts(client, sent["redirect_urls"], addresses_to_prove(sent))
+    set_approved_hosts(client, sent["redirect_urls"], addresses_to_prove(sent), shown)
     review.snapshot = {**review.snapshot, "domains": client.approved_domains.split()}
+
+
+def domains_to_cover(asked: Snapshot, domains: Iterable[ProjectDomain]) -> list[str]:
+    """Return the names of the project's proven domains on which a submission has URLs."""
+    return proven_domains(hosts_of(addresses_to_prove(asked)), domains)
 
 
 def hosts_to_prove(client: Client, asked: Snapshot) -> list[str]:

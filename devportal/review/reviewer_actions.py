@@ -13,7 +13,7 @@ from devportal.review.developer_actions import apply_snapshot
 from devportal.review.domain_lookups import Lookup
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
-from devportal.review.requirements import cover_submission, why_not_approvable
+from devportal.review.requirements import cover_submission, domains_to_cover, why_not_approvable
 from devportal.review.snapshots import approved_snapshot, held_since, sensitive_among
 from devportal.review.timeline import Kind, clean_text, record_entry
 from devportal.review.workflow import (
@@ -31,6 +31,7 @@ from devportal.review.workflow import (
     require_suspender,
 )
 from oidc.clients import reviewed_hosts
+from oidc.domains.names import domains_of
 from oidc.models import Client, Project
 from oidc.names import validate_name
 from oidc.scopes import format_scope
@@ -126,13 +127,15 @@ def approve(
     checked: Collection[str],
     text: str = "",
     despite: str = "",
+    domains: Collection[str] | None = None,
     lookups: Iterable[Lookup] = (),
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
     `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
-    although facts of its evidence fail; only reviewers read it. `lookups` are the latest lookups of the domains, for
-    the timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
+    although facts of its evidence fail; only reviewers read it. `domains` are the proven domains that the reviewer saw,
+    None for the present ones; no other one is covered. `lookups` are the latest lookups of the domains, for the
+    timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
     loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two
     approvals are needed, the first one is noted and the review stays open (docs/review.md#two-approvals). Raises
     ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission; ValidationError for a name that has become reserved.
@@ -147,14 +150,15 @@ def approve(
     if problem := why_not_approvable(client, review.snapshot):
         raise IncompleteSubmission(problem)
     despite = checklist.reason_despite_failures(review, despite)
+    shown = domains_to_cover(review.snapshot, domains_of(client.project)) if domains is None else domains
     if second_approval.needs_second_approval(review):
-        first = second_approval.note_or_complete(review, actor, scopes, ticked, note, despite)
+        first = second_approval.note_or_complete(review, actor, scopes, ticked, note, despite, shown)
         if first is None:
             return review
-        note = note or first.text
+        note, shown = note or first.text, first.domains.intersection(shown)
         review.second_approval_at = clock.now()
     before = approved_snapshot(client)
-    _verify(client, review, scopes)
+    _verify(client, review, scopes, shown)
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
@@ -163,13 +167,13 @@ def approve(
     return review
 
 
-def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool]) -> None:
+def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool], shown: Collection[str]) -> None:
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
     kept = held_since(client, review.snapshot)
     client.approved_scopes = format_scope([*kept, *(scope for scope, yes in scopes.items() if yes)])
     client.last_reviewed_at = clock.now()
-    cover_submission(client, review)
+    cover_submission(client, review, shown)
     client.save(update_fields=VERIFICATION)
 
 

@@ -35,12 +35,16 @@ NO_FIRST_APPROVAL: dict[str, None] = {"first_approval_by": None, "first_approval
 
 @dataclass(frozen=True)
 class FirstApproval:
-    """The approval of the first of two reviewers. `scopes` maps each scope to the decision, `text` is the note."""
+    """The approval of the first of two reviewers. `scopes` maps each scope to the decision, `text` is the note.
+
+    `domains` are the proven domains that the page showed.
+    """
 
     by: Account
     at: datetime
     scopes: dict[str, bool]
     text: str
+    domains: frozenset[str]
 
 
 def has_many_people(project: Project) -> bool:
@@ -72,18 +76,24 @@ def first_approval(review: AppReview) -> FirstApproval | None:
         return None
     if given["revision"] != review.revision or not may_decide(by, review.client.project, review):
         return None
-    return FirstApproval(by, review.first_approval_at, given["scopes"], given["text"])
+    return FirstApproval(by, review.first_approval_at, given["scopes"], given["text"], frozenset(given["domains"]))
 
 
 def note_or_complete(
-    review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str, despite: str = ""
+    review: AppReview,
+    actor: Account,
+    scopes: Mapping[str, bool],
+    ticked: Sequence[str],
+    text: str,
+    despite: str,
+    domains: Iterable[str],
 ) -> FirstApproval | None:
     """Return the first approval that `actor` completes, or None after noting theirs as the first.
 
     The client is locked, so of two simultaneous reviewers the second to lock it gives the second approval. A decision
     that differs from the first one replaces it, and the first reviewer is notified. `ticked` are the codes of the
-    checklist, and `despite` is the reason in spite of failing evidence, for the timeline. Raises ReviewNotAllowed for
-    the person who gave the first approval.
+    checklist, and `despite` is the reason in spite of failing evidence, for the timeline. `domains` are the proven
+    domains that the page showed. Raises ReviewNotAllowed for the person who gave the first approval.
     """
     held = first_approval(review)
     if held is not None and held.by.pk == actor.pk:
@@ -94,7 +104,8 @@ def note_or_complete(
     if held is not None and held.scopes == decided:
         return held
     review.first_approval_by, review.first_approval_at = actor, clock.now()
-    review.first_approval = {"revision": review.revision, "scopes": decided, "text": text}
+    given = {"revision": review.revision, "scopes": decided, "text": text, "domains": list(domains)}
+    review.first_approval = given
     review.save(update_fields=list(NO_FIRST_APPROVAL))
     details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "revision": review.revision}
     details |= {"scopes": decided, "checked": list(ticked)} | ({"despite": despite} if despite else {})

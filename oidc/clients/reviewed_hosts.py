@@ -5,13 +5,13 @@
 are computed again whenever one of these changes, so that a sign-in only compares strings.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from core import clock
 from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.domains.names import domains_of, hosts_of, is_covered, is_loopback, is_lost
+from oidc.domains.names import domains_of, hosts_of, is_covered, is_loopback, is_lost, proven_domains
 from oidc.models import Client, ProjectDomain
 from oidc.reasons import Facts, Reason
 
@@ -134,16 +134,21 @@ def home_host(client: Client) -> str:
     return next(iter(hosts_of([client.home_page_url])), "")
 
 
-def set_approved_hosts(client: Client, redirect_uris: Iterable[str], other_addresses: Iterable[str] = ()) -> None:
+def set_approved_hosts(
+    client: Client,
+    redirect_uris: Iterable[str],
+    other_addresses: Iterable[str] = (),
+    among: Collection[str] | None = None,
+) -> None:
     """Set what an approval covers. The caller has locked the client's row, and saves it.
 
     An approval covers the hosts of the redirect URIs, and the proven domains of these and of the other URLs (pages and
-    sign-out URLs).
+    sign-out URLs). `among` are the names of the domains that it may cover, None for all.
     """
     hosts, known = hosts_of(redirect_uris), domains_of(client.project)
-    seen = [*hosts, *hosts_of(other_addresses)]
+    covered = proven_domains([*hosts, *hosts_of(other_addresses)], known)
     client.approved_hosts = " ".join(hosts)
-    client.approved_domains = " ".join(row.name for row in known if row.is_proven and any(map(row.covers, seen)))
+    client.approved_domains = " ".join(name for name in covered if among is None or name in among)
     set_reviewed_hosts(client, known)
 
 

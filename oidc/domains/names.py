@@ -1,7 +1,7 @@
 """Domain names in canonical form, and the hosts that a project's proven domains cover."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import idna
 from django.conf import settings
@@ -113,6 +113,11 @@ def domains_of(project: Project) -> list[ProjectDomain]:
 def is_covered(host: str, domains: Iterable[ProjectDomain]) -> bool:
     """Return whether one of `domains` is proven and covers the host."""
     return any(domain.is_proven and domain.covers(host) for domain in domains)
+
+
+def proven_domains(hosts: Collection[str], domains: Iterable[ProjectDomain]) -> list[str]:
+    """Return the names of the proven ones of `domains` that cover one of the hosts."""
+    return [domain.name for domain in domains if domain.is_proven and any(map(domain.covers, hosts))]
 
 
 def is_lost(host: str, domains: Iterable[ProjectDomain]) -> bool:

@@ -1,5 +1,6 @@
 """The reviewed badge covers what reviewers saw, and stands only while the home page's domain is proven."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from accounts.models import Account
 from core import clock
 from devportal.review import reviewer_actions
 from devportal.review.differences import field_changes
-from devportal.review.models import ReviewCase
+from devportal.review.models import AppReview, ReviewCase
 from devportal.review.workflow import IncompleteSubmission
 from oidc.clients import secrets
 from oidc.clients.redirect_uris import playground_redirect_uri
@@ -21,7 +22,7 @@ from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
 from oidc.tasks import check_domains
-from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, make_reviewer, sent, ticked, ticks
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, internet, prove
 from tests.relying_party import RelyingParty, sign_in
@@ -118,6 +119,43 @@ def test_the_parent_of_an_approved_domain_carries_no_badge(owner: Account, revie
     assert BADGE not in consent_page(client, "https://evil.tenant.test/callback")
     add_redirect_uri(fresh(client), owner, "https://sub.apps.tenant.test/callback")
     assert BADGE in consent_page(client, "https://sub.apps.tenant.test/callback")
+
+
+@pytest.fixture
+def narrow(owner: Account) -> AppReview:
+    """A review of an app on a tenant's domain, whose parent the project has not proven yet."""
+    client = make_client(make_project(owner), redirect_uris="https://apps.tenant.test/callback")
+    make_domain(client.project, "apps.tenant.test")
+    return reviewer_actions.start(sent(client, owner), make_reviewer())
+
+
+def assert_that_the_parent_is_not_covered(client: Client, owner: Account) -> None:
+    assert fresh(client).approved_domains == "apps.tenant.test example.com"
+    add_redirect_uri(fresh(client), owner, "https://evil.tenant.test/callback")
+    assert BADGE not in consent_page(client, "https://evil.tenant.test/callback")
+    assert BADGE in consent_page(client, "https://apps.tenant.test/callback")
+
+
+def test_a_parent_proven_after_the_reviewer_opened_the_page_carries_no_badge(narrow: AppReview, owner: Account) -> None:
+    browser, page = Browser(), f"/admin/review/appreview/{narrow.pk}/"
+    browser.force_login(make_reviewer())
+    shown = re.search(r'name="domains" value="([^"]*)"', browser.get(f"{page}change/").content.decode())
+    make_domain(narrow.client.project, "tenant.test")
+    form = {"revision": 1, f"scope_{SCOPE}": "approve", "domains": shown and shown[1], **ticked(narrow)}
+    confirmation = browser.post(f"{page}do/approve/", form).content.decode()
+    assert 'name="domains" value="apps.tenant.test example.com"' in confirmation
+    browser.post(f"{page}do/approve/", form | {"confirm": "1"})
+    assert_that_the_parent_is_not_covered(narrow.client, owner)
+
+
+def test_a_parent_proven_between_two_approvals_carries_no_badge(
+    narrow: AppReview, owner: Account, settings: Any
+) -> None:
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+    decide(narrow, make_reviewer(), Status.APPROVED)
+    make_domain(narrow.client.project, "tenant.test")
+    decide(narrow, make_reviewer(), Status.APPROVED)
+    assert_that_the_parent_is_not_covered(narrow.client, owner)
 
 
 def test_the_limits_of_people_and_scopes_apply_without_a_badge(reviewed: Client, owner: Account, settings: Any) -> None:

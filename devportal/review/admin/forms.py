@@ -25,6 +25,7 @@ from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
 from devportal.review.notifications import reviewers
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
+from devportal.review.requirements import domains_to_cover
 from devportal.review.snapshots import label_of
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
@@ -193,10 +194,17 @@ class WithdrawalForm(SuspensionForm):
 
 
 class ApprovalForm(RevisionForm):
-    """A decision on each requested scope, and the reviewers' checklist. Nothing is preselected."""
+    """A decision on each requested scope, and the reviewers' checklist. Nothing is preselected.
+
+    A hidden field holds the proven domains that the page showed.
+    """
+
+    domains = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        known = evidence_of(self.row).gathered.domains
+        self.initial["domains"] = " ".join(domains_to_cover(self.row.snapshot, known))
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
             self.fields[f"scope_{scope}"] = forms.ChoiceField(
                 label=label_of(scope),
@@ -214,6 +222,9 @@ class ApprovalForm(RevisionForm):
             self.fields["despite"].help_text = f"These fail: {', '.join(failing)}. Only reviewers read your reason."
         decided = [name for name in self.fields if name.startswith(("scope_", "check_", "despite"))]
         self.order_fields([*decided, "begin_with", "text"])
+
+    def clean_domains(self) -> list[str]:
+        return str(self.cleaned_data["domains"]).split()
 
     @property
     def scopes(self) -> dict[str, bool]:

@@ -474,7 +474,7 @@ def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, rev
 def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
     facts: list[SimpleNamespace] = [SimpleNamespace(result=Result.PASS)]
-    evidence = SimpleNamespace(facts=facts)
+    evidence = SimpleNamespace(facts=facts, gathered=SimpleNamespace(domains=[]))
     for module in ("checklist", "evidence.collecting"):
         monkeypatch.setattr(f"devportal.review.{module}.collect_evidence", lambda review: evidence)
     return facts
