@@ -25,7 +25,9 @@ SESSION_KEY = "pending_authorizations"
 MERGED_BY_FIELD.add(SESSION_KEY)
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
-_HOST = '"'  # marks the host among the parts of a reference: no scope contains this character (RFC 6749 §3.3)
+# Marks the host among the parts of a reference: no scope contains this character (RFC 6749 §3.3). Without a host, it
+# stands for an app that is not reviewed at all.
+_HOST = '"'
 # Stores the key that the session had when it first signed a reference. A new password, for example, gives the session
 # another key, and forms that were open before have to stay valid.
 _SIGNED_IN = "pending_authorizations_signed_in"
@@ -239,20 +241,21 @@ def _signer(request: HttpRequest) -> signing.TimestampSigner:
 
 @dataclass(frozen=True)
 class Shown:
-    """The parts of a consent page that are needed to read its form: the optional scopes, and the request's host.
+    """The parts of a consent page that are needed to read its form: the optional scopes, and what it said of a review.
 
-    The host is "" unless the page said that the app's review does not cover it.
+    `outside_host` is the request's host if the page said that the app's review does not cover it, "" otherwise.
     """
 
     optional: frozenset[str] = frozenset()
     outside_host: str = ""
+    is_reviewed: bool = True
 
 
 def sign_reference(request: HttpRequest, pending: Interaction, shown: Shown | None = None) -> str:
     """Return a signed, expiring reference to a pending request, valid for this person in this session."""
     shown = shown or Shown()
     request.session.setdefault(_SIGNED_IN, request.session.session_key)
-    host = [f"{_HOST}{shown.outside_host}"] if shown.outside_host else []
+    host = [] if shown.is_reviewed else [f"{_HOST}{shown.outside_host}"]
     return _signer(request).sign(" ".join([pending.handle, *sorted(shown.optional), *host]))
 
 
@@ -287,4 +290,4 @@ def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction
     handle, *rest = signed.split(" ")
     hosts = [part.removeprefix(_HOST) for part in rest if part.startswith(_HOST)]
     optional = frozenset(part for part in rest if not part.startswith(_HOST))
-    return find_interaction(request.session, handle, answered_too=True), Shown(optional, "".join(hosts))
+    return find_interaction(request.session, handle, answered_too=True), Shown(optional, "".join(hosts), not hosts)

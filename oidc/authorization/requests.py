@@ -7,8 +7,8 @@ from accounts.authentication import Authentication
 from accounts.models import Account
 from oidc.authorization import consent
 from oidc.authorization.acr import AcrRequest
-from oidc.authorization.interactions import Interaction
-from oidc.clients.reviewed_hosts import outside_host
+from oidc.authorization.interactions import Interaction, Shown
+from oidc.clients.reviewed_hosts import is_trusted_at, outside_host
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
 from oidc.scopes import allowed_scopes, optional_among
@@ -80,6 +80,12 @@ class AuthorizationRequest:
     def optional_scopes(self) -> frozenset[str]:
         """The requested scopes that the person may leave out (docs/sign-in.md#optional-scopes)."""
         return optional_among(self.client, self.scopes)
+
+    @property
+    def shown(self) -> Shown:
+        """What the consent page of this request shows now."""
+        is_reviewed = is_trusted_at(self.client, self.redirect_uri)
+        return Shown(self.optional_scopes, self.outside_host, is_reviewed)
 
     @property
     def missing_scopes(self) -> frozenset[str]:

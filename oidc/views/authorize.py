@@ -304,8 +304,7 @@ class ConsentView(AuthorizationResponseMixin, View):
         except AuthorizationError as error:
             sign_in_counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
-        asks_now = interactions.Shown(auth_request.optional_scopes, auth_request.outside_host)
-        if allowed and isinstance(outcome, IssueCode) and asks_now != shown:
+        if allowed and isinstance(outcome, IssueCode) and auth_request.shown != shown:
             # The optional scopes, or whether the app counts as reviewed, changed after the page was opened: show the
             # current question.
             return HttpResponseRedirect(interaction.url)

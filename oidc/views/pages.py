@@ -127,8 +127,7 @@ def consent_page(
         # Scopes that were granted before stay ticked. The person has to choose any other optional scope.
         ticked=asked.optional - asked.missing,
     )
-    shown = interactions.Shown(asked.optional, auth_request.outside_host)
-    context["reference"] = interactions.sign_reference(request, interaction, shown)
+    context["reference"] = interactions.sign_reference(request, interaction, auth_request.shown)
     context |= {"choose_url": interaction.choose_url, "was_switched": interaction.was_switched}
     return render(request, "oidc/consent.html", context)
 

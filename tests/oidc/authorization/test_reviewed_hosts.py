@@ -387,6 +387,19 @@ def test_a_form_with_the_badge_is_rejected_after_the_badge_is_lost(reviewed: Rel
     assert "code" in answer_of(foreign.answer_consent(page))
 
 
+def test_a_form_with_the_badge_is_rejected_after_the_approval_is_withdrawn(reviewed: RelyingParty) -> None:
+    page = reviewed.authorize()
+    assert BADGE in text_of(page)
+    change(reviewed, verified_at=None, reviewed_hosts="", approved_scopes="")
+    again = reviewed.answer_consent(page)
+    assert again["Location"].startswith("/connect/authorize?")
+    assert not Connection.objects.exists()
+    page = reviewed.browser.get(again["Location"])
+    assert BADGE not in text_of(page)
+    assert "Orbit Notes has not been verified. " in text_of(page).replace("</strong>", "")
+    assert "code" in answer_of(reviewed.answer_consent(page))
+
+
 def test_a_consent_for_another_host_issues_no_code(reviewed: RelyingParty, person: Account) -> None:
     reviewed.code()
     client = Client.objects.select_related("project").get()

@@ -81,7 +81,8 @@ def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
 
 
 def test_the_return_form_cannot_grant_access(full_app: RelyingParty) -> None:
-    assert is_full_page(full_app.answer_consent(full_app.authorize(), "allow"))
+    answer = full_app.answer_consent(full_app.authorize(), "allow")
+    assert is_full_page(full_app.browser.get(answer["Location"]))
     assert Connection.objects.count() == CAP
 
 
