@@ -204,7 +204,7 @@ class ReviewCase(models.Model):
         APPEAL = "appeal", "Appeal"
         DOMAIN_LOST = "domain_lost", "Domain lost"
         SECOND_APPROVAL = "second_approval", "Needs a second approval"
-        CHANGED = "changed", "Changed after approval"
+        CHANGED = "changed", "Changed after submission"
         SCOPE_REVIEW = "scope_review", "Scope needs a review"
 
     class Outcome(models.TextChoices):

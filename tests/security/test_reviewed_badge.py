@@ -398,6 +398,7 @@ def test_passing_a_project_on_under_review_opens_a_case(owner: Account, pass_on:
     reviewer_actions.approve(review, make_reviewer(), revision=1, scopes={SCOPE: True}, checked=checked)
     assert fresh(client).is_verified
     assert len(case_texts(client, "changed")) == 1
+    assert ReviewCase.objects.get().get_kind_display() == "Changed after submission"
 
 
 @pytest.mark.parametrize("pass_on", [by_transfer, by_role, by_invitation])

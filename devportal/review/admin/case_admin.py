@@ -254,7 +254,7 @@ KIND_COLOURS = {
     "Reported by people": "warning",
     "Domain lost": "warning",
     "Needs a second approval": "warning",
-    "Changed after approval": "warning",
+    "Changed after submission": "warning",
     "Scope needs a review": "warning",
 }
 # The number of newest rows in each list on the page of one case.

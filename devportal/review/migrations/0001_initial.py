@@ -164,7 +164,7 @@ class Migration(migrations.Migration):
                             ("appeal", "Appeal"),
                             ("domain_lost", "Domain lost"),
                             ("second_approval", "Needs a second approval"),
-                            ("changed", "Changed after approval"),
+                            ("changed", "Changed after submission"),
                             ("scope_review", "Scope needs a review"),
                         ],
                         max_length=20,
