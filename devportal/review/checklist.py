@@ -1,14 +1,17 @@
 """The checklist that a reviewer confirms before an approval (docs/review.md#the-page-of-a-review)."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import TextChoices
 
 from accounts.models import Account
 from core import clock
+from core.messages import listed
 from devportal.review.evidence.collecting import Evidence, collect_evidence, evidence_of
 from devportal.review.evidence.facts import Result
+from devportal.review.evidence.rules import RULES
 from devportal.review.models import AppReview
 from devportal.review.timeline import clean_text
 from devportal.review.workflow import IncompleteSubmission, Status
@@ -95,21 +98,41 @@ def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[st
     return codes
 
 
-def failing_checks(evidence: Evidence) -> list[str]:
-    """Return the titles of the facts that fail. Reviewers who approve despite them have to give a reason."""
-    return [fact.title for fact in evidence.facts if fact.result == Result.FAIL]
+def failing_checks(evidence: Evidence) -> dict[str, str]:
+    """Return the titles of the facts that fail, by code. Reviewers who approve despite them have to give a reason."""
+    return {fact.code: fact.title for fact in evidence.facts if fact.result == Result.FAIL}
 
 
-def reason_despite_failures(review: AppReview, reason: str) -> str:
-    """Return the cleaned reason for an approval with failing evidence, "" if nothing fails.
+def new_failures(failing: Mapping[str, str], shown: Collection[str]) -> str:
+    """Return a message about the failing facts that the reviewer has not seen, because they failed later; or ""."""
+    titles = [title for code, title in failing.items() if code not in shown]
+    if not titles:
+        return ""
+    return f"These checks fail as well now: {listed(titles)}. Read the evidence again before you approve the app."
 
-    Raises IncompleteSubmission if something fails and there is no reason.
+
+def approved_despite(review: AppReview, reason: str, shown: Collection[str] | None = None) -> dict[str, Any]:
+    """Return what the timeline stores of an approval with failing evidence: `despite` and `failing`; {} if none fails.
+
+    These are the cleaned reason and the codes of the facts. `shown` are the codes of the failing facts that the
+    reviewer saw, None for the present ones. Raises IncompleteSubmission if there is no reason, or if others fail.
     """
     failing = failing_checks(evidence_of(review))
-    despite = clean_text(reason) if failing else ""
-    if failing and not despite:
-        raise IncompleteSubmission(f"Say why you approve the app although these checks fail: {', '.join(failing)}.")
-    return despite
+    if not failing:
+        return {}
+    if shown is not None and (problem := new_failures(failing, shown)):
+        raise IncompleteSubmission(problem)
+    despite = clean_text(reason)
+    if not despite:
+        titles = ", ".join(failing.values())
+        raise IncompleteSubmission(f"Say why you approve the app although these checks fail: {titles}.")
+    return {"despite": despite, "failing": list(failing)}
+
+
+def titles_of(codes: Collection[str]) -> list[str]:
+    """Return the titles of facts. A code that is no longer a rule's is returned unchanged."""
+    known = {rule.code: rule.title for rule in RULES}
+    return [known.get(code, code) for code in codes]
 
 
 def texts_of(codes: Collection[str]) -> list[str]:

@@ -127,32 +127,30 @@ def approve(
     checked: Collection[str],
     text: str = "",
     despite: str = "",
+    failing: Collection[str] | None = None,
     domains: Collection[str] | None = None,
     lookups: Iterable[Lookup] = (),
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
     `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
-    although facts of its evidence fail; only reviewers read it. `domains` are the proven domains that the reviewer saw,
-    None for the present ones; no other one is covered. `lookups` are the latest lookups of the domains, for the
-    timeline. Logo, label, limit of people and scopes change with the commit. A scope that is no longer requested
-    loses its approval, unless the app got it after the submission (cases.note_scope_that_needs_review). If two
-    approvals are needed, the first one is noted and the review stays open (docs/review.md#two-approvals). Raises
-    ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission; ValidationError for a name that has become reserved.
+    although facts of its evidence fail; only reviewers read it. `failing` are the codes of these facts, and `domains`
+    the proven domains, that the reviewer saw, None for the present ones: others may not fail, and are not covered.
+    `lookups` are the latest lookups of the domains, for the timeline. Logo, label, limit of people and scopes change
+    with the commit. A scope that is no longer requested loses its approval, unless the app got it after the submission
+    (cases.note_scope_that_needs_review). If two approvals are needed, the first one is noted and the review stays open
+    (docs/review.md#two-approvals). Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission; ValidationError
+    for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
     ticked = checklist.tick(review, actor, checked)
-    if set(scopes) != set(review.snapshot["scopes"]):
-        raise IncompleteSubmission("Decide on each requested scope.")
-    validate_name(review.snapshot["name"])
+    _require_approvable(review, scopes)
     note, client = clean_text(text), review.client
-    if problem := why_not_approvable(client, review.snapshot):
-        raise IncompleteSubmission(problem)
-    despite = checklist.reason_despite_failures(review, despite)
+    noted = {"checked": ticked} | checklist.approved_despite(review, despite, failing)
     shown = domains_to_cover(review.snapshot, domains_of(client.project)) if domains is None else domains
     if second_approval.needs_second_approval(review):
-        first = second_approval.note_or_complete(review, actor, scopes, ticked, note, despite, shown)
+        first = second_approval.note_or_complete(review, actor, scopes, note, noted, shown)
         if first is None:
             return review
         note, shown = note or first.text, first.domains.intersection(shown)
@@ -161,10 +159,17 @@ def approve(
     _verify(client, review, scopes, shown)
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
-    details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
-    details |= {"despite": despite} if despite else {}
+    details = {"scopes": review.decisions, "domains": [found.as_details() for found in lookups]} | noted
     _finish_approval(review, actor, note, before, details)
     return review
+
+
+def _require_approvable(review: AppReview, scopes: Mapping[str, bool]) -> None:
+    if set(scopes) != set(review.snapshot["scopes"]):
+        raise IncompleteSubmission("Decide on each requested scope.")
+    validate_name(review.snapshot["name"])
+    if problem := why_not_approvable(review.client, review.snapshot):
+        raise IncompleteSubmission(problem)
 
 
 def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool], shown: Collection[str]) -> None:

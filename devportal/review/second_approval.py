@@ -1,6 +1,6 @@
 """Second approvals of sensitive scopes in projects with many people, also after a project has grown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -83,17 +83,16 @@ def note_or_complete(
     review: AppReview,
     actor: Account,
     scopes: Mapping[str, bool],
-    ticked: Sequence[str],
     text: str,
-    despite: str,
+    noted: Mapping[str, Any],
     domains: Iterable[str],
 ) -> FirstApproval | None:
     """Return the first approval that `actor` completes, or None after noting theirs as the first.
 
     The client is locked, so of two simultaneous reviewers the second to lock it gives the second approval. A decision
-    that differs from the first one replaces it, and the first reviewer is notified. `ticked` are the codes of the
-    checklist, and `despite` is the reason in spite of failing evidence, for the timeline. `domains` are the proven
-    domains that the page showed. Raises ReviewNotAllowed for the person who gave the first approval.
+    that differs from the first one replaces it, and the first reviewer is notified. `noted` is what the timeline stores
+    as well, such as the ticked checklist. `domains` are the proven domains that the page showed. Raises
+    ReviewNotAllowed for the person who gave the first approval.
     """
     held = first_approval(review)
     if held is not None and held.by.pk == actor.pk:
@@ -108,7 +107,7 @@ def note_or_complete(
     review.first_approval = given
     review.save(update_fields=list(NO_FIRST_APPROVAL))
     details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "revision": review.revision}
-    details |= {"scopes": decided, "checked": list(ticked)} | ({"despite": despite} if despite else {})
+    details |= {"scopes": decided, **noted}
     client = review.client
     kind, side = ReviewEntry.Kind.FIRST_APPROVAL, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)

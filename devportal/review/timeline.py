@@ -67,10 +67,10 @@ def record_entry(
         reasons=list(reasons),
         details=details or {},
     )
-    # Texts of people are stored in the timeline, not in the audit trail.
-    hidden = {"answers", "despite"}
+    hidden = {"answers", "despite"}  # texts of people are stored in the timeline, not in the audit trail
     if kind in notifications.REVIEWERS_ONLY:
-        hidden |= {"scopes", "checked"}  # the second reviewer can read the audit trail (docs/review.md#two-approvals)
+        # The second reviewer can read the audit trail (docs/review.md#two-approvals).
+        hidden |= {"scopes", "checked", "failing"}
     recorded = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
     if review is not None:
         recorded |= {"review": review.number, "revision": review.revision}

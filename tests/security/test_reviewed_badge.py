@@ -141,7 +141,8 @@ def test_a_parent_proven_after_the_reviewer_opened_the_page_carries_no_badge(nar
     browser.force_login(make_reviewer())
     shown = re.search(r'name="domains" value="([^"]*)"', browser.get(f"{page}change/").content.decode())
     make_domain(narrow.client.project, "tenant.test")
-    form = {"revision": 1, f"scope_{SCOPE}": "approve", "domains": shown and shown[1], **ticked(narrow)}
+    assert shown
+    form = {"revision": 1, f"scope_{SCOPE}": "approve", **ticked(narrow), "domains": shown[1]}
     confirmation = browser.post(f"{page}do/approve/", form).content.decode()
     assert 'name="domains" value="apps.tenant.test example.com"' in confirmation
     browser.post(f"{page}do/approve/", form | {"confirm": "1"})

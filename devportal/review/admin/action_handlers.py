@@ -161,7 +161,7 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text", "domains")}
     values |= {"scopes": form.scopes, "checked": form.checked, "lookups": form.lookups}
-    values["despite"] = form.cleaned_data.get("despite", "")
+    values |= {"despite": form.cleaned_data.get("despite", ""), "failing": form.cleaned_data.get("failing", [])}
     decided = reviewer_actions.approve(review, account_of(request), **values)
     if decided.status == AppReview.Status.IN_REVIEW:
         said = "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."

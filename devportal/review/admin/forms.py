@@ -1,6 +1,6 @@
 """Forms of reviewers' decisions: reasons, a decision for each scope, and a note."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -19,7 +19,7 @@ from core.admin.actions import ActionForm
 from core.admin.forms import PointsField
 from core.database.storable import is_key
 from devportal.review import canned_replies
-from devportal.review.checklist import Group, checklist_for, failing_checks
+from devportal.review.checklist import Group, checklist_for, failing_checks, new_failures
 from devportal.review.differences import reveal
 from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
@@ -193,10 +193,21 @@ class WithdrawalForm(SuspensionForm):
         return None if EVERYTHING in what else what
 
 
+class _CodesWidget(forms.HiddenInput):
+    """Hidden input with the codes that the page shows now, also when the form is shown again."""
+
+    def __init__(self, codes: Iterable[str]) -> None:
+        super().__init__()
+        self.codes = " ".join(codes)
+
+    def format_value(self, value: Any) -> str:
+        return self.codes
+
+
 class ApprovalForm(RevisionForm):
     """A decision on each requested scope, and the reviewers' checklist. Nothing is preselected.
 
-    A hidden field holds the proven domains that the page showed.
+    Hidden fields hold the proven domains that the page showed, and the facts of the evidence that failed there.
     """
 
     domains = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -218,13 +229,25 @@ class ApprovalForm(RevisionForm):
             if points := {item.code: item.text for item in items if item.group == group}:
                 self.fields[f"check_{group}"] = PointsField(points, label=group.label)
         if failing := failing_checks(evidence_of(self.row)):
+            self.fields["failing"] = forms.CharField(required=False, widget=_CodesWidget(failing))
             self.fields["despite"] = _note("Why you approve it although checks fail", required=True)
-            self.fields["despite"].help_text = f"These fail: {', '.join(failing)}. Only reviewers read your reason."
-        decided = [name for name in self.fields if name.startswith(("scope_", "check_", "despite"))]
+            titles = ", ".join(failing.values())
+            self.fields["despite"].help_text = f"These fail: {titles}. Only reviewers read your reason."
+        decided = [name for name in self.fields if name.startswith(("scope_", "check_", "failing", "despite"))]
         self.order_fields([*decided, "begin_with", "text"])
 
     def clean_domains(self) -> list[str]:
         return str(self.cleaned_data["domains"]).split()
+
+    def clean_failing(self) -> list[str]:
+        return str(self.cleaned_data["failing"]).split()
+
+    def clean_despite(self) -> str:
+        """Reject a reason that was written before other facts failed, and show the form again with the reason."""
+        failing = failing_checks(evidence_of(self.row))
+        if problem := new_failures(failing, self.cleaned_data.get("failing", [])):
+            raise ValidationError(problem)
+        return clean_text(self.cleaned_data["despite"])
 
     @property
     def scopes(self) -> dict[str, bool]:

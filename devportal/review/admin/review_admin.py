@@ -285,7 +285,8 @@ def _titled(rows: Iterable[Any]) -> list[Any]:
 
 
 def _with_answers(entry: Any) -> Any:
-    """Add the answers of a timeline entry, point by point."""
+    """Add the answers of a timeline entry, point by point, and the facts that failed at an approval."""
+    entry.failing_titles = checklist.titles_of(entry.details.get("failing", []))
     entry.answered = [(title, reveal(text)) for title, text in timeline.answered_points(entry)]
     return entry
 

@@ -504,7 +504,7 @@ def test_a_new_warning_has_to_be_read_before_the_decision(
 ) -> None:
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
     reviewer_actions.start(review, reviewer)
-    warned.append(SimpleNamespace(result=Result.FAIL, title="Home page"))
+    warned.append(SimpleNamespace(result=Result.FAIL, code="home_page", title="Home page"))
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
     assert "I checked each warning of the evidence." in text
     assert "This list has changed since you opened it." in text

@@ -6,9 +6,10 @@ from typing import Any
 from accounts.models import Account, Outbox
 from accounts.roles import set_roles
 from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots, timeline
-from devportal.review.checklist import checklist_for
+from devportal.review.checklist import checklist_for, failing_checks
+from devportal.review.evidence import collecting
 from devportal.review.models import AppReview
-from devportal.review.requirements import addresses_to_prove
+from devportal.review.requirements import addresses_to_prove, domains_to_cover
 from oidc.domains.names import unproven_hosts
 from oidc.models import Client
 from tests.devportal.console.notices.noticing import mail_notices, with_targets
@@ -65,9 +66,16 @@ def ticks(review: AppReview) -> list[str]:
 
 
 def ticked(review: AppReview, without: str = "") -> dict[str, str]:
-    """Return the ticked checklist as a page sends it: for each part, the codes of the points that it showed."""
-    parts: dict[str, list[str]] = {}
-    for item in checklist_for(review):
+    """Return the ticked checklist as a page sends it: for each part, the codes of the points that it showed.
+
+    The facts that fail and the proven domains come with it.
+    """
+    evidence = collecting.collect_evidence(review)
+    parts = {
+        "failing": list(failing_checks(evidence)),
+        "domains": domains_to_cover(review.snapshot, evidence.gathered.domains),
+    }
+    for item in checklist_for(review, evidence):
         parts.setdefault(f"check_{item.group}", []).extend([item.code] if item.code != without else [])
     return {name: " ".join(codes) for name, codes in parts.items()}
 

@@ -1,5 +1,6 @@
 """An approval in spite of failing evidence takes a reason, which only reviewers read."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -63,6 +64,45 @@ def test_each_of_two_reviewers_says_why(failing: AppReview, reviewer: Account) -
     assert approve(failing, second, "I saw it working.").status == Status.APPROVED
     kept = [entry.details.get("despite") for entry in ReviewEntry.objects.order_by("pk")]
     assert [text for text in kept if text] == [WHY, "I saw it working."]
+
+
+def set_failing(review: AppReview, *fields: str) -> None:
+    """Let the pages of the submission answer 404."""
+    now = clock.now().isoformat()
+    checks = [
+        {"field": field, "address": BRANDING[field], "at": now, "status": 404, "final": BRANDING[field], "title": ""}
+        for field in fields
+    ]
+    ReviewRevision.objects.filter(review=review).update(page_checks=checks)
+
+
+def test_a_reason_does_not_cover_a_check_that_fails_since(
+    failing: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
+) -> None:
+    browser, page = browser_of(reviewer), f"/admin/review/appreview/{failing.pk}/"
+    shown = re.search(r'name="failing" value="([^"]*)"', browser.get(f"{page}change/").content.decode())
+    assert shown
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", **ticked(failing), "despite": WHY}
+    set_failing(failing, "home_page_url", "privacy_policy_url")
+    text = browser.post(f"{page}do/approve/", {**form, "failing": shown[1]}).content.decode()
+    assert "These checks fail as well now: Privacy policy." in text
+    assert WHY in text
+    assert not fresh(failing.client).is_verified
+    with pytest.raises(IncompleteSubmission, match="fail as well now: Privacy policy"):
+        reviewer_actions.approve(
+            failing,
+            reviewer,
+            revision=1,
+            scopes={SCOPE: True},
+            checked=ticks(failing),
+            despite=WHY,
+            failing=["home_page"],
+        )
+    set_failing(failing, "home_page_url")
+    browser.post(f"{page}do/approve/", {**form, "failing": "home_page privacy_policy"})
+    assert fresh(failing.client).is_verified, "fewer checks may fail"
+    assert "Approved although these checks fail: Home page" in browser.get(f"{page}change/").content.decode()
+    assert ReviewEntry.objects.get(kind="approved").details["failing"] == ["home_page"]
 
 
 def test_the_form_asks_for_it_and_developers_never_read_it(
