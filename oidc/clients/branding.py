@@ -19,6 +19,7 @@ from PIL import Image, ImageOps
 from accounts.models import Account
 from core import clock
 from core.credentials import random_text
+from core.http.hosts import HOST_RULES as AUTHORITY_RULES
 from core.http.hosts import is_same_site
 from core.storage import images
 from oidc.clients.lookup import lock_client, report_client_event
@@ -82,11 +83,16 @@ def validate_page_url(url: str) -> None:
 
 
 def validate_support_address(address: str) -> None:
-    """Raise ValidationError unless `address` is an email address."""
+    """Raise ValidationError unless `address` is an email address in ASCII, which can't imitate another one."""
     try:
         validate_email(address)
     except ValidationError as error:
         raise ValidationError("This is not an email address.") from error
+    if not address.isascii():
+        raise ValidationError("Use ASCII characters only. An international domain begins with xn-- then.")
+    domain = address.rpartition("@")[2].lower()
+    if any(is_wrong(domain) for is_wrong, _ in AUTHORITY_RULES):
+        raise ValidationError("The domain of this email address is not valid.")
 
 
 def _if_given(check: Callable[[str], None]) -> Callable[[str], None]:

@@ -5,6 +5,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -106,6 +107,26 @@ def test_missing_values_are_marked_and_listed(
     assert not ReviewEntry.objects.exists()
     assert post(as_developer, app, **FORM).status_code == 302
     assert AppReview.objects.get().status == Status.SUBMITTED
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "help@ex\u0430mple.com",  # a Cyrillic letter
+        "help@\uff45xample.com",  # a fullwidth letter
+        "help@exam\u00adple.com",  # an invisible hyphen
+        "help@\u200bexample.com",
+        "help@example.\u202ecom",
+        "\u017fupport@example.com",  # a long s
+        "help@b\u00fccher.example",
+    ],
+)
+def test_a_support_address_that_may_look_like_another_is_rejected(
+    address: str, app: Client, developer: Account
+) -> None:
+    with pytest.raises(ValidationError):
+        developer_actions.save_submission(app, developer, {"support_address": address})
+    developer_actions.save_submission(app, developer, {"support_address": "help@xn--bcher-kva.example"})
 
 
 @pytest.mark.parametrize(
