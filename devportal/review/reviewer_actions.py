@@ -219,7 +219,8 @@ def withdraw_approval(
     if not gone and not (scopes is None and client.is_verified):
         raise IllegalReviewStep("There is no such approval to withdraw.")
     before = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
-    client.approved_scopes = format_scope(held - gone)
+    # In the stored order: this process may not know a scope yet that another one has just approved.
+    client.approved_scopes = " ".join(scope for scope in client.approved_scopes.split() if scope not in gone)
     if scopes is None:
         client.verified_at = client.last_reviewed_at = None
         reviewed_hosts.set_reviewed_hosts(client)

@@ -18,7 +18,7 @@ from devportal.review.models import AppReview, ReviewCase
 from devportal.review.requirements import field_of
 from devportal.review.workflow import IncompleteSubmission
 from oidc.apis.credentials import create_credential
-from oidc.apis.registry import reload_registry
+from oidc.apis.registry import Registry, reload_registry, use_registry
 from oidc.clients import branding
 from oidc.models import Api, ApiScope, Client
 from tests.api.introspecting import INACTIVE, Server
@@ -29,6 +29,7 @@ from tests.devportal.review.reviewing import (
     PLACE,
     SCOPE,
     Status,
+    approved,
     decide,
     fill,
     fresh,
@@ -157,6 +158,16 @@ def test_each_scope_is_decided(api: Api, app: Client, developer: Account, review
     body = mails()[-1][2]
     assert "calendar.read (Calendar): “See your calendar”" in body
     assert "calendar.write (Calendar): “Change your calendar”" in body
+
+
+def test_withdrawing_one_scope_keeps_another_that_the_process_does_not_know_yet(
+    api: Api, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    Client.objects.filter(pk=app.pk).update(approved_scopes=f"{SCOPE} {READ}")
+    use_registry(Registry())  # loaded before the API was declared
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[SCOPE], reasons=["misuse_of_data"])
+    assert fresh(app).approved_scopes == READ
 
 
 def test_only_requested_scopes_are_approved(
