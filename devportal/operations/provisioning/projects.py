@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from rest_framework import serializers
 
 from accounts.models import Account
@@ -140,8 +140,9 @@ def lock_projects(document: dict[str, Any]) -> None:
 
 
 def _find(values: dict[str, Any]) -> Project | None:
-    """Return the project of a table, None if it does not exist yet."""
-    return Project.objects.filter(name=values["name"], members__account=values["owner"], members__role=OWNER).first()
+    """Return the project of a table, None if it does not exist yet. One that is deleted comes after one that is not."""
+    rows = Project.objects.filter(name=values["name"], members__account=values["owner"], members__role=OWNER)
+    return rows.order_by(F("deleted_at").desc(nulls_first=True), "pk").first()
 
 
 def _is_member(project: Project | None, account: Account) -> bool:

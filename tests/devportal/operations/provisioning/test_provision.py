@@ -14,6 +14,7 @@ from accounts.models import Account
 from api.models import ApiKey
 from oidc.clients.authentication import authenticate_client
 from oidc.models import Client, Project, ProjectMember
+from oidc.projects import lifecycle
 
 pytestmark = pytest.mark.django_db
 
@@ -126,6 +127,15 @@ def test_undeclared_objects_stay(tmp_path: Path) -> None:
     client = Client.objects.get(name="Web")
     assert not client.enabled
     assert client.approved_scopes == "account.read"
+
+
+def test_a_deleted_project_of_the_same_name_is_not_the_declared_one(tmp_path: Path) -> None:
+    provision(tmp_path, FILE)
+    dana, old = Account.objects.get(email="dana@example.com"), Project.objects.get()
+    lifecycle.delete_project(old, dana)
+    new = lifecycle.create_project(dana, "Orbit")
+    assert provision(tmp_path, FILE)["projects"][0]["id"] == new.public_id
+    assert new.clients.count() == 2
 
 
 def test_optional_scopes(tmp_path: Path) -> None:
