@@ -64,6 +64,16 @@ def change_role(member: ProjectMember, role: str, actor: Account) -> None:
         _set_role(me.project, row, role, actor, "member.role_changed")
 
 
+def declare_member(project: Project, account: Account, role: str) -> None:
+    """Make a person a member with this role for the operator, without events. Runs in the caller's transaction."""
+    row = ProjectMember.objects.filter(project=project, account=account).first()
+    member = row or ProjectMember(project=project, account=account)
+    if member.role == Role.OWNER != role:
+        member.owner_until = clock.now()
+    member.role = role
+    member.save()
+
+
 def _set_role(project: Project, member: ProjectMember, role: Role, actor: Account, action: str) -> None:
     before, member.role = member.role, role
     if before == Role.OWNER != role:

@@ -32,6 +32,7 @@ from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
 from oidc.domains.results import refresh_reviewed_hosts
 from oidc.models import Project, ProjectMember
+from oidc.projects.members import declare_member
 from oidc.projects.roles import lock_project
 from oidc.scopes import known_scopes
 
@@ -160,9 +161,7 @@ def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, 
         project.suspended_at = clock.now() if suspended else None
         project.save(update_fields=["suspended_at"])
     for member in values["members"]:
-        ProjectMember.objects.update_or_create(
-            project=project, account=member["email"], defaults={"role": member["role"]}
-        )
+        declare_member(project, member["email"], member["role"])
     if "domains" in values:
         apply_domains(project, values["domains"])
     try:

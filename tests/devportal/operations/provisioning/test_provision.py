@@ -12,9 +12,12 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from api.models import ApiKey
+from devportal.review.conflicts import Conflict, conflict_of
 from oidc.clients.authentication import authenticate_client
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle
+from tests.devportal.review.reviewing import make_reviewer
+from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -136,6 +139,18 @@ def test_a_deleted_project_of_the_same_name_is_not_the_declared_one(tmp_path: Pa
     new = lifecycle.create_project(dana, "Orbit")
     assert provision(tmp_path, FILE)["projects"][0]["id"] == new.public_id
     assert new.clients.count() == 2
+
+
+def test_an_owner_who_gets_another_role_counts_as_a_former_one(tmp_path: Path) -> None:
+    """People who share a project with a former owner decide on no app of theirs for a year."""
+    provision(tmp_path, FILE.replace('role = "viewer"', 'role = "owner"'))
+    robin = ProjectMember.objects.get(account__email="robin@example.com")
+    reviewer = make_reviewer()
+    ProjectMember.objects.create(project=make_project(robin.account), account=reviewer, role="viewer")
+    assert conflict_of(reviewer, robin.project) == Conflict.SHARED_PROJECT
+    provision(tmp_path, FILE)
+    assert ProjectMember.objects.get(pk=robin.pk).role == "viewer"
+    assert conflict_of(reviewer, robin.project) == Conflict.SHARED_PROJECT
 
 
 def test_optional_scopes(tmp_path: Path) -> None:
