@@ -96,6 +96,8 @@ SENTENCES: Mapping[str, str] = {
 
 # Events that only reviewers and operators may read.
 REVIEWERS_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
+# Events with values that developers have not submitted yet. Reviewers may not read them.
+DRAFTS = Q(action="review.edited")
 
 # Filters of the page: query parameter, label and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (

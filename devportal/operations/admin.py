@@ -60,13 +60,14 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
         """Return the whole trail for operators, and only events of projects for reviewers.
 
         Reviewers don't read the events of projects in which they have a conflict of interest, nor what only reviewers
-        without a conflict read on the page of a case.
+        without a conflict read on the page of a case, nor the developers' drafts.
         """
         rows: QuerySet[AuditEvent] = super().get_queryset(request)
         account = account_of(request)
         if is_operator(account):
             return rows
-        return rows.exclude(project="").exclude(activity.REVIEWERS_ONLY).exclude(_has_conflict(account))
+        rows = rows.exclude(project="").exclude(activity.REVIEWERS_ONLY).exclude(activity.DRAFTS)
+        return rows.exclude(_has_conflict(account))
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return self._readable(request, self.list_display)

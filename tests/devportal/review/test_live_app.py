@@ -15,7 +15,7 @@ from django.urls import reverse
 from accounts.models import Account, Family, FamilyMember
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import cases
+from devportal.review import cases, developer_actions
 from devportal.review.models import AppReview, ReviewCase
 from oidc.clients import secrets
 from oidc.clients.registration import update_client
@@ -220,6 +220,16 @@ def test_reviewers_read_no_trail_of_people_and_of_their_own_projects(
         assert shown in page
     ProjectMember.objects.create(project=changed.project, account=reviewer, role="viewer")
     assert "client.type_changed" not in words(as_reviewer.get(trail))
+
+
+def test_reviewers_read_no_draft_in_the_trail(
+    app: Client, developer: Account, as_reviewer: Browser, browser_of: Callable[[Account], Browser]
+) -> None:
+    developer_actions.save_submission(app, developer, {"home_page_url": "https://quiet.example/"})
+    event = AuditEvent.objects.get(action="review.edited")
+    page = reverse("admin:console_auditevent_change", args=[event.pk])
+    assert "https://quiet.example/" not in words(as_reviewer.get(page, follow=True))
+    assert "https://quiet.example/" in words(browser_of(make_operator()).get(page))
 
 
 def test_a_reviewer_with_a_conflict_reads_neither_owners_nor_events(
