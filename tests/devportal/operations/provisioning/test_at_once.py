@@ -1,22 +1,30 @@
 """`manage.py provision` while somebody else changes the same rows, on PostgreSQL."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from django.core.management.base import CommandError
+from django.db import connections, transaction
 
 from accounts.models import Account
 from api.models import ApiKey
 from devportal.operations.provisioning.people import apply_person
 from devportal.review import reviewer_actions
+from oidc.clients.lookup import lock_client
 from oidc.models import Client, ProjectMember
 from oidc.projects import members
+from oidc.projects.roles import lock_project
 from tests.at_once import somebody_waits_for_us, together
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 from tests.devportal.review.reviewing import fresh, make_reviewer
-from tests.oidc.events.test_concurrency import blocked_by, wait_until
+from tests.oidc.events.test_concurrency import SECONDS, blocked_by, wait_until
+
+T = TypeVar("T")
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -67,3 +75,22 @@ def test_an_owner_who_changes_a_role_meanwhile_gets_no_error(tmp_path: Path, mon
 
     monkeypatch.setattr("devportal.operations.provisioning.apply_person", apply_slowly)
     assert together(lambda: provision(tmp_path, FILE), promote) == ["done", "done"]
+
+
+def test_a_file_and_a_review_lock_the_project_before_the_app(verified: Client, tmp_path: Path) -> None:
+    """In another order, PostgreSQL would end one of the two as a deadlock."""
+    file = FILE.replace("approved_scopes", 'events_url = ""\napproved_scopes')
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            lock_project(verified.project_id)
+            applied = pool.submit(_in_thread, partial(provision, tmp_path, file))
+            wait_until(somebody_waits_for_us)
+            lock_client(verified.pk)
+        assert len(applied.result(SECONDS)["projects"]) == 1
+
+
+def _in_thread(act: Callable[[], T]) -> T:
+    try:
+        return act()
+    finally:
+        connections.close_all()
