@@ -26,6 +26,7 @@ from devportal.review.workflow import (
     lock_for_step,
     lock_rights,
     may_be_given,
+    require_measure,
     require_reviewer,
     require_revision,
     require_suspender,
@@ -129,6 +130,7 @@ def approve(
     despite: str = "",
     failing: Collection[str] | None = None,
     domains: Collection[str] | None = None,
+    measure: int | None = None,
     lookups: Iterable[Lookup] = (),
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
@@ -136,6 +138,7 @@ def approve(
     `checked` holds the codes of all checklist items that apply (checklist.py). `despite` says why the app is approved
     although facts of its evidence fail; only reviewers read it. `failing` are the codes of these facts, and `domains`
     the proven domains, that the reviewer saw, None for the present ones: others may not fail, and are not covered.
+    `measure` is the newest measure that the reviewer saw (workflow.last_measure), None for the present one.
     `lookups` are the latest lookups of the domains, for the timeline. Logo, label, limit of people and scopes change
     with the commit. A scope that is no longer requested loses its approval, unless the app got it after the submission
     (cases.note_scope_that_needs_review). If two approvals are needed, the first one is noted and the review stays open
@@ -145,7 +148,7 @@ def approve(
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
     ticked = checklist.tick(review, actor, checked)
-    _require_approvable(review, scopes)
+    _require_approvable(review, scopes, measure)
     note, client = clean_text(text), review.client
     noted = {"checked": ticked} | checklist.approved_despite(review, despite, failing)
     shown = domains_to_cover(review.snapshot, domains_of(client.project)) if domains is None else domains
@@ -157,14 +160,15 @@ def approve(
         review.second_approval_at = clock.now()
     before = approved_snapshot(client)
     _verify(client, review, scopes, shown)
-    review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     details = {"scopes": review.decisions, "domains": [found.as_details() for found in lookups]} | noted
     _finish_approval(review, actor, note, before, details)
     return review
 
 
-def _require_approvable(review: AppReview, scopes: Mapping[str, bool]) -> None:
+def _require_approvable(review: AppReview, scopes: Mapping[str, bool], measure: int | None) -> None:
+    if measure is not None:
+        require_measure(review.client, measure)
     if set(scopes) != set(review.snapshot["scopes"]):
         raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
@@ -173,6 +177,7 @@ def _require_approvable(review: AppReview, scopes: Mapping[str, bool]) -> None:
 
 
 def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool], shown: Collection[str]) -> None:
+    review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
     kept = held_since(client, review.snapshot)

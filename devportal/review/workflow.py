@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer
 from devportal.review.conflicts import conflict_of, message_of
@@ -194,6 +196,25 @@ def _why_not(review: AppReview, name: str) -> str:
     if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
         return "Start the review first."
     return f"This is no longer possible: the review is now “{Status(review.status).label.lower()}”."
+
+
+# What reviewers do against an app or a project outside of a review.
+MEASURES = (ReviewEntry.Kind.APPROVAL_WITHDRAWN, ReviewEntry.Kind.SUSPENDED)
+
+
+def last_measure(client: Client) -> int:
+    """Return the primary key of the newest measure against an app or its project, 0 if there is none."""
+    rows = ReviewEntry.objects.filter(Q(client=client) | Q(client=None), project=client.project_id, kind__in=MEASURES)
+    found: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
+    return found or 0
+
+
+def require_measure(client: Client, seen: int) -> None:
+    """Raise IllegalReviewStep if a measure was taken after the one that the reviewer saw (see `last_measure`)."""
+    if last_measure(client) != seen:
+        raise IllegalReviewStep(
+            "Another reviewer withdrew an approval or suspended the project after you opened this page. Read it again."
+        )
 
 
 def require_revision(review: AppReview, seen: int) -> None:

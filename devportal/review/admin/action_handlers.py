@@ -159,7 +159,7 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
-    values = {name: form.cleaned_data[name] for name in ("revision", "text", "domains")}
+    values = {name: form.cleaned_data[name] for name in ("revision", "text", "domains", "measure")}
     values |= {"scopes": form.scopes, "checked": form.checked, "lookups": form.lookups}
     values |= {"despite": form.cleaned_data.get("despite", ""), "failing": form.cleaned_data.get("failing", [])}
     decided = reviewer_actions.approve(review, account_of(request), **values)

@@ -28,7 +28,13 @@ from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, 
 from devportal.review.requirements import domains_to_cover
 from devportal.review.snapshots import label_of
 from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
-from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
+from devportal.review.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    last_measure,
+    require_measure,
+    require_revision,
+)
 
 # Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
 REPLY = "reply"
@@ -207,13 +213,16 @@ class _CodesWidget(forms.HiddenInput):
 class ApprovalForm(RevisionForm):
     """A decision on each requested scope, and the reviewers' checklist. Nothing is preselected.
 
-    Hidden fields hold the proven domains that the page showed, and the facts of the evidence that failed there.
+    Hidden fields hold what the page showed: the proven domains, the facts of the evidence that fail, and the newest
+    measure of other reviewers.
     """
 
+    measure = forms.IntegerField(widget=forms.HiddenInput)
     domains = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.initial["measure"] = last_measure(self.row.client)
         known = evidence_of(self.row).gathered.domains
         self.initial["domains"] = " ".join(domains_to_cover(self.row.snapshot, known))
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
@@ -235,6 +244,14 @@ class ApprovalForm(RevisionForm):
             self.fields["despite"].help_text = f"These fail: {titles}. Only reviewers read your reason."
         decided = [name for name in self.fields if name.startswith(("scope_", "check_", "failing", "despite"))]
         self.order_fields([*decided, "begin_with", "text"])
+
+    def clean_measure(self) -> int:
+        seen: int = self.cleaned_data["measure"]
+        try:
+            require_measure(self.row.client, seen)
+        except IllegalReviewStep as error:
+            raise ValidationError(str(error)) from error
+        return seen
 
     def clean_domains(self) -> list[str]:
         return str(self.cleaned_data["domains"]).split()

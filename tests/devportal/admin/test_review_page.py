@@ -30,6 +30,7 @@ from tests.devportal.review.reviewing import (
     decide,
     fill,
     fresh,
+    make_reviewer,
     resent,
     sent,
     ticked,
@@ -539,3 +540,27 @@ def test_a_reviewer_with_a_conflict_reads_nothing_of_reports(
     assert "Reports and open cases" in text_of(as_reviewer, page(review))
     ProjectMember.objects.create(project=review.client.project, account=reviewer, role=ProjectMember.Role.VIEWER)
     assert "Reports and open cases" not in text_of(as_reviewer, page(review))
+
+
+@pytest.mark.parametrize("measure", ["withdrawn", "suspended"])
+def test_an_approval_from_before_another_reviewers_measure_is_rejected(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, developer: Account, measure: str
+) -> None:
+    """Otherwise it would undo what the other reviewer did without having seen it."""
+    app, other = review.client, make_reviewer()
+    decide(review, reviewer, Status.APPROVED)
+    reviewer_actions.withdraw_approval(fresh(app), other, reasons=["unsafe"])  # so that the evidence fails anyway
+    decide(sent(app, developer), reviewer, Status.APPROVED)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    again = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+    shown = re.search(r'name="measure" value="([0-9]+)"', text_of(as_reviewer, page(again)))
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "despite": "It is settled.", **ticked(again)}
+    form |= {"measure": shown[1] if shown else ""}
+    if measure == "withdrawn":
+        reviewer_actions.withdraw_approval(fresh(app), other, reasons=["misuse_of_data"])
+    else:
+        reviewer_actions.suspend_project(app.project, other, reasons=["misuse_of_data"])
+    said = as_reviewer.post(f"{QUEUE}{again.pk}/do/approve/", form, follow=True).content.decode()
+    assert AppReview.objects.get(pk=again.pk).status == Status.IN_REVIEW
+    assert fresh(app).name == "Orbit Notes"
+    assert "Another reviewer withdrew an approval or suspended the project after you opened this page." in said

@@ -5,7 +5,7 @@ from typing import Any
 
 from accounts.models import Account, Outbox
 from accounts.roles import set_roles
-from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots, timeline
+from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots, timeline, workflow
 from devportal.review.checklist import checklist_for, failing_checks
 from devportal.review.evidence import collecting
 from devportal.review.models import AppReview
@@ -68,10 +68,11 @@ def ticks(review: AppReview) -> list[str]:
 def ticked(review: AppReview, without: str = "") -> dict[str, str]:
     """Return the ticked checklist as a page sends it: for each part, the codes of the points that it showed.
 
-    The facts that fail and the proven domains come with it.
+    What else the page showed comes with it: the facts that fail, the proven domains and the newest measure.
     """
     evidence = collecting.collect_evidence(review)
     parts = {
+        "measure": [str(workflow.last_measure(review.client))],
         "failing": list(failing_checks(evidence)),
         "domains": domains_to_cover(review.snapshot, evidence.gathered.domains),
     }
