@@ -249,7 +249,8 @@ def withdraw_approval(
 
 
 def _settle_after_withdrawal(client: Client, actor: Account) -> None:
-    """Close the cases that asked whether the withdrawn approval should stay."""
+    """Close the cases that asked whether the withdrawn approval should stay, and end first approvals."""
+    second_approval.end_first_approvals(client.project)
     settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
     if not sensitive_among(client.approved_scopes.split()):
         settled.append(ReviewCase.Kind.SECOND_APPROVAL)
@@ -279,6 +280,7 @@ def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str],
         raise IllegalReviewStep("This project is already suspended.")
     row.suspended_at = clock.now()
     row.save(update_fields=["suspended_at"])
+    second_approval.end_first_approvals(row)
     change: dict[str, Any] = {"before": {"suspended": False}, "after": {"suspended": True}}
     record_entry(Kind.SUSPENDED, Side.REVIEWER, actor, row, reasons=codes, text=note, **change)
     return row

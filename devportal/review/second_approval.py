@@ -155,6 +155,12 @@ def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[
 # --- End of a first approval ---
 
 
+def end_first_approvals(project: Project) -> None:
+    """End the first approvals of a project's apps: their reviewers did not know the measure that was just taken."""
+    rows = AppReview.objects.filter(status=AppReview.Status.IN_REVIEW, client__project=project)
+    rows.update(**NO_FIRST_APPROVAL)
+
+
 @receiver(access_ended)
 def end_approvals_of_a_closed_account(sender: Any, account: Account, **kwargs: Any) -> None:
     """End the first approvals of a person whose account is deactivated, closed or deleted."""

@@ -87,6 +87,24 @@ class TestTwoApprovals:
         app.project.domains.update(lost_at=None)
         assert approve(review, make_reviewer()).status == Status.APPROVED
 
+    def test_a_suspension_ends_a_first_approval_that_did_not_know_it(
+        self, review: AppReview, app: Client, reviewer: Account
+    ) -> None:
+        approve(review, reviewer)
+        reviewer_actions.suspend_project(app.project, make_reviewer(), reasons=["harmful"])
+        assert held(review) is None
+
+    def test_a_withdrawn_approval_ends_a_first_approval_that_did_not_know_it(
+        self, review: AppReview, app: Client, reviewer: Account, developer: Account
+    ) -> None:
+        approve(review, reviewer)
+        approve(review, make_reviewer())
+        developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+        again = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+        approve(again, reviewer)
+        reviewer_actions.withdraw_approval(fresh(app), make_reviewer(), reasons=["unsafe"])
+        assert held(again) is None
+
     def test_an_address_that_nobody_sent_is_never_approved(
         self, review: AppReview, app: Client, reviewer: Account
     ) -> None:
