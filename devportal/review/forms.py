@@ -67,7 +67,7 @@ class BrandingForm(forms.Form):
     privacy_policy_url = _page("Privacy policy", "It explains what the app does with the data that it reads here.")
     terms_url = _page("Terms", "")
     support_address = forms.CharField(
-        label="Support address",
+        label="Support email address",
         required=False,
         max_length=254,
         help_text="People and reviewers write to this email address.",

@@ -24,7 +24,7 @@ LABELS = {
     "home_page_url": "Home page",
     "privacy_policy_url": "Privacy policy",
     "terms_url": "Terms",
-    "support_address": "Support address",
+    "support_address": "Support email address",
     "type": "Type",
     "redirect_urls": "Redirect URLs",
     "sign_out_urls": "Sign-out URLs",

@@ -96,7 +96,7 @@ def test_screens_of_a_review_for_its_developer(address: str, browser: Chromium, 
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("alert")).to_be_focused()
             camera.take("review-refused")
-            page.get_by_role("alert").get_by_role("link", name="Support address").press("Enter")
+            page.get_by_role("alert").get_by_role("link", name="Support email address").press("Enter")
             expect(page.locator("input[name=support_address]")).to_be_focused()
             checklist = page.get_by_role("complementary", name="Checklist")
             page.locator("textarea[name=note]").scroll_into_view_if_needed()

@@ -118,7 +118,7 @@ def test_a_first_review_that_was_sent_again_is_compared_with_its_last_revision(
     text = text_of(as_reviewer, page(again) + "?against=approved")
     assert "What changed since the last revision" in text
     assert "against=" not in text, "nothing was approved, so there is one comparison alone"
-    assert plain(row(text, "Support address")) == "help@example.com desk@example.com"
+    assert plain(row(text, "Support email address")) == "help@example.com desk@example.com"
     assert '<th scope="row">Name</th>' not in text
 
 

@@ -28,7 +28,7 @@ RULES: tuple[Rule, ...] = (
     Rule("home_page", "Home page", pages.check_home_page),
     Rule("privacy_policy", "Privacy policy", pages.check_privacy_policy),
     Rule("terms", "Terms", pages.check_terms),
-    Rule("support_address", "Support address", identity.check_support_address),
+    Rule("support_address", "Support email address", identity.check_support_address),
     Rule("names", "Names that read alike", identity.check_names),
     Rule("logos", "Logos that look alike", identity.check_logos),
     Rule("account_age", "Age of the accounts", past.check_accounts, about_people=True),
