@@ -136,8 +136,12 @@ class ProjectOverview:
             verbs = "expires soon and is" if facts.secrets_ending == 1 else "expire soon and are"
             found.append(ProjectWarning(f"{subject} {verbs} still in use.", "clients"))
         if facts.keys_ending and facts.first_key_ends_at:
-            subject = "An API key ends" if facts.keys_ending == 1 else f"{facts.keys_ending} API keys end"
-            found.append(ProjectWarning(f"{subject} soon, the first on {facts.first_key_ends_at:%-d %B}.", "keys"))
+            day = f"{facts.first_key_ends_at:%-d %B}"
+            if facts.keys_ending == 1:
+                text = f"An API key expires on {day} (UTC)."
+            else:
+                text = f"{facts.keys_ending} API keys expire soon, the first on {day} (UTC)."
+            found.append(ProjectWarning(text, "keys"))
         if facts.changes_requested:
             found.append(ProjectWarning("A reviewer requested changes.", "clients"))
         return found

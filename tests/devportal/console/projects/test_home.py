@@ -163,9 +163,9 @@ def test_a_key_that_expires_soon_is_a_warning(project: Project, owner: Account, 
     make_key(project, owner, expires_at=end)
     assert warnings_of(owner) == []
     later(7 * DAY)
-    assert warnings_of(owner) == [f"An API key ends soon, the first on {end:%-d %B}."]
+    assert warnings_of(owner) == [f"An API key expires on {end:%-d %B} (UTC)."]
     make_key(project, owner, expires_at=end + timedelta(days=1))
-    assert warnings_of(owner) == [f"2 API keys end soon, the first on {end:%-d %B}."]
+    assert warnings_of(owner) == [f"2 API keys expire soon, the first on {end:%-d %B} (UTC)."]
     later(14 * DAY)  # they have ended, and are no news
     assert warnings_of(owner) == []
 
