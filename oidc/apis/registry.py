@@ -133,7 +133,7 @@ def _without_format(path: str) -> str:
 
 
 IDENTITY_SCOPES = (
-    Scope(OPENID, "Recognise you when you come back"),
+    Scope(OPENID, "Recognize you when you come back"),
     Scope(EMAIL, "See your email address"),
     Scope(PROFILE, "See your name and photo"),
     Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),

@@ -16,7 +16,7 @@ from tests.factories import make_access_token, make_account, make_client, make_p
 
 # What people read, and what the app then gets from userinfo and `/v1/me`.
 CLAIMS = {
-    "openid": ("Recognise you when you come back", set()),
+    "openid": ("Recognize you when you come back", set()),
     "email": ("See your email address", {"email", "email_verified"}),
     "profile": ("See your name and photo", {"name", "given_name", "family_name", "picture"}),
     "offline_access": ("Keep this access while you are away, until you remove the app", set()),

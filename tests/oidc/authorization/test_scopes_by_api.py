@@ -99,4 +99,4 @@ def test_the_data_export_names_the_apis(app: RelyingParty, person: Account) -> N
     app.answer_consent(app.authorize(scope=ASKED))
     row = next(iter(export_connections(None, account=person)["connected_apps"]))
     assert row["can"][-2:] == ["Orbit Calendar: Change your calendar", "Orbit <Tasks>: See your tasks"]
-    assert row["can"][0] == "Recognise you when you come back"
+    assert row["can"][0] == "Recognize you when you come back"
