@@ -413,7 +413,7 @@ HELP: dict[Reason, Help] = {
         *_SETTINGS,
     ),
     Reason.SECRET_WRONG: Help(
-        "The secret is not one of the client’s active secrets.",
+        "The secret is not one of the client’s live secrets.",
         "Compare the last four characters of the secret that the app sends, or create another secret.",
         *_SECRETS,
     ),

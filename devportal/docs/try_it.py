@@ -157,7 +157,7 @@ class TryItForm(forms.Form):
         error_messages={"required": "Choose one.", "invalid_choice": "Choose one of the options."},
     )
     key = forms.ChoiceField(
-        label="API key", required=False, error_messages={"invalid_choice": "This is not one of your active API keys."}
+        label="API key", required=False, error_messages={"invalid_choice": "This is not one of your live API keys."}
     )
     credential = forms.CharField(
         label="API key or access token",
@@ -176,7 +176,7 @@ class TryItForm(forms.Form):
             label="API key",
             required=False,
             choices=[(key.public_id, f"{key.name} in {key.project.name} (…{key.last_four})") for key in own],
-            error_messages={"invalid_choice": "This is not one of your active API keys."},
+            error_messages={"invalid_choice": "This is not one of your live API keys."},
         )
         for field, (name, said) in zip(self.headers, operation.parameters, strict=True):
             self.fields[field] = forms.CharField(
