@@ -241,7 +241,7 @@ PARAMETERS = {
     "code_challenge": "SHA-256 of a secret, the verifier, which is shown when the code is exchanged",
     "code_challenge_method": "how the challenge was computed",
     "prompt": "the pages to show",
-    "max_age": "the oldest sign-in that will do, in seconds",
+    "max_age": "the maximum age of the sign-in, in seconds",
     "login_hint": "the email address of the person who should sign in",
     "acr_values": "how the person should sign in, the best value first",
     "resource": "an API that you request scopes of",

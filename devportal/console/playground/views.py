@@ -47,7 +47,7 @@ class RequestForm(forms.Form):
         required=False,
         validators=[RegexValidator(r"^[0-9]{1,9}\Z", "Enter a number of seconds, such as 300.")],
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
-        help_text="The oldest sign-in that will do, in seconds. With 0 you have to sign in again.",
+        help_text="The maximum age of your sign-in, in seconds. With 0, you have to sign in again.",
     )
     login_hint = forms.CharField(
         label="login_hint",
