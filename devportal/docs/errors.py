@@ -167,7 +167,7 @@ API_HELP = {
     ),
     "project_suspended": ErrorHelp(
         "The project of the key or app is suspended.",
-        "Your code can’t fix this. An owner of the project can ask the operator of the service.",
+        "Your code can’t fix this. The project’s page in the console says why, and how to appeal.",
     ),
     "insufficient_scope": ErrorHelp(
         "The credential is valid, but lacks the scope or permission for this endpoint.",
