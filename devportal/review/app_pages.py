@@ -81,9 +81,9 @@ def public_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 class SlugForm(forms.Form):
     slug = forms.CharField(
-        label="Slug",
+        label="End of the URL",
         max_length=branding.MAX_LENGTH,
-        help_text="The end of the URL, after /apps/: lowercase letters from a to z, digits and single hyphens. Earlier "
+        help_text="The part after /apps/: lowercase letters from a to z, digits and single hyphens. Earlier "
         "URLs still lead to the page.",
         validators=[branding.validate_slug],
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),

@@ -226,7 +226,7 @@ _RESERVED = {
         "status", "support", "system", "team", "terms", "test", "undefined", "verified", "verify",
     )
 }  # fmt: skip
-_TAKEN = "This slug is taken, or looks like one that is. Choose another one."
+_TAKEN = "This URL is taken, or looks like one that is. Choose another one."
 
 
 class NotReviewed(Exception):
@@ -247,12 +247,12 @@ def validate_slug(slug: str) -> None:
         )
     reading = skeleton(slug)
     if not reading or reading in _RESERVED:
-        raise ValidationError("This slug is reserved for the service. Choose another one.")
+        raise ValidationError("This URL is reserved for the service. Choose another one.")
     try:
         validate_name(slug)
     except ValidationError as misleading:
         raise ValidationError(
-            f"A slug can't contain the name of {settings.SERVICE_NAME}, claim a review, or read as if"
+            f"The URL can't contain the name of {settings.SERVICE_NAME}, claim a review, or read as if"
             f" {settings.SERVICE_NAME} itself were speaking. Choose another one."
         ) from misleading
 
