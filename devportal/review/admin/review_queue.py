@@ -101,7 +101,7 @@ LISTS = (
 )
 # What an empty list would hold.
 EMPTY = {
-    "waiting": "No submission waits for a reviewer. They are listed from the moment when developers submit them.",
+    "waiting": "No submission waits for a reviewer. Apps appear here when their developers submit them.",
     "mine": "No waiting submission is assigned to you. Starting a review assigns it to you.",
     "nobodys": "No submission waits without an assignee.",
     "developers": "No developers were asked for changes. Their apps stay here until they submit them again.",
