@@ -45,8 +45,8 @@ class AuditFilters(forms.Form):
     action = forms.CharField(
         required=False, max_length=60, widget=UnfoldAdminTextInputWidget({"list": "audit-actions"})
     )
-    since = _day("From")
-    until = _day("To")
+    since = _day("From (UTC)")
+    until = _day("To (UTC)")
     person = forms.EmailField(required=False, max_length=254, widget=UnfoldAdminEmailInputWidget)
     about = forms.CharField(required=False, max_length=255, label="Object", widget=UnfoldAdminTextInputWidget)
 
