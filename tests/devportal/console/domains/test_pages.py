@@ -82,7 +82,7 @@ def test_each_state_is_described(as_viewer: Browser, project: Project) -> None:
     assert "without logo and badge" in cards["lost.example"]
     assert "Checking…" in cards["checking.example"]
     assert "Reload this page" in cards["checking.example"]
-    assert "proven by the Openport team" in cards["ours.example"]
+    assert "Proven by the Openport team" in cards["ours.example"]
     assert "What to publish" not in cards["ours.example"]
 
 
