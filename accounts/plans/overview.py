@@ -132,7 +132,7 @@ def _through(source: str, account: Account, row: Subscription | None) -> str:
     if source == "organization":
         name = row.organization.name if row is not None and row.organization is not None else None
         return f"Your seat at {name}" if name else "Your seat at an organization"
-    return "Your own" if source == "own" else ""
+    return "You" if source == "own" else ""
 
 
 def _limit(entitlement: dict[str, Any]) -> str:

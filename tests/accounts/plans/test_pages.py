@@ -49,7 +49,7 @@ def test_a_trial(signed_in: Browser, person: Account, pro: Plan) -> None:
     text = page(signed_in)
     for words in (
         "Pro",
-        "Your own",
+        '<dd class="break">You</dd>',
         "The trial ends",
         "<time",
         "Up to 200 GB",
