@@ -48,7 +48,7 @@ def title(page: Any) -> str:
 def test_an_error_is_shown_on_a_page_that_can_be_loaded_again(browser: Browser, person: Account) -> None:
     assert fail(browser, person.email)["Location"] == LOGIN
     page = browser.get(LOGIN)
-    assert "not correct" in page.content.decode()
+    assert "The email address or the password is not correct." in page.content.decode()
     assert page.context["form"]["login"].value() == person.email
     assert "not correct" not in browser.get(LOGIN).content.decode()
 
