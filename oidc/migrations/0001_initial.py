@@ -420,7 +420,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("dns", "DNS record"),
                             ("file", "File on the web server"),
-                            ("operator", "The operator's word"),
+                            ("operator", "Declared by an operator"),
                         ],
                         max_length=10,
                     ),

@@ -38,7 +38,7 @@ class ProjectDomain(models.Model):
         DNS = "dns", "DNS record"
         FILE = "file", "File on the web server"
         # Declared in a file for `manage.py provision`. Its proof is never checked.
-        OPERATOR = "operator", "The operator's word"
+        OPERATOR = "operator", "Declared by an operator"
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="domains")
     name = models.CharField(max_length=253)  # lowercase ASCII (RFC 5890 A-labels), without a dot at its end

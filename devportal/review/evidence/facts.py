@@ -142,8 +142,9 @@ TEXTS: Mapping[str, Text] = {
     Code.PROOF_MISSING: "The proof of {domains} is no longer found.",
     Code.PROOF_NOT_FOUND: "The last check of {domains} found no proof.",
     Code.PROOF_NOT_CHECKED: "The proof of {domains} was not checked for more than two weeks.",
-    Code.HOST_PROVEN: "{host}: {proof} of {domain}, since {since:day}",
-    Code.HOST_PROVEN_AND_CHECKED: "{host}: {proof} of {domain}, since {since:day}, checked on {checked_at:minute}",
+    Code.HOST_PROVEN: "{host}: proven by {domain} ({proof}), since {since:day}",
+    Code.HOST_PROVEN_AND_CHECKED: "{host}: proven by {domain} ({proof}), since {since:day}, checked on "
+    "{checked_at:minute}",
     Code.HOST_PROBLEM: "{host}: the last check found no proof. {proof}: {problem}",
     Code.HOST_MISSING: "{host}: the proof is missing since {since:day}",
     Code.HOST_LOST: "{host}: the proof was lost on {lost_at:day}",
