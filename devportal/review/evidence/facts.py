@@ -246,16 +246,16 @@ TEXTS: Mapping[str, Text] = {
                  "{count} calls in {days} days. Errors: {errors} ({percent:.1f} %)."),
     Code.MOST_CALLS_FAIL: "Most calls fail. {count} calls in {days} days, {errors} errors ({percent:.1f} %).",
     Code.NO_SCOPES: "The app requests no scope that needs approval.",
-    Code.SCOPES_IDLE: "Held, but neither asked for nor used in {days} days: {scopes}.",
-    Code.SCOPES_UNUSED: "Held, but not used for {days} days: {scopes}.",
+    Code.SCOPES_IDLE: "Approved, but neither requested nor used in {days} days: {scopes}.",
+    Code.SCOPES_UNUSED: "Approved, but not used for {days} days: {scopes}.",
     Code.SCOPES_NEVER_TRIED: "Requested, although nobody has ever signed in: {scopes}.",
-    Code.SCOPES_DROPPED: "Held but no longer requested, so an approval removes it: {scopes}.",
-    Code.SCOPES_USED: "The scopes that the app holds are used.",
+    Code.SCOPES_DROPPED: "Approved, but no longer requested, so an approval removes it: {scopes}.",
+    Code.SCOPES_USED: "The approved scopes are used.",
     Code.SCOPES_ASKED_FOR: "People sign in to the app that requests the scopes.",
-    Code.SCOPE_HELD: "{scope}: held. Granted by: {granted}. In {days} days: people asked for it: {asked}, refused "
-    "requests: {refused}, calls: {calls} (to {endpoints})",
-    Code.SCOPE_NOT_HELD: "{scope}: not held. Granted by: {granted}. In {days} days: people asked for it: {asked}, "
-    "refused requests: {refused}, calls: {calls} (to {endpoints})",
+    Code.SCOPE_HELD: "{scope}: approved. People who granted it: {granted}. In {days} days: people asked for it: "
+    "{asked}, refused requests: {refused}, calls: {calls} (to {endpoints})",
+    Code.SCOPE_NOT_HELD: "{scope}: not approved. People who granted it: {granted}. In {days} days: people asked for "
+    "it: {asked}, refused requests: {refused}, calls: {calls} (to {endpoints})",
 }  # fmt: skip
 
 

@@ -159,12 +159,12 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("scopes", "pass", {}, "People sign in"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO)}, "are used"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=NOW), "usage": Usage(people=1)}, ""),
-    ("scopes", "warn", {"client": LONG_HELD, "usage": Usage(people=1)}, "neither asked for nor used in 30 days"),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": Usage(people=1)}, "neither requested nor used in 30 days"),
     ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=days_ago(29)), "usage": Usage()}, ""),
     ("scopes", "warn", {"client": LONG_HELD, "usage": using(asked=1)}, "not used for 90 days"),
     ("scopes", "pass", {"client": LONG_HELD, "usage": using(asked=1, calls=1)}, "people asked for it: 1"),
     ("scopes", "pass", {"client": LONG_HELD, "usage": using(calls=1, calls_lately=1)}, "calls: 1"),
-    ("scopes", "warn", {"client": LONG_HELD, "usage": using(calls=1)}, "neither asked for nor used in 30 days"),
+    ("scopes", "warn", {"client": LONG_HELD, "usage": using(calls=1)}, "neither requested nor used in 30 days"),
     ("scopes", "warn", {"client": LONG_HELD, "usage": using(refused=1)}, "refused requests: 1"),
     ("scopes", "pass", {"client": HOLDS, "asked": {"scopes": {}}}, "no longer requested"),
     ("scopes", "warn", {"usage": Usage()}, "nobody has ever signed in"),
@@ -214,7 +214,7 @@ def test_the_summary_counts_and_fails_come_first() -> None:
 def test_each_host_says_by_what_it_is_proven_since_when_and_when_it_was_looked_up() -> None:
     lines = [detail.text for detail in fact("domains", gathered()).finding.details]
     assert lines == [
-        f"example.com: DNS record of example.com, since {LONG_AGO.day} {LONG_AGO:%B %Y}, checked on "
+        f"example.com: proven by example.com (DNS record), since {LONG_AGO.day} {LONG_AGO:%B %Y}, checked on "
         f"{days_ago(2).day} {days_ago(2):%B %Y, %H:%M} UTC"
     ]
 
@@ -229,8 +229,8 @@ def test_each_redirect_url_is_marked() -> None:
 def test_a_scope_says_who_granted_it_and_which_endpoint_it_is_for() -> None:
     [line] = fact("scopes", gathered()).finding.details
     assert line.text == (
-        "account.read: not held. Granted by: 2. In 30 days: people asked for it: 1, refused requests: 0, calls: 7 (to "
-        "/v1/me/plan)"
+        "account.read: not approved. People who granted it: 2. In 30 days: people asked for it: 1, refused requests: "
+        "0, calls: 7 (to /v1/me/plan)"
     )
 
 
