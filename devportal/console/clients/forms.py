@@ -169,7 +169,8 @@ class ClientSettingsForm(_WithAddresses):
         required=False,
         choices=Client.LeastAcr.choices,
         error_messages={"invalid_choice": "Choose one of these three."},
-        help_text="Required of everyone at each sign-in from now on. People who have not set it up do so during the sign-in.",
+        help_text="Required of everyone at each sign-in from now on. People who have not set it up do so during the "
+        "sign-in.",
     )
     forgive_lost_responses = forms.BooleanField(
         label=f"Forgive a lost response for {settings.LOST_RESPONSE_SECONDS} seconds",
