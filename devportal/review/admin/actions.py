@@ -125,7 +125,7 @@ REJECT = RowAction(
 WITHDRAW = RowAction(
     "withdraw-approval",
     "Withdraw the approval",
-    "Within 30 seconds a withdrawn scope no longer gives access, also in existing tokens. Without the verification "
+    "Within 30 seconds a withdrawn scope no longer gives access, also in existing tokens. Without an approval "
     "the app has no logo, is shown as not reviewed, and accepts new people only up to the limit for such apps. "
     "Existing users keep access.",
     action_handlers.withdraw,
