@@ -172,7 +172,7 @@ CASE_ACTIONS = (
 LISTS = (("open", "Open"), ("late", "Late"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
 # What an empty list would hold.
 EMPTY = {
-    "open": "No case is open. Reports, appeals, lost domains, reviews that are due again, and more open one.",
+    "open": "No case is open. Cases are opened, for example, for reports, appeals and lost domains.",
     "late": "No case has been open for too long.",
     "mine": "No open case is assigned to you.",
     "nobodys": "Every open case is assigned to somebody.",
