@@ -214,7 +214,7 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
                 "Something to review",
                 has_changes(client, asked) or bool(unreviewed_scopes(client)),
                 True,
-                "Something differs from the approved version.",
+                "Nothing differs from the approved version yet.",
             )
         ]
     )
