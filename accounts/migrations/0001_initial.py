@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
                     "is_listed",
                     models.BooleanField(
                         default=True,
-                        help_text="among what else there is, on people's plan page",
+                        help_text="Other people see this plan under “Other plans” on their plan page.",
                         verbose_name="shown to everybody",
                     ),
                 ),

@@ -60,7 +60,9 @@ class Plan(models.Model):
         default=CACHE_SECONDS, validators=[MaxValueValidator(MAX_CACHE_SECONDS)], help_text="seconds"
     )
     is_listed = models.BooleanField(
-        "shown to everybody", default=True, help_text="among what else there is, on people's plan page"
+        "shown to everybody",
+        default=True,
+        help_text="Other people see this plan under “Other plans” on their plan page.",
     )
 
     def __str__(self) -> str:
