@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from core.database.postgres.replica import table_from_replica
+from core.time_zones import in_utc
 from oidc.reason_texts import developer_text
 from oidc.sign_in_steps import Outcome
 
@@ -139,7 +140,7 @@ class SignInEvent(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.outcome} at {self.at}"
+        return f"{self.outcome} at {in_utc(self.at)}"
 
     @property
     def reason_text(self) -> str:
