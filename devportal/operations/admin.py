@@ -125,13 +125,18 @@ class TaskRunAdmin(ReadOnlyModelAdmin[TaskRun]):
     is_long = False
     ordering = ("task",)
     empty_text = "No periodic task has run yet. They begin with the worker."
-    list_display = ("task", "state", "last_success", "failed_at", "seconds")
+    list_display = ("task", "state", "last_success", "failed_at", "duration")
 
     @admin.display(description="State")
     def state(self, row: TaskRun) -> str:
         """Return whether the task is on time, or "not scheduled" for a task of an earlier version."""
         state = task_runs.state_of(row)
         return "not scheduled" if state is None else "late" if state.is_late else "on time"
+
+    @admin.display(description="Seconds")
+    def duration(self, row: TaskRun) -> str:
+        """Return how many seconds the last successful run took."""
+        return f"{row.seconds:.3f}"
 
     @admin.display(description="Last success")
     def last_success(self, row: TaskRun) -> str:
