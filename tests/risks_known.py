@@ -86,6 +86,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route of ours, kept in the session; `next` in it is checked by the page it leads to.",
     ),
     ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
+    ("accounts/waiting_forms.py", "redirect to a value"): (
+        1,
+        "A page of reauthentication, from reverse(); allauth checks `next` when it leads on.",
+    ),
     ("accounts/views/factors.py", "redirect to a value"): (
         5,
         "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on. After "

@@ -165,7 +165,7 @@ def test_ending_all_sessions_ends_a_sign_up_after_its_code(client: Browser, mail
 
 
 def test_a_password_that_was_reset_meanwhile_ends_the_sign_up(client: Browser, mailoutbox: list[Any]) -> None:
-    """Whoever has the mailbox now chose a password elsewhere; this browser only knew an earlier code."""
+    """The owner of the mailbox chose a password elsewhere; this browser only knew an earlier code."""
     sign_up(client, mailoutbox)
     options = client.get(CREATE).context["js_data"]["creation_options"]
     account = Account.objects.get()
