@@ -223,9 +223,12 @@ def valid_sessions(account: Account) -> list[UserSession]:
     """Return the person's valid sessions, the oldest first; invalid entries are deleted."""
     listed = list(UserSession.objects.filter(user=account).order_by("created_at"))
     keys = [entry.session_key for entry in listed]
-    stored = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    valid = {row.session_key for row in stored if is_session_of(row.get_decoded(), account)}
-    if gone := [entry.pk for entry in listed if entry.session_key not in valid]:
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    stored = {row.session_key: row.get_decoded() for row in rows}
+    valid = {key for key, data in stored.items() if is_session_of(data, account)}
+    # A sign-in that is running has listed its session, and stores at its end who is signed in.
+    beginning = {key for key, data in stored.items() if SESSION_KEY not in data}
+    if gone := [entry.pk for entry in listed if entry.session_key not in valid | beginning]:
         UserSession.objects.filter(pk__in=gone, session_key__in=keys).delete()  # not if it has just got a new key
     return [entry for entry in listed if entry.session_key in valid]
 

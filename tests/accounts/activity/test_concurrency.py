@@ -1,13 +1,16 @@
 """A session is ended while its browser renews it, or twice at once, on PostgreSQL: what is said to have ended, has."""
 
+from typing import Any
+
 import pytest
+from allauth.account.signals import user_logged_in
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import SecurityEvent
-from accounts.sessions import end_sessions_by_key
+from accounts.sessions import end_sessions_by_key, valid_sessions
 from core.http.sessions import SessionStore
 from tests.at_once import at_once
 from tests.factories import make_account
@@ -47,6 +50,23 @@ def test_a_session_that_is_ended_while_it_is_renewed() -> None:
         outcomes.add(renewal)
         Session.objects.filter(session_key=renewing.session_key).delete()
     assert outcomes <= {"interrupted", "renewed"}
+
+
+def test_a_session_that_is_just_beginning_stays_in_the_list() -> None:
+    """Otherwise a thief could hide a session: by opening the list in one while signing in to another."""
+    person = make_account("ada@example.com")
+    here = sign_in(Browser(), person)
+
+    def open_list(**kwargs: Any) -> None:
+        at_once(1, lambda _: here.get("/account/sessions/"))
+
+    user_logged_in.connect(open_list)
+    try:
+        there = sign_in(Browser(), person)
+    finally:
+        user_logged_in.disconnect(open_list)
+    assert there.get("/account/").status_code == 200
+    assert there.session.session_key in {entry.session_key for entry in valid_sessions(person)}
 
 
 def test_two_clicks_end_it_once() -> None:
