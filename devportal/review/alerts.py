@@ -8,14 +8,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from accounts.mail import outbox
 from accounts.models import Account
 from core import clock
 from core.http.split_hosts import address_of
 from devportal.review import targets
 from devportal.review.cases import case_conflict
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.notifications import case_admin_url, queue_url, review_admin_url, who_wants
+from devportal.review.notifications import case_admin_url, mail_reviewer, queue_url, review_admin_url, who_wants
 from devportal.review.snapshots import sensitive_among
 from devportal.review.workflow import has_conflict_of_interest
 
@@ -52,7 +51,7 @@ def _mail_submission_digest(waiting: "QuerySet[AppReview]", column: str, wish: s
         # The assignee of a resubmitted app got a mail immediately (notifications.py).
         news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
         if context := _submissions_for(reviewer, news):
-            outbox.queue_mail(reviewer.email, template, context)
+            mail_reviewer(reviewer, template, context)
     return len(claimed)
 
 
@@ -71,7 +70,7 @@ def mail_first_approval(review: AppReview, actor: Account) -> None:
     for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:
         if not has_conflict_of_interest(reviewer, review.client.project, review):
             differs = {"has_decided": reviewer.pk in decided}
-            outbox.queue_mail(reviewer.email, SECOND, context | differs)
+            mail_reviewer(reviewer, SECOND, context | differs)
 
 
 def _submissions_for(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
@@ -138,7 +137,7 @@ def _mail_case_digest(rows: "QuerySet[ReviewCase]", column: str, template: str) 
     ReviewCase.objects.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
     for reviewer in who_wants("mails_cases"):
         if context := _cases_for(reviewer, claimed):
-            outbox.queue_mail(reviewer.email, template, context)
+            mail_reviewer(reviewer, template, context)
     return len(claimed)
 
 

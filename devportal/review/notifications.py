@@ -1,8 +1,10 @@
 """Notices to developers about reviews, mails to reviewers, and which of these a reviewer wants."""
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
@@ -21,6 +23,8 @@ from devportal.review.models import AppReview, ReviewCase, ReviewEntry, Reviewer
 from devportal.review.reasons import reason_texts
 from devportal.review.snapshots import label_of
 from oidc.models import Client, Project, ProjectMember
+
+log = logging.getLogger(__name__)
 
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
@@ -44,7 +48,15 @@ def notify(entry: ReviewEntry) -> None:
         notices.notify(entry.project, kind, client=entry.client, details=details, actor=actor)
     assignee = entry.review.assignee if entry.review else None
     if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
-        outbox.queue_mail(assignee.email, f"reviewer_{entry.kind}", mail_context(entry))
+        mail_reviewer(assignee, f"reviewer_{entry.kind}", mail_context(entry))
+
+
+def mail_reviewer(reviewer: Account, template: str, context: dict[str, Any]) -> None:
+    """Queue a mail to a reviewer. One whose email address no mail server accepts does not stop anything."""
+    try:
+        outbox.queue_mail(reviewer.email, template, context)
+    except ValidationError:
+        log.warning("Account %s gets no mails to reviewers: mail can't be sent to its email address.", reviewer.pk)
 
 
 def notice_kind(kind: str, details: Mapping[str, Any] | None = None) -> NoticeKind | None:
@@ -190,7 +202,7 @@ def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without
     others = who_wants("mails_new").exclude(pk__in=without)
     for reviewer in others[:MOST_REVIEWERS]:
         if not conflict_of(reviewer, project, review):
-            outbox.queue_mail(reviewer.email, "reviewer_appealed", context)
+            mail_reviewer(reviewer, "reviewer_appealed", context)
 
 
 def reviewers() -> "QuerySet[Account]":

@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext, override_settings
 
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.review import developer_actions, reviewer_actions, tasks
+from devportal.review import appeals, developer_actions, reviewer_actions, tasks
 from devportal.review.models import AppReview, ReviewerSettings
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.at_once import at_once
 from tests.devportal.admin.conftest import make_staff
-from tests.devportal.review.reviewing import SCOPE, fill, make_reviewer, resent, sent
+from tests.devportal.review.reviewing import REASON, SCOPE, fill, make_reviewer, resent, sent
 from tests.factories import make_account, make_client, make_domain, make_project
 
 MY_MAILS = "/admin/review/appreview/my-mails/"
@@ -57,6 +57,26 @@ def aged(review: AppReview, days: float) -> None:
 
 
 # --- New submissions ---
+
+
+@pytest.fixture
+def unreachable(db: None) -> Account:
+    """A reviewer with an email address that Django accepts and no mail server does (core/mail.py)."""
+    return Account.objects.create_superuser("anna@straße.example", "a long password 1")
+
+
+def test_a_reviewer_who_gets_no_mail_stops_none(
+    app: Client, developer: Account, unreachable: Account, reviewer: Account
+) -> None:
+    review = sent(app, developer)
+    assert news() == [reviewer.email]
+    aged(review, 400)
+    assert late() == [reviewer.email]
+    reviewer_actions.assign(review, reviewer, unreachable)
+    developer_actions.answer(review, developer, "Are you there?")
+    reviewer_actions.start(review, reviewer)
+    reviewer_actions.reject(review, reviewer, revision=1, reasons=REASON, text="Which one?")
+    appeals.appeal_rejection(review, developer, "It is safe.")
 
 
 def test_each_reviewer_gets_one_mail_for_a_submission(submitted: AppReview, reviewer: Account, rob: Account) -> None:
@@ -223,7 +243,7 @@ def test_a_mail_that_fails_is_sent_by_the_next_run(
         raise OSError("full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("devportal.review.alerts.outbox.queue_mail", fail)
+        patched.setattr("devportal.review.notifications.outbox.queue_mail", fail)
         with pytest.raises(OSError, match="full"):
             tasks.announce_submissions()
     assert news() == [reviewer.email]
