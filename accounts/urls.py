@@ -1,7 +1,6 @@
 """URLs of the account pages that are not allauth's, and of the billing webhook."""
 
 from allauth.account import views as account_views
-from allauth.mfa.recovery_codes import views as recovery_code_views
 from django.urls import path
 
 from accounts.views import (
@@ -27,8 +26,7 @@ for view in (
     account_views.signup_by_passkey,
 ):
     limited_by_address(view)
-for view in (account_views.email, recovery_code_views.generate_recovery_codes):
-    limited_by_person(view)
+limited_by_person(account_views.email)
 
 urlpatterns = [
     path("account/", account.home, name="account_home"),
@@ -77,6 +75,7 @@ urlpatterns = [
         name="mfa_remove_webauthn",
     ),
     path("account/2fa/totp/deactivate/", factors.RemoveAppView.as_view(), name="mfa_deactivate_totp"),
+    path("account/2fa/recovery-codes/generate/", factors.MakeCodesView.as_view(), name="mfa_generate_recovery_codes"),
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
     path("account/recovery/", recovery.recovery, name="account_recovery"),

@@ -11,6 +11,7 @@ from allauth.account.internal.flows.login import record_authentication
 from allauth.account.internal.flows.reauthentication import is_reauthentication_required
 from allauth.mfa.base import views as base_views
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes import views as recovery_code_views
 from allauth.mfa.totp import views as totp_views
 from allauth.mfa.totp.views import DeactivateTOTPView
 from allauth.mfa.webauthn import views as webauthn_views
@@ -245,6 +246,20 @@ class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ign
 
     def is_added(self, account: Account, form: Any) -> bool:
         return bool(Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists())
+
+
+@limited_by_person
+class MakeCodesView(recovery_code_views.GenerateRecoveryCodesView):  # type: ignore[misc]
+    """/account/2fa/recovery-codes/generate/: new recovery codes, which replace the ones before."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        earlier = account_of(self.request)
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
+            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
+                return HttpResponseRedirect(reverse("account_login"))
+            response: HttpResponse = super().form_valid(form)
+        return response
 
 
 @limited_by_address

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal import flows
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from tests.accounts.factors.conftest import confirm, give_app
+from tests.accounts.factors.conftest import confirm, give_app, give_codes
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
@@ -79,3 +80,17 @@ def test_recovery_codes_that_are_made_meanwhile_are_removed(
     take_back_during(monkeypatch, where, RecoveryCodes.activate)
     thief.post("/account/2fa/recovery-codes/generate/")
     assert left(owner) == [Authenticator.Type.TOTP]
+
+
+def test_recovery_codes_that_were_to_be_replaced_stay(
+    owner: Account, thief: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_app(owner)
+    codes = give_codes(owner)
+    confirm(thief, owner)
+    change(thief, NEW)
+    where = "allauth.mfa.recovery_codes.internal.flows.can_generate_recovery_codes"
+    take_back_during(monkeypatch, where, flows.can_generate_recovery_codes)
+    thief.post("/account/2fa/recovery-codes/generate/")
+    kept = Authenticator.objects.get(user=owner, type=Authenticator.Type.RECOVERY_CODES)
+    assert kept.wrap().get_unused_codes() == codes
