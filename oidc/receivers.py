@@ -198,13 +198,13 @@ BLOCKER_TEXTS["last_owner"] = "You are the only owner of the project {project}: 
 def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
     """Block the deletion of an account that is the last active owner of a project. Deleted projects do not count.
 
-    The projects stay locked until the transaction that deletes the account ends, so that another owner can't leave at
-    the same time.
+    The projects of the account stay locked until the transaction that deletes it ends, so that another owner can't
+    leave at the same time.
     """
-    owner = ProjectMember.Role.OWNER
-    live = ProjectMember.objects.filter(account=account, role=owner, project__deleted_at=None)
+    owner, own = ProjectMember.Role.OWNER, ProjectMember.objects.filter(account=account)
+    live = own.filter(role=owner, project__deleted_at=None)
     with transaction.atomic():
-        list(Project.objects.select_for_update(no_key=True).filter(pk__in=live.values("project")).order_by("pk"))
+        list(Project.objects.select_for_update(no_key=True).filter(pk__in=own.values("project")).order_by("pk"))
         others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
         alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
     return [

@@ -61,7 +61,8 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
     the person's sessions have ended since `account` was read.
     """
     with transaction.atomic():
-        row = _locked_for_deletion(account.pk)
+        deleting.lock_blockers(account)
+        row = _locked(account.pk)
         if row is None:
             raise Gone
         if row.deletion_due_at is not None:  # a second click
@@ -124,7 +125,8 @@ def delete_due() -> int:
 
 def _delete_if_due(pk: int) -> bool:
     with transaction.atomic():
-        row = _locked_for_deletion(pk)
+        deleting.lock_blockers(Account(pk=pk))
+        row = _locked(pk)
         if row is None or row.is_active or row.deletion_due_at is None or row.deletion_due_at > clock.now():
             return False
         # People can't become the only owner of a project while they are signed out, but an operator can make them so.
@@ -164,16 +166,6 @@ def _notify_former_addresses(account: Account, due_at: datetime) -> None:
 def _locked(pk: int) -> Account | None:
     """Lock an account, without blocking other transactions that only refer to it."""
     return Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
-
-
-def _locked_for_deletion(pk: int) -> Account | None:
-    """Lock an account, and before it everything that could block its deletion, such as projects.
-
-    Other members lock a project before the accounts of its members, too (docs/architecture.md#locking).
-    """
-    if (account := Account.objects.filter(pk=pk).first()) is not None:
-        deleting.deletion_blockers(account)
-    return _locked(pk)
 
 
 def _open(row: Account) -> None:

@@ -39,6 +39,14 @@ def deletion_blockers(account: Account) -> list[Blocker]:
     return [blocker for _, blockers in answers for blocker in blockers]
 
 
+def lock_blockers(account: Account) -> None:
+    """Lock the rows on which `deletion_blockers` depends. Call it before locking the account.
+
+    They include the person's projects, and projects are locked before accounts (docs/architecture.md#locking).
+    """
+    deletion_blockers(account)
+
+
 class DeletionBlocked(Exception):
     """Something must be done before the account can be deleted."""
 
@@ -49,6 +57,7 @@ def delete_account(account: Account) -> None:
     Raises DeletionBlocked if something blocks the deletion now (`deletion_blockers` is checked again).
     """
     with transaction.atomic():
+        lock_blockers(account)
         # People who are joining the person's family finish first and are included, or find it deleted.
         list(Family.objects.select_for_update().filter(owner=account))
         # Taking the email address back, or a new picture, also finishes first, or finds the account deleted.

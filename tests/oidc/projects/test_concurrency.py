@@ -1,18 +1,24 @@
 """Projects and their members changed by many at once, on PostgreSQL with separate connections."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connections, transaction
+from django.test import RequestFactory
 
-from accounts.deletion import deleting
+from accounts.deletion import closing, deleting
 from accounts.models import Account, Outbox
 from api.models import ApiKey
+from core import clock
 from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
-from tests.at_once import together
+from oidc.projects.roles import lock_project
+from tests.at_once import somebody_waits_for_us, together
 from tests.factories import make_account, make_key, make_project
+from tests.oidc.events.test_concurrency import SECONDS, wait_until
 from tests.oidc.tokens.test_concurrency import party
 from tests.relying_party import RelyingParty
 
@@ -199,3 +205,34 @@ def test_a_project_that_is_deleted_while_a_code_is_exchanged_leaves_nothing_aliv
     assert not TokenFamily.objects.filter(revoked_at=None).exists()
     assert not ApiKey.objects.filter(revoked_at=None).exists()
     assert ClientSecret.objects.filter(ended_at=None).count() == 1
+
+
+@pytest.mark.parametrize("way", ["at once", "asked", "due"])
+@pytest.mark.parametrize("role", [Role.OWNER, Role.DEVELOPER])
+def test_deleting_an_account_and_changing_its_role_do_not_block_each_other(
+    project: Project, second: Account, role: str, way: str, rf: RequestFactory
+) -> None:
+    """Both lock the project before the account. In another order, PostgreSQL would end one of them as a deadlock."""
+    ProjectMember.objects.filter(account=second).update(role=role)
+    if way == "due":
+        Account.objects.filter(pk=second.pk).update(is_active=False, deletion_due_at=clock.now())
+
+    def delete() -> None:
+        try:
+            if way == "at once":
+                deleting.delete_account(second)
+            elif way == "asked":
+                closing.ask(second, rf.post("/account/delete"))
+            else:
+                closing._delete_if_due(second.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            lock_project(project.pk)  # as lock_for_change does, which then locks the accounts
+            deletion = pool.submit(delete)
+            wait_until(somebody_waits_for_us)
+            list(Account.objects.select_for_update(no_key=True).filter(pk=second.pk))
+        deletion.result(SECONDS)
+    assert not Account.objects.filter(pk=second.pk, is_active=True).exists()
