@@ -101,7 +101,7 @@ class SignInLogEntry:
         return self.row.endpoint in (Endpoint.TOKEN, Endpoint.REVOKE) and self.row.reason in BEFORE_AUTHENTICATION
 
 
-def read_filters(request: HttpRequest, clients: Sequence[Client] = ()) -> LogFilters:
+def read_filters(request: HttpRequest, clients: Sequence[Client] | None = None) -> LogFilters:
     """Parse the filters of the query string, for the log of a project with its `clients` to choose from."""
     conditions = {
         "q": text_filter("redirect_uri", "reason", "error", "request_id"),
@@ -111,7 +111,7 @@ def read_filters(request: HttpRequest, clients: Sequence[Client] = ()) -> LogFil
         "reason": choice_filter({reason: Q(reason=reason) for reason in REASONS_BY_CODE}),
         "step": choice_filter({name: Q(step__in=list(steps)) for name, (_, steps) in COUNTED_AS.items()}),
     }
-    if clients:
+    if clients is not None:
         conditions["client"] = choice_filter({client.client_id: Q(client=client) for client in clients})
     return parse_filters(request, conditions | ENTRY_FILTERS)
 

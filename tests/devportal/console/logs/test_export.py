@@ -86,6 +86,11 @@ def test_the_log_of_a_project_names_the_client_of_each_entry(as_viewer: Browser,
     assert [line.row.request_id for line in only.context["lines"]] == ["r1"]
 
 
+def test_the_log_of_a_project_without_clients_says_that_it_is_empty(as_viewer: Browser, project: Project) -> None:
+    response = as_viewer.get(reverse("console:project_sign_ins", args=[project.public_id]))
+    assert "No sign-ins yet." in response.content.decode()
+
+
 def test_the_activity_is_searched_by_text_and_time(as_viewer: Browser, filled: Project) -> None:
     url = reverse("console:activity", args=[filled.public_id])
     assert [row["action"] for row in rows(as_viewer, f"{url}?format=csv&q=renamed")] == ["project.renamed"]
