@@ -27,7 +27,7 @@ from oidc.models import Client, Project, ProjectMember
 
 # The sentence of each action: {who} did it, and {target} is what it was about. Any other action is shown by its name.
 SENTENCES: Mapping[str, str] = {
-    "project.created": "{who} made the project",
+    "project.created": "{who} created the project",
     "project.renamed": "{who} renamed the project",
     "project.deleted": "{who} deleted the project",
     "project.restored": "{who} restored the project",
