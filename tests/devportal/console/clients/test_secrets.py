@@ -149,6 +149,13 @@ def test_revoking_a_used_secret_needs_confirmation(
     assert ClientSecret.objects.filter(ended_at=None).count() == 1
 
 
+def test_revoking_the_only_secret_in_use_asks_for_a_second_one_first(as_developer: Browser, web: Client) -> None:
+    ClientSecret.objects.update(last_used_at=clock.now())
+    page = end(as_developer, ClientSecret.objects.get()).content.decode()
+    assert "Create a second secret, and give it to your app first." in page
+    assert "the other secret" not in page
+
+
 def test_revoking_the_only_secret_needs_confirmation(as_developer: Browser, web: Client) -> None:
     only = ClientSecret.objects.get()
     assert "This is the only secret." in end(as_developer, only).content.decode()
