@@ -116,7 +116,7 @@ class ClientTypeChoice(NamedTuple):
 
 
 CLIENT_TYPES = (
-    ClientTypeChoice(Client.Type.WEB, "Runs on a server", "A web site or service whose server can keep a secret."),
+    ClientTypeChoice(Client.Type.WEB, "Runs on a server", "A website or service whose server can keep a secret."),
     ClientTypeChoice(
         Client.Type.SPA,
         "Runs in the browser",

@@ -46,7 +46,7 @@ def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: i
 
 def test_without_a_project_the_first_one_is_proposed_with_the_reason_for_one(browser_of: Any, db: None) -> None:
     text = text_of(browser_of(make_account("new@example.com")))
-    assert "A web site and its mobile app belong in one project, because the apps of a project know" in text
+    assert "A website and its mobile app belong in one project, because the apps of a project know" in text
     assert "Create the first project" in text
     assert 'action="/console/projects/new"' in text
 
