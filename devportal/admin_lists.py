@@ -19,7 +19,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("People", "accounts_account", "person"),
             ("Families", "accounts_family", "family_restroom"),
             ("Organizations", "accounts_organization", "corporate_fare"),
-            ("Seats", "accounts_organizationmember", "event_seat"),
+            ("Organization members", "accounts_organizationmember", "event_seat"),
             ("Invitations", "accounts_invitation", "outgoing_mail"),
         ],
     ),
