@@ -77,7 +77,7 @@ def test_an_owner_who_changes_a_role_meanwhile_gets_no_error(tmp_path: Path, mon
     assert together(lambda: provision(tmp_path, FILE), promote) == ["done", "done"]
 
 
-def test_a_file_and_a_review_lock_the_project_before_the_app(verified: Client, tmp_path: Path) -> None:
+def test_a_file_and_a_review_lock_the_project_before_people_and_apps(verified: Client, tmp_path: Path) -> None:
     """In another order, PostgreSQL would end one of the two as a deadlock."""
     file = FILE.replace("approved_scopes", 'events_url = ""\napproved_scopes')
     with ThreadPoolExecutor(1) as pool:
@@ -85,6 +85,7 @@ def test_a_file_and_a_review_lock_the_project_before_the_app(verified: Client, t
             lock_project(verified.project_id)
             applied = pool.submit(_in_thread, partial(provision, tmp_path, file))
             wait_until(somebody_waits_for_us)
+            list(Account.objects.select_for_update(no_key=True).order_by("pk"))
             lock_client(verified.pk)
         assert len(applied.result(SECONDS)["projects"]) == 1
 
