@@ -173,6 +173,8 @@ PROJECT_INVITATION_DAYS = env.int("PROJECT_INVITATION_DAYS", 7, between=(1, 365)
 REVIEW_SECOND_KEY_PEOPLE = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000, between=(0, 10_000))
 APPEAL_DAYS = env.int("APPEAL_DAYS", 30, between=(1, 365))
 RE_REVIEW_DAYS = env.int("RE_REVIEW_DAYS", 365, between=(0, 3650))
+# Slow receivers of events to which workers send at the same time (docs/operations.md#events-to-apps).
+SLOW_RECEIVERS_AT_ONCE = env.int("SLOW_RECEIVERS_AT_ONCE", 1, between=(1, 1000))
 # How long events to apps are kept, delivered or not (days; docs/events.md#deliveries).
 DELIVERY_DAYS = env.int("DELIVERY_DAYS", 30, between=(2, 365))
 OUTBOX_DAYS = env.int("OUTBOX_DAYS", 30, between=(1, 3650))

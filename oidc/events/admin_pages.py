@@ -77,7 +77,7 @@ class EventReceiverAdmin(ReadOnlyModelAdmin[EventReceiver]):
     link_filters = ("client",)
     fields = (
         "client", "channel", "url", "session_required", "wanted", "state", "failures", "failing_since", "retry_at",
-        "busy_until", "paused_at",
+        "busy_until", "paused_at", "is_slow",
     )  # fmt: skip
     readonly_fields = ("wanted", "state")
     row_actions = (

@@ -1,7 +1,8 @@
 """Sends deliveries: each at least once, one at a time for each receiver.
 
 A worker claims a receiver for a short time and sends its deliveries, the oldest first, until one fails. If the worker
-dies between a try and its result, another one repeats the try with the same `jti` when the claim is over.
+dies between a try and its result, another one repeats the try with the same `jti` when the claim is over. Only a few
+workers send to slow receivers at the same time, so that apps that respond quickly never wait for slow ones.
 """
 
 import logging
@@ -13,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
@@ -37,6 +39,7 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 JITTER = 0.1  # pauses are up to this much longer or shorter
 CLAIM = timedelta(seconds=30)  # longer than a try takes
 RUN_SECONDS = 5.0  # for one receiver in one run; then others get their turn
+SLOW_SECONDS = 1.0  # a receiver is slow while its tries take longer
 TRIES_KEPT = 16
 # Errors of a try: its URL is no longer allowed (receiver_urls.py); there is a mistake in the service itself.
 NOT_ALLOWED, INTERNAL = "not_allowed", "internal"
@@ -65,13 +68,27 @@ class Result:
 
 
 def due_receivers() -> list[int]:
-    """Return the receivers with a delivery that is due, in random order, so that each gets its turn."""
-    return list(_free().filter(_has_due()).order_by("?").values_list("pk", flat=True))
+    """Return the receivers that a worker may claim now, in random order, so that each gets its turn."""
+    return list(_claimable().order_by("?").values_list("pk", flat=True))
 
 
-def is_due(pk: int) -> bool:
-    """Return whether a receiver has a delivery that is due, and no worker sends to it."""
-    return _free().filter(_has_due(), pk=pk).exists()
+def next_receivers(pk: int) -> list[int]:
+    """Return the receiver whose turn comes after a run for `pk`, in a list; an empty list if there is none.
+
+    That is the same one again, if more is due. Slow receivers take turns.
+    """
+    if EventReceiver.objects.filter(pk=pk, is_slow=True).exists():
+        rows = _claimable().filter(is_slow=True).order_by("?")
+    else:
+        rows = _claimable().filter(pk=pk)
+    return list(rows.values_list("pk", flat=True)[:1])
+
+
+def _claimable() -> "QuerySet[EventReceiver]":
+    """Return the free receivers with a delivery that is due; without the slow ones if enough workers send to these."""
+    rows = _free().filter(_has_due())
+    slow = EventReceiver.objects.filter(is_slow=True, busy_until__gt=clock.now())
+    return rows.filter(is_slow=False) if slow.count() >= settings.SLOW_RECEIVERS_AT_ONCE else rows
 
 
 def _has_due() -> Exists:
@@ -95,9 +112,12 @@ def _free() -> "QuerySet[EventReceiver]":
 
 
 def oldest_due() -> datetime | None:
-    """Return when the oldest delivery became due that only waits for a free worker, None if there is none."""
+    """Return when the oldest delivery became due that only waits for a free worker, None if there is none.
+
+    Deliveries to slow receivers do not count, because they wait for each other.
+    """
     due = Delivery.objects.due().filter(receiver=OuterRef("pk")).values("not_before")[:1]
-    found: datetime | None = _free().aggregate(oldest=Min(Subquery(due)))["oldest"]
+    found: datetime | None = _free().filter(is_slow=False).aggregate(oldest=Min(Subquery(due)))["oldest"]
     return found
 
 
@@ -127,9 +147,9 @@ def _send_next(pk: int, claimed: datetime) -> bool:
 
 
 def _claim(pk: int) -> datetime | None:
-    """Claim a receiver; return the end of the claim, None if it is not free or nothing is due."""
+    """Claim a receiver; return the end of the claim, None if it is not claimable."""
     until = clock.now() + CLAIM
-    return until if _free().filter(_has_due(), pk=pk).update(busy_until=until) else None
+    return until if _claimable().filter(pk=pk).update(busy_until=until) else None
 
 
 def _renew(pk: int, claimed: datetime) -> datetime | None:
@@ -142,8 +162,9 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
     """Send a delivery once and store the result; return whether the app accepted it."""
     began = time.monotonic()
     result = _send(receiver, delivery)
-    entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(time.monotonic() - began, 2)}
-    entry |= result.details
+    seconds = time.monotonic() - began
+    _note_speed(receiver, is_slow=seconds > SLOW_SECONDS)
+    entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(seconds, 2)} | result.details
     delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
     delivery.answer = result.answer
     metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
@@ -153,6 +174,11 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
         else:
             _note_failure(receiver, delivery)
     return result.is_delivered
+
+
+def _note_speed(receiver: EventReceiver, *, is_slow: bool) -> None:
+    if is_slow != receiver.is_slow:
+        EventReceiver.objects.filter(pk=receiver.pk).update(is_slow=is_slow)
 
 
 def _send(receiver: EventReceiver, delivery: Delivery) -> Result:

@@ -28,8 +28,7 @@ def send_deliveries(pk: int) -> int:
     """Send the deliveries of one receiver; return how many were accepted."""
     accepted = sending.send_to(pk)
     # A delivery may have been stored after the last one was read and before the claim ended.
-    if sending.is_due(pk):
-        queue_task(send_deliveries, pk)
+    announce(sending.next_receivers(pk))
     return accepted
 
 

@@ -1022,7 +1022,13 @@ class Migration(migrations.Migration):
                 ("failing_since", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("failures", models.PositiveIntegerField(default=0, editable=False)),
                 ("paused_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("is_slow", models.BooleanField(default=False, editable=False)),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("is_slow", True)), fields=["busy_until"], name="receivers_slow")
+                ],
+            },
         ),
         migrations.AddField(
             model_name="tokenfamily",

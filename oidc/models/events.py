@@ -42,9 +42,14 @@ class EventReceiver(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Whether its latest try took longer than SLOW_SECONDS of oidc/events/sending.py.
+    is_slow = models.BooleanField(default=False, editable=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["client", "channel"], name="one_receiver_per_channel")]
+        indexes = [
+            models.Index(fields=["busy_until"], condition=models.Q(is_slow=True), name="receivers_slow"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_channel_display()} of {self.client}"

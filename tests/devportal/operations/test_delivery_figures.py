@@ -1,6 +1,7 @@
 """What operators see of deliveries: the figures of metrics and overview."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -46,12 +47,18 @@ def test_the_oldest_delivery_that_is_due_counts(receiver: EventReceiver) -> None
     assert card.notes[0].startswith("The oldest has been due for 7")
 
 
-@pytest.mark.parametrize("why", ["paused", "backs_off", "busy", "off", "client_off", "suspended"])
+@pytest.mark.parametrize("why", ["paused", "backs_off", "busy", "slow", "off", "client_off", "suspended"])
 def test_deliveries_that_wait_for_something_else_than_a_worker_are_not_late(receiver: EventReceiver, why: str) -> None:
     queue(receiver, minutes=60)
     soon = clock.now() + timedelta(minutes=1)
-    change = {"paused": {"paused_at": clock.now()}, "backs_off": {"retry_at": soon}, "busy": {"busy_until": soon}}
-    EventReceiver.objects.update(**change.get(why, {"url": ""} if why == "off" else {}))
+    change: dict[str, dict[str, Any]] = {
+        "paused": {"paused_at": clock.now()},
+        "backs_off": {"retry_at": soon},
+        "busy": {"busy_until": soon},
+        "slow": {"is_slow": True},
+        "off": {"url": ""},
+    }
+    EventReceiver.objects.update(**change.get(why, {}))
     if why == "client_off":
         Client.objects.update(enabled=False)
     if why == "suspended":

@@ -15,6 +15,7 @@ from oidc.events import queueing, registration, sending, tasks, tokens
 from oidc.events.tokens import message_of
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.signals import receiver_paused
+from tests.factories import make_client, make_receiver
 from tests.inbox import send_due
 
 pytestmark = pytest.mark.django_db
@@ -207,9 +208,10 @@ def test_what_waits_for_an_app_that_is_off_is_sent_when_it_is_on_again(
         (Project.objects.filter(pk=project.pk), {"deleted_at": clock.now()}, {"deleted_at": None}),
     ):
         rows.update(**off)
-        assert (send_due(), sending.send_to(event_receiver.pk), sending.is_due(event_receiver.pk)) == (0, 0, False)
+        pk = event_receiver.pk
+        assert (send_due(), sending.send_to(pk), sending.next_receivers(pk)) == (0, 0, [])
         rows.update(**on)
-    assert sending.is_due(event_receiver.pk)
+    assert sending.next_receivers(event_receiver.pk) == [event_receiver.pk]
     assert send_due() == 1
 
 
@@ -339,6 +341,63 @@ def test_a_hanging_app_does_not_take_the_turn_of_another(
     monkeypatch.setattr(sending, "post", post)
     assert send_due() == 5
     assert Delivery.objects.filter(receiver=event_receiver).exclude(tries=[]).count() == 1
+
+
+# --- Slow receivers ---
+
+
+def test_a_receiver_is_slow_while_its_tries_take_over_a_second(
+    event_receiver: EventReceiver, far_app: App, later: Later, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for status, seconds, is_slow in ((200, -1.0, True), (500, -1.0, True), (500, 60.0, False), (200, 60.0, False)):
+        queue(event_receiver)
+        later(3600)
+        far_app.status = status
+        monkeypatch.setattr(sending, "SLOW_SECONDS", seconds)
+        sending.send_to(event_receiver.pk)
+        assert EventReceiver.objects.get(pk=event_receiver.pk).is_slow == is_slow, (status, seconds)
+    assert len(far_app.arrived) >= 4
+
+
+@pytest.fixture
+def slow_ones(event_receiver: EventReceiver) -> list[EventReceiver]:
+    """Two slow receivers with deliveries that are due."""
+    others = make_receiver(make_client(name="Nova"))
+    EventReceiver.objects.update(is_slow=True)
+    for receiver in (event_receiver, others):
+        queue(receiver)
+    return [event_receiver, others]
+
+
+def send_meanwhile(receiver: EventReceiver) -> None:
+    """Claim a receiver, as a worker does that waits for its response."""
+    EventReceiver.objects.filter(pk=receiver.pk).update(busy_until=clock.now() + sending.CLAIM)
+
+
+def test_no_receiver_waits_for_slow_ones(slow_ones: list[EventReceiver], far_app: App, settings: Any) -> None:
+    far_app.status = 200
+    quick = make_receiver(make_client(name="Comet"))
+    queue(quick)
+    first, second = slow_ones
+    send_meanwhile(first)
+    assert sending.due_receivers() == [quick.pk]
+    assert (sending.send_to(second.pk), sending.send_to(quick.pk)) == (0, 1)
+    settings.SLOW_RECEIVERS_AT_ONCE = 2
+    assert sending.due_receivers() == [second.pk]
+    assert sending.send_to(second.pk) == 1
+
+
+def test_slow_receivers_take_turns(slow_ones: list[EventReceiver], far_app: App) -> None:
+    first, second = slow_ones
+    pks = {receiver.pk for receiver in slow_ones}
+    assert {pk for _ in range(100) for pk in sending.next_receivers(first.pk)} == pks
+    send_meanwhile(second)
+    assert sending.next_receivers(first.pk) == []
+    EventReceiver.objects.update(busy_until=None)
+    far_app.status = 500
+    sending.send_to(first.pk)  # it waits after this failure
+    EventReceiver.objects.update(is_slow=True)
+    assert sending.next_receivers(first.pk) == [second.pk]
 
 
 def test_deliveries_are_deleted_after_their_days(event_receiver: EventReceiver, later: Later, settings: Any) -> None:
