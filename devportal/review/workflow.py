@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer
 from devportal.review.conflicts import conflict_of, message_of
@@ -203,8 +201,8 @@ MEASURES = (ReviewEntry.Kind.APPROVAL_WITHDRAWN, ReviewEntry.Kind.SUSPENDED)
 
 
 def last_measure(client: Client) -> int:
-    """Return the primary key of the newest measure against an app or its project, 0 if there is none."""
-    rows = ReviewEntry.objects.filter(Q(client=client) | Q(client=None), project=client.project_id, kind__in=MEASURES)
+    """Return the primary key of the newest measure against the app's project or any app of it, 0 if there is none."""
+    rows = ReviewEntry.objects.filter(project=client.project_id, kind__in=MEASURES)
     found: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
     return found or 0
 

@@ -564,3 +564,17 @@ def test_an_approval_from_before_another_reviewers_measure_is_rejected(
     assert AppReview.objects.get(pk=again.pk).status == Status.IN_REVIEW
     assert fresh(app).name == "Orbit Notes"
     assert "Another reviewer withdrew an approval or suspended the project after you opened this page." in said
+
+
+def test_a_measure_against_another_app_of_the_project_counts_as_well(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client, developer: Account
+) -> None:
+    """As in the evidence, and as for a first approval, which the measure ends."""
+    started, sibling = reviewer_actions.start(review, reviewer), make_client(app.project, name="Comet Plans")
+    approved(sibling, developer, reviewer)
+    reviewer_actions.withdraw_approval(fresh(sibling), make_reviewer(), reasons=["unsafe"])  # the evidence fails anyway
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "despite": "It is settled.", **ticked(started)}
+    approved(sibling, developer, reviewer)
+    reviewer_actions.withdraw_approval(fresh(sibling), make_reviewer(), reasons=["misuse_of_data"])
+    as_reviewer.post(f"{QUEUE}{started.pk}/do/approve/", form)
+    assert not fresh(app).is_verified
