@@ -246,10 +246,15 @@ class ApprovalForm(RevisionForm):
         self.order_fields([*decided, "begin_with", "text"])
 
     def clean_measure(self) -> int:
+        """Reject an approval from before a measure. The form that is shown again says so, and can then be sent."""
         seen: int = self.cleaned_data["measure"]
         try:
             require_measure(self.row.client, seen)
         except IllegalReviewStep as error:
+            data: Any = self.data
+            data = data.copy()
+            data["measure"] = last_measure(self.row.client)
+            self.data = data
             raise ValidationError(str(error)) from error
         return seen
 

@@ -566,6 +566,22 @@ def test_an_approval_from_before_another_reviewers_measure_is_rejected(
     assert "Another reviewer withdrew an approval or suspended the project after you opened this page." in said
 
 
+def test_an_approval_refused_for_a_measure_can_be_sent_once_the_reviewer_has_read_of_it(
+    as_reviewer: Browser, reviewer: Account, app: Client, developer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    again = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+    do, form = f"{QUEUE}{again.pk}/do/approve/", {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve"}
+    form |= ticked(again)
+    reviewer_actions.withdraw_approval(fresh(app), make_reviewer(), reasons=["unsafe"])
+    said = as_reviewer.post(do, form).content.decode()
+    assert "Another reviewer withdrew an approval" in said
+    form |= dict(re.findall(r'name="(measure|failing|domains)" value="([^"]*)"', said))
+    as_reviewer.post(do, {**form, "despite": "What was unsafe is fixed."})
+    assert fresh(app).name == "Nova Notes"
+
+
 def test_a_measure_against_another_app_of_the_project_counts_as_well(
     as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client, developer: Account
 ) -> None:
