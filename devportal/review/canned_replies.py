@@ -38,7 +38,7 @@ def clean_reply(text: str) -> str:
 def values_for(about: AppReview | ReviewCase | Project) -> dict[str, str]:
     """Return the values of the placeholders in a note on a review, a case, or a whole project."""
     if isinstance(about, AppReview):
-        app, project = str(about.snapshot.get("name") or about.client.name), about.client.project.name
+        app, project = about.name or about.client.name, about.client.project.name
     elif isinstance(about, ReviewCase):
         app, project = about.client.name if about.client else "your apps", about.project.name
     else:

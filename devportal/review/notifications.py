@@ -103,7 +103,7 @@ def preview_decision(
     scopes: dict[str, bool] | None = None,
 ) -> Mail:
     """Return the mail to the developers that a decision would send, if no other notice were in it."""
-    details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
+    details = {"name": review.name, "scopes": scopes or {}}
     return preview_mail(kind, review.client.project, review.client, reasons, text, details)
 
 

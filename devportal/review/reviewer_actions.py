@@ -62,7 +62,7 @@ def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppRe
     review.assignee = assignee
     review.save(update_fields=["assignee"])
     # The assignee's name is deleted with their account, so the audit trail holds only the actor.
-    _record(Kind.ASSIGNED, actor, review)
+    _record(Kind.ASSIGNED, actor, review, details={"name": review.name})
     return review
 
 

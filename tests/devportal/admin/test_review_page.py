@@ -17,7 +17,7 @@ from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, notes, reviewer_actions, workflow
 from devportal.review.evidence.facts import Result
-from devportal.review.models import AppReview, InternalNote, ReviewEntry, ReviewRevision
+from devportal.review.models import AppReview, CannedReply, InternalNote, ReviewEntry, ReviewRevision
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
@@ -30,6 +30,7 @@ from tests.devportal.review.reviewing import (
     decide,
     fill,
     fresh,
+    mails,
     make_reviewer,
     resent,
     sent,
@@ -594,3 +595,20 @@ def test_a_measure_against_another_app_of_the_project_counts_as_well(
     reviewer_actions.withdraw_approval(fresh(sibling), make_reviewer(), reasons=["misuse_of_data"])
     as_reviewer.post(f"{QUEUE}{started.pk}/do/approve/", form)
     assert not fresh(app).is_verified
+
+
+def test_reviewers_who_write_or_assign_after_a_request_for_changes_read_no_draft(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    review = decide(developer_actions.submit(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {"name": "Quiet Plans"})
+    other = make_reviewer()
+    form = {"text": "Which page?", "begin_with": CannedReply.objects.create(title="Hello", text="About {app}:").pk}
+    preview = as_reviewer.post(f"{QUEUE}{review.pk}/do/answer/", form).content.decode()
+    assert "About Orbit Notes:" in preview
+    assert "Quiet Plans" not in preview
+    reviewer_actions.assign(review, reviewer, other)
+    assert "Quiet Plans" not in str([mail for mail in mails() if mail[0] == other.email])
+    assert not AuditEvent.objects.filter(action="review.assigned", details__name="Quiet Plans").exists()
