@@ -26,12 +26,14 @@ def playground_events(request: HttpRequest, project_id: str, client_id: str) -> 
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if request.method != "POST":
         found = statuses(client)
+        receivers = [found[channel] for channel in EventReceiver.Channel.values]
         return render_page(
             request,
             "console/playground_events.html",
             membership,
             client,
-            receivers=[found[channel] for channel in EventReceiver.Channel.values],
+            receivers=receivers,
+            is_on=any(status.is_playground for status in receivers),
             messages_received=event_receiver.messages_of(client),
             address=playground_receiver_url(),
             most=event_receiver.MOST,

@@ -71,6 +71,14 @@ def test_a_request_to_the_url_is_still_refused(app: Client) -> None:
     assert Browser().post("/console/playground/events", b"x", content_type=SET).status_code == 404
 
 
+def test_without_messages_the_page_names_the_button_to_press_next(as_developer: Browser, app: Client) -> None:
+    assert "Press “Send them here” above, then “Send a test”." in as_developer.get(page(app)).content.decode()
+    point(as_developer, app)
+    text = as_developer.get(page(app)).content.decode()
+    assert "No messages. Press “Send a test” above." in text
+    assert "Send them here" not in text
+
+
 def test_a_test_and_its_repetition(as_developer: Browser, app: Client) -> None:
     point(as_developer, app)
     url = at("events_test", app.project, app, channel="events")
