@@ -10,6 +10,7 @@ from django.db.models import Q
 from devportal.console import activity
 from devportal.review.differences import FieldChange, change_of, field_changes
 from devportal.review.models import AppReview
+from devportal.review.requirements import domains_to_cover
 from devportal.review.snapshots import LABELS, client_values, last_approved
 from oidc.clients.reviewed_hosts import HostStanding, home_host, host_standing
 from oidc.domains.names import domains_of, hosts_of, is_loopback
@@ -148,9 +149,12 @@ def _changes(client: Client, approval: AppReview, domains: Sequence[ProjectDomai
     kept, now = approval.snapshot, client_values(client)
     fields = [field for field in _LIVE_FIELDS if field in kept and field in now]
     found = field_changes({field: kept[field] for field in fields}, {field: now[field] for field in fields})
-    covered, since = sorted(kept.get("domains", [])), approval.decided_at
-    proven = [row.name for row in domains if row.is_proven and (row.name in covered or _is_newer(row, since))]
-    if "domains" in kept and covered != proven:
+    if "domains" not in kept:
+        return found
+    covered, since = sorted(kept["domains"]), approval.decided_at
+    used = {*covered, *domains_to_cover(kept, domains)}
+    proven = [row.name for row in domains if row.is_proven and (row.name in used or _is_newer(row, since))]
+    if covered != proven:
         found.append(change_of("domains", "Proven domains", covered, proven))
     return found
 

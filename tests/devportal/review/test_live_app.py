@@ -15,14 +15,14 @@ from django.urls import reverse
 from accounts.models import Account, Family, FamilyMember
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import cases, developer_actions
+from devportal.review import cases, developer_actions, reviewer_actions
 from devportal.review.models import AppReview, ReviewCase
 from oidc.clients import secrets
 from oidc.clients.registration import update_client
 from oidc.domains import claims
 from oidc.models import Client, FormerMember, Project, ProjectDomain, ProjectMember
 from oidc.projects import members
-from tests.devportal.review.reviewing import approved, fresh, make_operator, make_reviewer, sent
+from tests.devportal.review.reviewing import SCOPE, approved, fresh, make_operator, make_reviewer, sent, ticks
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +97,15 @@ def test_a_domain_that_was_proven_before_the_approval_is_no_change(
     assert "Nothing has changed since the approval." in page()
     make_domain(client.project, "later.test")
     assert "Proven domains" in page()
+
+
+def test_a_domain_that_was_proven_after_the_reviewer_opened_the_page_is_a_change(
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    checked, seen = ticks(review), ["other.test"]
+    reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=checked, domains=seen)
+    assert "Proven domains" in case_page(as_reviewer, fresh(app), app.project)
 
 
 @pytest.mark.parametrize("which", ["case", "review"])
