@@ -209,16 +209,14 @@ def list_renewed(sender: Any, session: SessionStore, former: str, **kwargs: Any)
 def report_flushed(sender: Any, session: SessionStore, ended: bool, **kwargs: Any) -> None:
     """Report the end of a session that is signed out, or in which somebody else signs in.
 
-    One that another request has just given a new key is ended under that key, unless it also got a new hash, as with a
-    new password: then Django ends what it has read of the session, because it is no longer valid.
+    One that another request has just given a new key is ended under that key.
     """
     tag = session.get(TAG)
     if tag and ended:
         sessions_ended.send(sender=UserSession, account=None, tags=[tag], kept="")
     elif tag:
-        for listed in UserSession.objects.filter(user=session[SESSION_KEY], data__tag=tag).select_related("user"):
-            if is_session_of(dict(session.items()), listed.user):
-                end_listed_session(listed)
+        for listed in UserSession.objects.filter(user=session[SESSION_KEY], data__tag=tag):
+            end_listed_session(listed)
 
 
 def valid_sessions(account: Account) -> list[UserSession]:

@@ -21,7 +21,10 @@ NAMED_BY = (
     *(f"{app}/**/*.py" for app in ("accounts", "api", "core", "devportal", "oidc")),
 )
 # Classes of the markup of Django and django-unfold that we style. Those of cells name their columns.
-OF_LIBRARIES = {"dark", "field-app", "field-at_a_glance", "field-target", "result-list", "truncate"}
+OF_LIBRARIES = {
+    "dark", "empty-form", "field-app", "field-at_a_glance", "field-tabular", "field-target", "form-group", "form-row",
+    "result-list", "tabular", "truncate",
+}  # fmt: skip
 # Classes whose ends are in variables: what stands before, and each end.
 COMPOSED = {
     "card--": {"attention", "bad", "good", "unknown"},

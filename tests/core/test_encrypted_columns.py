@@ -37,7 +37,8 @@ CIPHERTEXT = re.compile(r"gAAAAA[\w=-]{60,}")
 # What encrypts, and why nothing of it is left to re-encrypt, or where it is registered.
 ENCRYPTS = {
     "oidc/signing_keys.py",  # oidc/apps.py
-    "accounts/adapter.py",  # accounts/factors/keys.py
+    "accounts/adapter.py",  # accounts/factors/keys.py; mailed codes in a session, valid for minutes
+    "accounts/forms.py",  # the secret of an authenticator app in a session, until the app is set up
     "accounts/mail/outbox.py",  # itself
     "devportal/review/for_reviewers.py",  # itself
     "devportal/console/playground/flow.py",  # a code in a session, worth nothing after a minute
