@@ -32,7 +32,7 @@ from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import HALF_SIGNED_IN, has_changed, report_others_ended
+from accounts.sessions import HALF_SIGNED_IN, has_changed, is_current, report_others_ended
 from core import clock
 from core.database import encryption
 from core.http import hosts, split_hosts
@@ -181,7 +181,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         half = request.session.pop(HALF_SIGNED_IN, None)
         if getattr(request, "signed_up_again", False):  # the password was replaced after `user` was read
             user.refresh_from_db(fields=["password"])
-        elif half not in (None, user.get_session_auth_hash()):
+        elif half is not None and not is_current(half, user):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
         # For accounts/activity/receivers.py: an account's first browser is not reported as a new one.
         request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]

@@ -106,13 +106,18 @@ def has_changed(earlier: Account, account: Account) -> bool:
     return earlier.get_session_auth_hash() != account.get_session_auth_hash()
 
 
+def is_current(stored: str, account: Account) -> bool:
+    """Return whether a stored session auth hash is that of the account now, also if SECRET_KEY was rotated since."""
+    hashes = (account.get_session_auth_hash(), *account.get_session_auth_fallback_hash())
+    return any(constant_time_compare(stored, each) for each in hashes)
+
+
 def is_half_signed_in(request: HttpRequest, account: Account) -> bool:
     """Return whether the account's current password was typed or chosen in this sign-in, which is not complete.
 
     A new password, or the end of all sessions, also ends such a sign-in.
     """
-    stored: str = request.session.get(HALF_SIGNED_IN, "")
-    return constant_time_compare(stored, account.get_session_auth_hash())
+    return is_current(request.session.get(HALF_SIGNED_IN, ""), account)
 
 
 def end_listed_session(listed: UserSession) -> bool:
@@ -319,6 +324,4 @@ def _person_of(request: HttpRequest) -> Any:
 
 def is_session_of(session: dict[str, Any], account: Account) -> bool:
     """Return whether the person is signed in to a session; the rule is that of `django.contrib.auth.get_user`."""
-    held = session.get(HASH_SESSION_KEY, "")
-    hashes = (account.get_session_auth_hash(), *account.get_session_auth_fallback_hash())
-    return session.get(SESSION_KEY) == str(account.pk) and any(constant_time_compare(held, each) for each in hashes)
+    return session.get(SESSION_KEY) == str(account.pk) and is_current(session.get(HASH_SESSION_KEY, ""), account)

@@ -21,7 +21,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.crypto import constant_time_compare
 from django.utils.formats import date_format
 
 from accounts.activity import recording
@@ -32,7 +31,7 @@ from accounts.deletion import deleting
 from accounts.entrance_forms import TAKES_EMAIL, typed_email
 from accounts.mail import outbox
 from accounts.models import Account
-from accounts.sessions import has_changed
+from accounts.sessions import has_changed, is_current
 from core import clock
 from core.audit import Event, report
 
@@ -99,7 +98,7 @@ def keep(
         row = _locked(pk)
         if row is None or (row.deletion_due_at is None and not row.is_active):
             raise Gone
-        if stamp is not None and not constant_time_compare(stamp, row.get_session_auth_hash()):
+        if stamp is not None and not is_current(stamp, row):
             raise Outdated
         if row.deletion_due_at is not None:  # otherwise it was already kept
             _open(row)

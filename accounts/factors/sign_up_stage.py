@@ -1,12 +1,10 @@
 """The step of a sign-up that creates the passkey, after the email address was verified."""
 
-from typing import Any
-
 from allauth.mfa.webauthn.stages import PasskeySignupStage
 from django.http import HttpResponse
-from django.utils.crypto import constant_time_compare
 
 from accounts.models import Account
+from accounts.sessions import is_current
 
 PATH = f"{PasskeySignupStage.__module__}.{PasskeySignupStage.__qualname__}"
 
@@ -29,7 +27,6 @@ class SignUpKeyStage(PasskeySignupStage):  # type: ignore[misc]  # allauth is un
         """
         rows = Account.objects.select_for_update(no_key=True).filter(pk=self.login.user.pk, is_active=True)
         account: Account | None = rows.first()
-        stamp: Any = self.state.get("stamp", "")
-        if account is None or not constant_time_compare(stamp, account.get_session_auth_hash()):
+        if account is None or not is_current(self.state.get("stamp", ""), account):
             return None
         return account

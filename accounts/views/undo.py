@@ -9,7 +9,6 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.crypto import constant_time_compare
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,6 +19,7 @@ from accounts.deletion import closing
 from accounts.factors import undoing
 from accounts.mail import recipient_limit
 from accounts.models import Account, SecurityEvent
+from accounts.sessions import is_current
 from core.limits import Rate, RateLimited, hit, undo_hit, usage
 from core.limits.middleware import limited_by_address
 
@@ -98,7 +98,7 @@ def _taken_back(request: HttpRequest) -> Account | None:
     """Return the account that this browser took back, unless its password or sessions have changed since."""
     kept: dict[str, Any] = request.session.get(TAKEN_BACK, {})
     account = Account.objects.filter(pk=kept["account"]).first() if kept else None
-    if account is None or not constant_time_compare(kept["stamp"], account.get_session_auth_hash()):
+    if account is None or not is_current(kept["stamp"], account):
         return None
     return account
 

@@ -10,11 +10,14 @@ from django.core import mail
 from django.test import Client as Browser
 
 from accounts.models import Account
+from tests.accounts.factors.conftest import give_app
+from tests.accounts.test_passkey_sign_up import create_passkey, sign_up
 from tests.factories import PASSWORD
 from tests.oidc.signing_keys.test_unreadable import WRONG as ANOTHER
 from tests.relying_party import RelyingParty, answer_of
 from tests.relying_party import sign_in as sign_in_to
 from tests.security.test_known_browsers import known_browser, lock, sign_in
+from tests.totp import totp
 
 ROOT = Path(__file__).resolve().parents[2]
 # What signs or compares with SECRET_KEY by hand, and so must honour the fallbacks itself.
@@ -100,6 +103,26 @@ def test_a_started_password_reset_can_be_finished(person: Account, settings: Any
     form = {"password1": "a new staple 7 horse", "password2": "a new staple 7 horse"}
     assert browser.post("/account/password/reset/complete/", form).status_code == 302
     assert browser.get("/account/").status_code == 200
+
+
+def test_a_sign_up_that_waits_for_its_passkey_can_be_finished(
+    client: Browser, db: None, mailoutbox: list[Any], settings: Any
+) -> None:
+    sign_up(client, mailoutbox)
+    rotate(settings)
+    create_passkey(client)
+    assert client.get("/account/").status_code == 200
+
+
+def test_a_sign_in_that_waits_for_its_second_factor_can_be_finished(
+    person: Account, settings: Any, forget: bool
+) -> None:
+    secret = give_app(person)
+    browser = Browser()
+    browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    rotate(settings, forget=forget)
+    browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
+    assert browser.get("/account/").status_code == (302 if forget else 200)
 
 
 def test_a_known_browser_stays_known(person: Account, settings: Any, stopped_clock: None, forget: bool) -> None:
