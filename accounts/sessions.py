@@ -315,11 +315,11 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
 def _person_of(request: HttpRequest) -> Any:
     session = request.session
     assert isinstance(session, SessionStore)
-    session.keeps_key = True
+    session.is_being_checked = True
     try:
         return get_user(request)
     finally:
-        session.keeps_key = False
+        session.is_being_checked = False
 
 
 def is_session_of(session: dict[str, Any], account: Account) -> bool:

@@ -96,7 +96,9 @@ class SessionStore(db.SessionStore):
     finds it by the value that a browser sent.
     """
 
-    keeps_key = False  # while it is True, `cycle_key` does nothing
+    # True while Django checks who is signed in: `cycle_key` does nothing, and if the check fails, `flush` ends the
+    # session only under the key of this request. Under a new one, it is valid.
+    is_being_checked = False
     _made: str | None = None
     _stored_end: datetime | None = None
     _stored_data: str | None = None  # as this object read or wrote it last
@@ -209,7 +211,7 @@ class SessionStore(db.SessionStore):
 
     def cycle_key(self) -> None:
         """Give the session a new key; the old key is no longer valid."""
-        if self.keeps_key:
+        if self.is_being_checked:
             return
         if SESSION_KEY not in self:
             self._renew()
@@ -246,7 +248,8 @@ class SessionStore(db.SessionStore):
         with transaction.atomic():
             # First: this waits for codes that are being issued in this session (accounts/sessions.py, hold_session).
             ended, _ = self.model.objects.filter(session_key=self.session_key).delete()
-            session_flushed.send(sender=SessionStore, session=self, ended=bool(ended))
+            if ended or not self.is_being_checked:
+                session_flushed.send(sender=SessionStore, session=self, ended=bool(ended))
             super().flush()
 
     def delete(self, session_key: str | None = None) -> None:

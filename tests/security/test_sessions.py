@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client as Browser
 from django.utils.module_loading import import_string
@@ -130,6 +131,25 @@ def test_changing_the_password_ends_other_sessions(person: Account) -> None:
     assert change_password(here).status_code == 302
     assert is_signed_in(here)
     assert not is_signed_in(elsewhere)
+
+
+def test_a_request_at_the_moment_of_the_change_does_not_end_this_session(
+    person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script's request has read the session before, and the account after its password was changed."""
+    here, twin = sign_in(Browser(), person), Browser()
+    twin.cookies.load({name: morsel.value for name, morsel in here.cookies.items()})
+    get_user = ModelBackend.get_user
+
+    def get_user_after_the_change(backend: ModelBackend, pk: Any) -> Any:
+        monkeypatch.undo()
+        assert change_password(here).status_code == 302
+        return get_user(backend, pk)
+
+    monkeypatch.setattr(ModelBackend, "get_user", get_user_after_the_change)
+    assert not is_signed_in(twin)
+    assert is_signed_in(here)
+    assert here.get("/account/sessions/").content.decode().count('id="session-') == 1
 
 
 def test_a_changed_password_is_the_one_that_counts(person: Account) -> None:
