@@ -32,7 +32,7 @@ from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import HALF_SIGNED_IN, has_changed, is_current, report_others_ended
+from accounts.sessions import HALF_SIGNED_IN, has_changed, is_current, is_half_signed_in, report_others_ended
 from core import clock
 from core.database import encryption
 from core.http import hosts, split_hosts
@@ -244,6 +244,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return [*stages, "accounts.deletion.closing.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
+        if not is_half_signed_in(request, user):  # that password belongs to a sign-in that was given up
+            request.session.pop(HALF_SIGNED_IN, None)
         if user.deletion_due_at is not None:
             return None  # ClosedAccountStage handles them
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)

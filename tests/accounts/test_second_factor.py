@@ -1,6 +1,7 @@
 """Authenticator apps: the secret is encrypted at rest, and still good; a code works once."""
 
 import time
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -9,6 +10,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from tests.accounts.factors.conftest import give_app, sign_in_as_far_as_possible
+from tests.accounts.test_passkey_sign_up import create_passkey
+from tests.accounts.test_passkey_sign_up import sign_up as sign_up_by_passkey
+from tests.accounts.test_sign_up import confirm, sign_up
 from tests.totp import totp
 
 SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
@@ -62,3 +66,17 @@ def test_the_code_that_set_up_an_app_signs_nobody_in(signed_in: Browser, person:
     signed_in.post("/account/2fa/totp/activate/", {"code": code})
     browser, _ = sign_in_as_far_as_possible(person)
     assert browser.post("/account/2fa/authenticate/", {"code": code}).status_code == 200
+
+
+@pytest.mark.parametrize("way", ["password", "passkey"])
+def test_a_sign_in_that_was_given_up_does_not_stop_a_sign_up(way: str, person: Account, mailoutbox: list[Any]) -> None:
+    give_app(person)
+    browser, _ = sign_in_as_far_as_possible(person)
+    if way == "password":
+        sign_up(browser)
+        confirm(browser, mailoutbox[-1])
+    else:
+        sign_up_by_passkey(browser, mailoutbox)
+        create_passkey(browser)
+    assert browser.get("/account/").status_code == 200
+    assert browser.session["_auth_user_id"] == str(Account.objects.exclude(pk=person.pk).get().pk)
