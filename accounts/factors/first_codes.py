@@ -25,11 +25,12 @@ def lead_to_codes(request: HttpRequest, account: Account, response: Any) -> Http
     Call this once the person is signed in. The target of `response` is stored for that page, and everything else in
     the session is kept.
     """
-    factors = dict(Authenticator.objects.filter(user=account).values_list("type", "pk"))
-    if Type.WEBAUTHN not in factors or Type.RECOVERY_CODES in factors:
+    factors = {factor.type: factor for factor in Authenticator.objects.filter(user=account)}
+    codes = factors.get(Type.RECOVERY_CODES)  # of another click, if there are any
+    if Type.WEBAUTHN not in factors or (codes and codes.wrap().did_view):
         return response  # type: ignore[no-any-return]
     auto_generate_recovery_codes(request)
-    request.session[UNNAMED] = factors[Type.WEBAUTHN]
+    request.session[UNNAMED] = factors[Type.WEBAUTHN].pk
     request.session[SESSION_KEY] = response.url
     return HttpResponseRedirect(reverse("first_recovery_codes"))
 
