@@ -42,7 +42,6 @@ class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
     autocomplete_fields = ("feature",)
     ordering = ("feature__name",)
     extra = 1
-    # DATA_UPLOAD_MAX_NUMBER_FIELDS limits the size of a form.
 
 
 @admin.register(Plan)

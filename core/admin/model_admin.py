@@ -380,7 +380,7 @@ class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Be
     """Base of inlines: rows edited on their parent's page, 20 at a time."""
 
     formset = RowsFormSet
-    per_page = 20
+    per_page = 20  # DATA_UPLOAD_MAX_NUMBER_FIELDS limits the size of a form
     max_num = MAX_INLINE_ROWS
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
