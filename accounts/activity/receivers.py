@@ -53,7 +53,7 @@ def _method(record: dict[str, Any]) -> str:
 
 @receiver(user_signed_up)
 def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Record a sign-up, but not as that of an account which an operator created, and whose owner has not come yet."""
+    """Record a sign-up, except one with the email address of an account that an operator created."""
     is_new = not sign_up.is_again(request, user)
     if is_new or SecurityEvent.objects.filter(account=user, kind="signed_up").exists():
         record(user, "signed_up", request)
