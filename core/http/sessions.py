@@ -251,6 +251,8 @@ class SessionStore(db.SessionStore):
             if ended or not self.is_being_checked:
                 session_flushed.send(sender=SessionStore, session=self, ended=bool(ended))
             super().flush()
+        if self.is_being_checked and not ended:  # as `load` returns it; the browser may have the cookie of the new key
+            self._session_cache, self.modified = {AFTER_ENDED: True}, False
 
     def delete(self, session_key: str | None = None) -> None:
         if ending := session_key or self.session_key:
