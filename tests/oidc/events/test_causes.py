@@ -4,13 +4,13 @@ import json
 
 import pytest
 from allauth.usersessions.models import UserSession
-from django.contrib.auth import get_user
+from django.http import HttpResponse
 from django.test import Client as Browser
 from django.test import RequestFactory
 
 from accounts.activity.recording import record
 from accounts.models import Account
-from accounts.sessions import end_all_sessions, end_everybodys_sessions
+from accounts.sessions import AuthenticationMiddleware, end_all_sessions, end_everybodys_sessions
 from core.http.sessions import SessionStore
 from oidc.authorization.consent import remove_consent
 from oidc.events import registration
@@ -99,7 +99,8 @@ def test_a_page_that_loads_while_its_session_gets_a_new_key_reports_no_end(
     page.session = SessionStore.from_cookie(listening.browser.cookies["openport_session"].value)
     assert page.session["_auth_user_id"] == str(person.pk)  # it has been read
     listening.browser.post("/account/sessions/")
-    assert get_user(page).is_anonymous
+    AuthenticationMiddleware(lambda _: HttpResponse()).process_request(page)
+    assert page.user.is_anonymous
     assert listening.browser.get("/account/").status_code == 200
     assert events() == []
 
