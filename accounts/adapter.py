@@ -18,6 +18,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -158,6 +159,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             own_recovery.record_password(request, user, kind)
             report_others_ended(request, user)  # the new password has ended them
         if kind == "password_reset":  # a sign-in follows, which may need two-step verification
+            if request.user.is_authenticated:  # its pages are only for people who are not signed in
+                request.session.flush()
+                request.user = AnonymousUser()
             request.session[HALF_SIGNED_IN] = user.get_session_auth_hash()
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:

@@ -139,11 +139,18 @@ def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None
     assert second not in everything_stored()
 
 
+@pytest.mark.parametrize("has_factor", [False, True], ids=["password", "password and app"])
 @pytest.mark.parametrize("whose", ["their own", "another"])
-def test_a_reset_by_somebody_who_is_signed_in_makes_a_new_session(whose: str, person: Account) -> None:
+def test_a_reset_by_somebody_who_is_signed_in_makes_a_new_session(
+    whose: str, has_factor: bool, person: Account
+) -> None:
     browser = sign_in(Browser(), person if whose == "their own" else make_account())
+    secret = give_app(person) if has_factor else ""
     first = key_of(browser)
     choose_by_mail(browser, person)
+    if has_factor:
+        assert browser.get("/account/2fa/authenticate/").status_code == 200
+        browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
     assert (is_signed_in(browser), is_signed_in(with_cookie(first))) == (True, False)
     assert browser.session["_auth_user_id"] == str(person.pk)
     person.refresh_from_db()
