@@ -34,6 +34,7 @@ from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
 from accounts.sessions import HALF_SIGNED_IN, has_changed, is_current, is_half_signed_in, report_others_ended
+from accounts.signals import emptying_session
 from core import clock
 from core.database import encryption
 from core.http import hosts, split_hosts
@@ -160,8 +161,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             report_others_ended(request, user)  # the new password has ended them
         if kind == "password_reset":  # a sign-in follows, which may need two-step verification
             if request.user.is_authenticated:  # its pages are only for people who are not signed in
+                kept: Any = emptying_session.send(sender=None, request=request)
                 request.session.flush()
                 request.user = AnonymousUser()
+                for _, keep in kept:
+                    keep(request.session)
             request.session[HALF_SIGNED_IN] = user.get_session_auth_hash()
 
     def _confirm_before_first_password(self, request: HttpRequest) -> None:

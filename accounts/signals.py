@@ -32,3 +32,7 @@ listing_apps = Signal()
 # Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app that somebody is signing in to,
 # None if there is none.
 naming_app = Signal()
+
+# Sent with `request` before its session is emptied for a sign-in that follows. A receiver that keeps something of the
+# session returns a function, which is called with the new session.
+emptying_session = Signal()

@@ -1,8 +1,9 @@
 """Receivers of the accounts layer's signals: deactivation and deletion, data export, the account's home, and mails."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.signals import pre_delete
@@ -12,9 +13,17 @@ from django.http import HttpRequest
 from accounts.data_export.archive import addresses_of, moment, rows_of
 from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
 from accounts.models import Account, PairwiseSubject
-from accounts.signals import access_ended, blocking_deletion, exporting, listing_apps, naming_app, showing_home
+from accounts.signals import (
+    access_ended,
+    blocking_deletion,
+    emptying_session,
+    exporting,
+    listing_apps,
+    naming_app,
+    showing_home,
+)
 from core import clock
-from oidc.authorization.interactions import pending_interactions
+from oidc.authorization.interactions import add_pending, pending_interactions, take_pending
 from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
@@ -189,6 +198,13 @@ def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[s
         return None
     redirect_uri = parameters.get("redirect_uri") or ""
     return {"name": client.name, "verified": is_trusted_at(client, redirect_uri)}
+
+
+@receiver(emptying_session)
+def keep_pending(sender: Any, request: HttpRequest, **kwargs: Any) -> Callable[[SessionBase], None]:
+    """Keep the pending requests of a session."""
+    pending = take_pending(request.session)
+    return lambda session: add_pending(session, pending)
 
 
 BLOCKER_TEXTS["last_owner"] = "You are the only owner of the project {project}: hand it over or delete it first."

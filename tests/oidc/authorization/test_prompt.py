@@ -12,7 +12,7 @@ from accounts.models import Account
 from oidc import signing_keys
 from oidc.authorization.interactions import pending_interactions
 from oidc.models import Client, TokenFamily
-from tests.accounts.factors.conftest import give_app
+from tests.accounts.factors.conftest import NEW_PASSWORD, code_mailed_to, give_app
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
 from tests.totp import totp
@@ -118,6 +118,17 @@ def test_a_wrong_password_does_not_bypass_prompt_login(app: RelyingParty, person
     response = app.authorize(prompt="login")
     assert reauthenticate(app.browser, response, person.email, "wrong").status_code == 200
     assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
+
+
+def test_a_new_password_by_mail_leads_back_to_the_app(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    app.authorize(prompt="login")
+    app.browser.post("/account/password/reset/", {"email": person.email})
+    confirmed = app.browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(person.email)})
+    response = app.browser.post(confirmed["Location"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
+    assert path_of(response) == "/connect/resume"
+    answer = answer_of(app.browser.get(app.browser.get(response["Location"])["Location"]))
+    assert app.exchange(answer["code"]).status_code == 200
 
 
 def test_another_persons_email_address_does_not_bypass_prompt_login(app: RelyingParty) -> None:
