@@ -76,6 +76,7 @@ class Code(StrEnum):
     LOGO_SIMILAR_TO = auto()
     # --- People and projects ---
     SUBMITTER_DELETED = auto()
+    MANY_FORMER_OWNERS = auto()
     ACCOUNTS_YOUNG = auto()
     ACCOUNTS_OLD = auto()
     ACCOUNT_DELETED = auto()
@@ -196,6 +197,7 @@ TEXTS: Mapping[str, Text] = {
     Code.LOGO_UNIQUE: "No reviewed app has a similar logo.",
     Code.LOGO_SIMILAR_TO: "{app} ({project}): {bits} of 64 bits differ",
     Code.SUBMITTER_DELETED: "The account that submitted the app is deleted.",
+    Code.MANY_FORMER_OWNERS: "The project has had {count} former owners or more, of whom only the newest are listed.",
     Code.ACCOUNTS_YOUNG: "Younger than 30 days: {people}.",
     Code.ACCOUNTS_OLD: "All accounts are older than 30 days.",
     Code.ACCOUNT_DELETED: "Account deleted",

@@ -13,6 +13,7 @@ from oidc.apis.registry import current_registry
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
 RECENT = timedelta(days=365)
+MANY_FORMER_OWNERS = 10  # fewer than the evidence lists, so nobody can be pushed out of the list unseen
 MANY_REPORTS = 3  # people who reported the app in the last year
 MAX_SHOWN = 10
 
@@ -22,6 +23,9 @@ def check_accounts(found: Gathered) -> Finding:
     details = [_behind(person) for person in found.people]
     if any(person.created_at is None for person in found.people):
         return failed(Code.SUBMITTER_DELETED, *details)
+    former = sum(person.part == Part.FORMER_OWNER for person in found.people)
+    if former >= MANY_FORMER_OWNERS:
+        return warned(Code.MANY_FORMER_OWNERS, *details, count=former)
     young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
     if young:
         return warned(Code.ACCOUNTS_YOUNG, *details, people=young)

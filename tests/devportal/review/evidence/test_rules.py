@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from core.messages import placeholders
+from devportal.review.evidence import history
 from devportal.review.evidence.collecting import Evidence, find_facts
 from devportal.review.evidence.facts import TEXTS, Code, Result
 from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, ScopeUsage, SimilarLogo, Usage
-from devportal.review.evidence.rules import RULES
+from devportal.review.evidence.rules import RULES, past
 from devportal.review.evidence.rules.identity import is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
 from oidc.clients.redirect_uris import playground_redirect_uri
@@ -120,6 +121,8 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("account_age", "warn", {"people": [Person("b@example.com", days_ago(29), Part.OWNER)]}, "b@example.com"),
     ("account_age", "fail", {"people": [Person("", None, Part.SUBMITTER)]}, "is deleted"),
     ("account_age", "pass", {"people": [FORMER_OWNER, EARLIER]}, "owner until"),
+    ("account_age", "pass", {"people": [FORMER_OWNER] * 9}, ""),
+    ("account_age", "warn", {"people": [FORMER_OWNER] * 10}, "10 former owners or more"),
     ("project_age", "pass", {}, ""),
     ("project_age", "warn", {"client": client(project=Project(created_at=days_ago(29)))}, "less than 30 days"),
     ("setbacks", "pass", {}, ""),
@@ -275,3 +278,7 @@ def test_free_mail_providers_are_recognized(domain: str) -> None:
 )
 def test_other_domains_are_not_free_mail_providers(domain: str) -> None:
     assert not is_free_mail(domain)
+
+
+def test_nobody_is_pushed_out_of_the_listed_former_owners_unseen() -> None:
+    assert past.MANY_FORMER_OWNERS < history.MAX_OWNERS
