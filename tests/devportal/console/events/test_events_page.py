@@ -207,6 +207,13 @@ def test_a_client_that_is_off_is_on_hold(as_developer: Browser, app: Client, rec
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_the_page_says_whether_the_app_is_slow(is_slow: bool, as_developer: Browser, app: Client) -> None:
+    make_delivery(make_receiver(app, is_slow=is_slow), state=Delivery.State.DELIVERED, delivered_at=clock.now())
+    assert statuses(app)["events"].state == State.WORKING
+    assert ("Slow apps wait for each other" in shown(as_developer, app).get_text()) == is_slow
+
+
 def test_the_page_takes_few_statements(as_developer: Browser, app: Client, receiver: EventReceiver) -> None:
     failing = {"failing_since": clock.now(), "failures": 2}
     EventReceiver.objects.update(**failing)
