@@ -92,7 +92,7 @@ class AuthorizationResponseMixin:
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 why_full = AuthorizationError(*checks.why_full(auth_request), client=client)
                 sign_in_counts.app_is_full(request.session, auth_request, why_full)
-                return pages.user_cap_page(request, client, interaction)
+                return pages.user_cap_page(request, auth_request, interaction)
             case PromptConsent():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 sign_in_counts.consent_shown(request.session, auth_request)

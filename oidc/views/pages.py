@@ -97,13 +97,13 @@ def ended_request_page(request: HttpRequest, handle: str) -> HttpResponse:
     return render(request, "oidc/ended_request.html", context, status=410)
 
 
-def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction) -> HttpResponse:
+def user_cap_page(request: HttpRequest, auth_request: AuthorizationRequest, interaction: Interaction) -> HttpResponse:
     """Return the page about an app that has reached its user limit. Its button returns access_denied to the app."""
-    redirect_uri = interaction.parameters.get("redirect_uri") or ""
+    client, redirect_uri = auth_request.client, auth_request.redirect_uri
     request.form_action_origins = [origin_of(redirect_uri)]  # type: ignore[attr-defined]
     context = {
         "client": client_context(client, redirect_uri),
-        "reference": interactions.sign_reference(request, interaction),
+        "reference": interactions.sign_reference(request, interaction, auth_request.shown),
         "request_id": request_id.current(),
     } | _for_developers(request, "full", client, redirect_uri)
     return render(request, "oidc/app_full.html", context, status=403)
