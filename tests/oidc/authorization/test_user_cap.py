@@ -81,8 +81,7 @@ def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
 
 
 def test_the_return_form_cannot_grant_access(full_app: RelyingParty) -> None:
-    answer = full_app.answer_consent(full_app.authorize(), "allow")
-    assert is_full_page(full_app.browser.get(answer["Location"]))
+    assert is_full_page(full_app.answer_consent(full_app.authorize(), "allow"))
     assert Connection.objects.count() == CAP
 
 
