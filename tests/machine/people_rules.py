@@ -57,17 +57,22 @@ class PeopleRules(Journeys):
     @precondition(lambda self: self.state.hints)
     @rule(tab=tabs, hint=which, decision=st.sampled_from(["sign-out", "stay"]))
     def sign_out_by_an_app(self, tab: int, hint: int, decision: str) -> None:
-        """Open the sign-out URL of an app. Only the session of the hint's person ends without a confirmation."""
+        """Open the sign-out URL of an app. Only the session of the hint's person ends without a confirmation.
+
+        Nobody is led back to an app that is off, so its sign-out always asks.
+        """
         here, chosen = self.state.tabs[tab], pick(self.state.hints, hint)
         back = f"{chosen.family.app.sign_out_uri}?state=bye"
         response = self.world.get(here.http, sign_out_url(chosen), back)
         signed_in, hinted = here.session.person, chosen.family.person
         beside = [each.person for each in here.others]
-        if signed_in is None or hinted is signed_in or hinted in beside:
+        if chosen.family.app.is_on and (signed_in is None or hinted is signed_in or hinted in beside):
             assert response["Location"] == back
             if hinted is not signed_in:
                 here.end(hinted)
                 return
+        elif signed_in is None:
+            assert response["Location"] == "/connect/signed-out"
         else:
             assert response.status_code == 200
             self.world.post(here.http, "/connect/logout/confirm", {"decision": decision})
