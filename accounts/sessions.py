@@ -106,6 +106,15 @@ def has_changed(earlier: Account, account: Account) -> bool:
     return earlier.get_session_auth_hash() != account.get_session_auth_hash()
 
 
+def lock_unchanged(earlier: Account) -> Account | None:
+    """Lock and return an account; None if it was deleted, or its password or sessions have changed since `earlier`.
+
+    Call it inside a transaction.
+    """
+    account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
+    return None if account is None or has_changed(earlier, account) else account
+
+
 def is_current(stored: str, account: Account) -> bool:
     """Return whether a stored session auth hash is that of the account now, also if SECRET_KEY was rotated since."""
     hashes = (account.get_session_auth_hash(), *account.get_session_auth_fallback_hash())

@@ -41,7 +41,7 @@ from accounts.factors.staff import needs_verified_keys
 from accounts.first_password import FirstPasswordForm, set_first_password
 from accounts.models import Account
 from accounts.reauthentication import asks_for_factor, second_factors_of, url
-from accounts.sessions import end_other_sessions, has_changed
+from accounts.sessions import end_other_sessions, lock_unchanged
 from core.http import hosts, split_hosts
 from core.limits.middleware import limited_by_address, limited_by_person, limited_challenges
 
@@ -112,10 +112,9 @@ class RemovalMixin:
         }
 
     def form_valid(self, form: Any) -> HttpResponse:
-        earlier = account_of(self.request)
         with transaction.atomic():
-            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
-            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
+            account = lock_unchanged(account_of(self.request))
+            if account is None:  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             factor = self.factor()
             if not Authenticator.objects.filter(pk=factor.pk).exists():  # another click has removed it
@@ -167,10 +166,9 @@ class EnrolmentMixin:
         return keys.is_added(account, form.cleaned_data["credential"])
 
     def form_valid(self, form: Any) -> HttpResponse:
-        earlier = account_of(self.request)
         with transaction.atomic():
-            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
-            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
+            account = lock_unchanged(account_of(self.request))
+            if account is None:  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             if self.is_added(account, form):
                 return HttpResponseRedirect(reverse("mfa_index"))
@@ -253,10 +251,8 @@ class MakeCodesView(recovery_code_views.GenerateRecoveryCodesView):  # type: ign
     """/account/2fa/recovery-codes/generate/: new recovery codes, which replace the ones before."""
 
     def form_valid(self, form: Any) -> HttpResponse:
-        earlier = account_of(self.request)
         with transaction.atomic():
-            account = Account.objects.select_for_update(no_key=True).filter(pk=earlier.pk).first()
-            if account is None or has_changed(earlier, account):  # its sessions ended since this request began
+            if lock_unchanged(account_of(self.request)) is None:  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             response: HttpResponse = super().form_valid(form)
         return response
