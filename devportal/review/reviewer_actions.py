@@ -11,7 +11,7 @@ from core.audit import changes
 from devportal.review import cases, checklist, logos, second_approval
 from devportal.review.developer_actions import apply_snapshot
 from devportal.review.domain_lookups import Lookup
-from devportal.review.models import AppReview, ReviewCase
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
 from devportal.review.requirements import cover_submission, domains_to_cover, why_not_approvable
 from devportal.review.snapshots import approved_snapshot, held_since, sensitive_among
@@ -298,3 +298,16 @@ def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Proj
     change: dict[str, Any] = {"before": {"suspended": True}, "after": {"suspended": False}}
     record_entry(Kind.SUSPENSION_LIFTED, Side.REVIEWER, actor, row, text=note, **change)
     return row
+
+
+def record_operator_measure(kind: str, project: Project, client: Client | None = None) -> None:
+    """Add a measure that the operator took with a provisioned file to the timeline, in the caller's transaction.
+
+    Reviewers whose page is older must read it again, and first approvals end, as after a reviewer's measure. The
+    operator informs the developers, so nobody gets a mail.
+    """
+    details = {} if client is None else {"name": client.name}
+    ReviewEntry.objects.create(
+        project=project, client=client, at=clock.now(), side=Side.REVIEWER, kind=kind, details=details
+    )
+    second_approval.end_first_approvals(project)

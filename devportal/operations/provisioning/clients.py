@@ -9,6 +9,8 @@ from rest_framework import serializers
 from core import clock
 from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
 from devportal.operations.provisioning.toml_tables import ScopeField, Table
+from devportal.review.models import ReviewEntry
+from devportal.review.reviewer_actions import record_operator_measure
 from oidc import names, scopes
 from oidc.apis.registry import OPENID
 from oidc.clients import redirect_uris as client_redirect_uris
@@ -90,6 +92,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
     elif client.type != values["type"]:
         secrets.change_type(client, values["type"])
+    approvals = _approvals(client)
     for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
@@ -108,6 +111,8 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     else:
         set_reviewed_hosts(client)
     client.save()
+    if approvals - _approvals(client):
+        record_operator_measure(ReviewEntry.Kind.APPROVAL_WITHDRAWN, project, client)
     _apply_receivers(values, client)
     return {
         "client_id": client.client_id,
@@ -117,6 +122,11 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
     }
+
+
+def _approvals(client: Client) -> set[str]:
+    """Return the approved scopes, and the label of a reviewed app."""
+    return {*client.approved_scopes.split(), *(["verified"] if client.is_verified else [])}
 
 
 def _apply_receivers(values: dict[str, Any], client: Client) -> None:

@@ -27,6 +27,8 @@ from devportal.operations.provisioning.clients import (
 )
 from devportal.operations.provisioning.people import AccountField
 from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table, apply_rows, table_error
+from devportal.review.models import ReviewEntry
+from devportal.review.reviewer_actions import record_operator_measure
 from oidc import names
 from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
@@ -160,6 +162,8 @@ def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, 
     if suspended != project.is_suspended:
         project.suspended_at = clock.now() if suspended else None
         project.save(update_fields=["suspended_at"])
+        if suspended:
+            record_operator_measure(ReviewEntry.Kind.SUSPENDED, project)
     for member in values["members"]:
         declare_member(project, member["email"], member["role"])
     if "domains" in values:
