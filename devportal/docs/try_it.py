@@ -193,6 +193,11 @@ class TryItForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
         source = given.get("source")
+        # The field of the other choice is not sent, whatever it contains.
+        unused = {OWN: "credential", PASTED: "key"}.get(source or "", "")
+        if unused:
+            self.errors.pop(unused, None)
+            given[unused] = ""
         if source == OWN and not given.get("key") and "key" not in self.errors:
             self.add_error("key", "Choose one of your API keys.")
         if source == PASTED and not given.get("credential") and "credential" not in self.errors:

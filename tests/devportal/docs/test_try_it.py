@@ -66,6 +66,14 @@ def test_an_own_key_is_used_without_its_secret(as_developer: Browser, own: ApiKe
     assert page.context["outcome"].log_url.endswith(f"request_id={entry.request_id}")
 
 
+def test_the_field_of_the_other_choice_is_ignored(as_developer: Browser, own: ApiKey, project: Project) -> None:
+    page = send(as_developer, source="own", key=own.public_id, credential="no key at all")
+    assert page.context["outcome"].exchange.answer["email"]
+    _, raw = make_key(project, own.owner)
+    page = send(as_developer, source="pasted", key="no such key", credential=raw)
+    assert page.context["outcome"].exchange.answer["email"]
+
+
 def test_calls_are_not_cached_in_the_process(as_developer: Browser, own: ApiKey, developer: Account) -> None:
     as_developer.get(f"{PATH}?endpoint=read_my_plan")  # with the examples of the document, which are always the same
     before = kept.cache_info().currsize
