@@ -10,7 +10,7 @@ from django.conf import settings
 
 from core import clock
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def late_before() -> datetime:
@@ -38,3 +38,14 @@ def in_words(span: timedelta) -> str:
     if span >= DAY:
         return f"{span // DAY} d"
     return f"{span // HOUR} h" if span >= HOUR else "less than 1 h"
+
+
+def age_in_words(since: datetime) -> str:
+    """Return how long ago a moment was, in its two largest units: "2 d 3 h", "1 h 30 min", "5 min"."""
+    passed = clock.now() - since
+    if passed >= DAY:
+        return f"{passed // DAY} d {passed % DAY // HOUR} h"
+    minutes = f"{passed % HOUR // MINUTE} min"
+    if passed >= HOUR:
+        return f"{passed // HOUR} h {minutes}"
+    return minutes if passed >= MINUTE else "less than 1 min"

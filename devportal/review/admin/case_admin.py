@@ -13,7 +13,6 @@ from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 
 from accounts.authentication import account_of
-from core import clock
 from core.admin.actions import RowAction
 from core.admin.model_admin import BoundedPaginator, KeysetChangeList, ReadOnlyModelAdmin
 from core.storage.stored_files import image_response, read_file
@@ -264,14 +263,6 @@ MOST_ENTRIES = 20
 MOST_EARLIER = 20
 
 
-def age_in_words(since: Any) -> str:
-    """Return how long ago a moment was, in days and hours, or in hours and minutes."""
-    passed: timedelta = clock.now() - since
-    minutes = int(passed.total_seconds() // 60)
-    days, hours = minutes // 1440, minutes // 60 % 24
-    return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
-
-
 def due_in_words(case: ReviewCase) -> str:
     """Return how long reviewers still have for a case; "-" if it is closed or not urgent."""
     if not case.is_open or case.kind == ReviewCase.Kind.RE_REVIEW:
@@ -327,7 +318,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
     @admin.display(description="open for")
     def age(self, case: ReviewCase) -> str:
-        return age_in_words(case.opened_at) if case.is_open else "-"
+        return targets.age_in_words(case.opened_at) if case.is_open else "-"
 
     @admin.display(description="due")
     def due(self, case: ReviewCase) -> str:
@@ -403,7 +394,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
         "case": case,
         "client": client,
         "project": case.project,
-        "age": age_in_words(case.opened_at),
+        "age": targets.age_in_words(case.opened_at),
         "due": due_in_words(case),
         "reports": [(report, reporters.get(report.pk)) for report in reports[:MOST_REPORTS]],
         "has_more_reports": len(reports) > MOST_REPORTS,

@@ -17,7 +17,6 @@ from unfold.decorators import display
 
 from accounts.authentication import account_of
 from accounts.models import Account
-from core import clock
 from core.admin.theme import may_view
 from core.storage.stored_files import image_response, read_file
 from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
@@ -347,9 +346,7 @@ class AppReviewAdmin(EvidenceViews):
     def age(self, review: AppReview) -> str:
         if review.submitted_at is None or not review.is_frozen:
             return "-"
-        minutes = int((clock.now() - review.submitted_at).total_seconds() // 60)
-        days, hours = minutes // 1440, minutes // 60 % 24
-        return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
+        return targets.age_in_words(review.submitted_at)
 
     @display(description="target", label=TARGET_COLOURS)  # type: ignore[untyped-decorator]
     def target(self, review: AppReview) -> Any:
