@@ -211,7 +211,7 @@ def require_measure(client: Client, seen: int) -> None:
     """Raise IllegalReviewStep if a measure was taken after the one that the reviewer saw (see `last_measure`)."""
     if last_measure(client) != seen:
         raise IllegalReviewStep(
-            "Another reviewer withdrew an approval or suspended the project after you opened this page. Read it again."
+            "An approval was withdrawn or the project suspended after you opened this page. Read it again."
         )
 
 

@@ -564,7 +564,7 @@ def test_an_approval_from_before_another_reviewers_measure_is_rejected(
     said = as_reviewer.post(f"{QUEUE}{again.pk}/do/approve/", form, follow=True).content.decode()
     assert AppReview.objects.get(pk=again.pk).status == Status.IN_REVIEW
     assert fresh(app).name == "Orbit Notes"
-    assert "Another reviewer withdrew an approval or suspended the project after you opened this page." in said
+    assert "An approval was withdrawn or the project suspended after you opened this page." in said
 
 
 def test_an_approval_refused_for_a_measure_can_be_sent_once_the_reviewer_has_read_of_it(
@@ -577,7 +577,7 @@ def test_an_approval_refused_for_a_measure_can_be_sent_once_the_reviewer_has_rea
     form |= ticked(again)
     reviewer_actions.withdraw_approval(fresh(app), make_reviewer(), reasons=["unsafe"])
     said = as_reviewer.post(do, form).content.decode()
-    assert "Another reviewer withdrew an approval" in said
+    assert "An approval was withdrawn" in said
     form |= dict(re.findall(r'name="(measure|failing|domains)" value="([^"]*)"', said))
     as_reviewer.post(do, {**form, "despite": "What was unsafe is fixed."})
     assert fresh(app).name == "Nova Notes"
