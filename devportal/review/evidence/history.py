@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 
 from accounts.models import Account
@@ -145,10 +145,19 @@ def _audited_setbacks(rows: "QuerySet[AuditEvent]", project_names: "QuerySet[Any
     ]
 
 
+def _has_setbacks() -> "ExpressionWrapper[Q]":
+    """Return whether a project has a setback, also of a deleted client."""
+    entries = ReviewEntry.objects.filter(project=OuterRef("pk"), kind__in=SETBACKS)
+    audited = AuditEvent.objects.filter(
+        project=OuterRef("public_id"), action__in=[action_of(kind) for kind in SETBACKS]
+    )
+    return ExpressionWrapper(Exists(entries) | Exists(audited), BooleanField())
+
+
 def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
     """Return the project's other apps, and those of other projects that these people own or owned or submitted to.
 
-    Suspended projects come first, so that many others can't hide them.
+    Suspended projects come first, then those with other setbacks, so that many others can't hide them.
     """
     accounts = [one.account.pk for one in behind]
     held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
@@ -157,7 +166,8 @@ def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
     submitted = AppReview.objects.filter(submitted_by__in=accounts).values("client__project")
     sent = ReviewRevision.objects.filter(sent_by__in=accounts).values("review__client__project")
     rows = Project.objects.filter(Q(pk__in=owned) | Q(pk__in=formerly) | Q(pk__in=submitted) | Q(pk__in=sent))
-    elsewhere = rows.exclude(pk=client.project_id).order_by(F("suspended_at").desc(nulls_last=True), "-pk")
+    first = (F("suspended_at").desc(nulls_last=True), _has_setbacks().desc())
+    elsewhere = rows.exclude(pk=client.project_id).order_by(*first, "-pk")
     pairs = elsewhere.values_list("pk", "name", "suspended_at")[:MAX_PROJECTS]
     projects = {pk: (name, suspended) for pk, name, suspended in pairs}
     apps = Client.objects.filter(project__in=[client.project_id, *projects]).exclude(pk=client.pk)

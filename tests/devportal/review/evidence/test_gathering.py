@@ -183,12 +183,30 @@ def test_a_later_submission_by_somebody_else_hides_nothing(app: Client, develope
     assert list(found_of(review_again(review)).others.suspended) == ["Second"]
 
 
+def own_many_projects(owner: Account, count: int = 120) -> None:
+    rows = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(count))
+    ProjectMember.objects.bulk_create(ProjectMember(project=row, account=owner, role="owner") for row in rows)
+
+
 def test_many_projects_hide_no_suspended_one(app: Client, owner: Account, developer: Account) -> None:
     review = sent(app, developer)
     Project.objects.filter(pk=make_project(owner, name="Second").pk).update(suspended_at=clock.now())
-    rows = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(120))
-    ProjectMember.objects.bulk_create(ProjectMember(project=row, account=owner, role="owner") for row in rows)
+    own_many_projects(owner)
     assert list(found_of(review).others.suspended) == ["Second"]
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_many_projects_hide_nothing_that_happened_in_one(
+    is_deleted: bool, app: Client, owner: Account, developer: Account, reviewer: Account
+) -> None:
+    review, elsewhere = sent(app, developer), make_client(make_project(owner, name="Second"), name="Orbit Notes")
+    approved(elsewhere, owner, reviewer)
+    reviewer_actions.withdraw_approval(elsewhere, reviewer, reasons=["unsafe"])
+    if is_deleted:
+        delete_client(fresh(elsewhere), owner)
+    own_many_projects(owner)
+    assert [row.kind for row in found_of(review).others.setbacks] == ["approval_withdrawn"]
+    assert result(review, "other_apps") == "fail"
 
 
 def test_reports_and_open_cases(app: Client, developer: Account) -> None:
