@@ -25,6 +25,8 @@ _OF_OWNERS_AND_SUBMITTERS = (
     action_of(Kind.SUBMITTED),
     action_of(Kind.RESUBMITTED),
 )
+# Actions that can make a person an owner, with the new role.
+_OF_NEW_OWNERS = ("invitation.accepted", "member.role_changed", "project.transferred")
 SETBACKS = (Kind.REJECTED, Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED)
 MAX_OWNERS = 20  # of each: present, former, and people who submitted
 MAX_PROJECTS = 100  # other projects of these people
@@ -119,7 +121,7 @@ def _setbacks_of_deleted_clients(projects: Sequence[int]) -> list[Setback]:
 def _setbacks_of_removed_projects(accounts: Sequence[int]) -> list[Setback]:
     """Return the newest setbacks in permanently deleted projects of these people: owners, and people who submitted."""
     took_part = Q(actor__in=accounts, action__in=_OF_OWNERS_AND_SUBMITTERS)
-    took_part |= Q(person__in=accounts, action="project.transferred")
+    took_part |= Q(person__in=accounts, action__in=_OF_NEW_OWNERS, after__role=ProjectMember.Role.OWNER)
     removed = AuditEvent.objects.filter(project=OuterRef("project"), action="project.removed")
     return _audited_setbacks(
         AuditEvent.objects.filter(

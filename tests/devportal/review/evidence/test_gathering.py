@@ -22,7 +22,7 @@ from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.models import ApiScope, Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.names import skeleton
-from oidc.projects import members
+from oidc.projects import invitations, members
 from oidc.projects.lifecycle import delete_project, purge_project
 from oidc.projects.roles import report_project_event
 from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, review_in, sent
@@ -207,6 +207,35 @@ def test_many_projects_hide_nothing_that_happened_in_one(
     own_many_projects(owner)
     assert [row.kind for row in found_of(review).others.setbacks] == ["approval_withdrawn"]
     assert result(review, "other_apps") == "fail"
+
+
+def _invited(project: Project, owner: Account, account: Account) -> None:
+    invitations.accept(invitations.invite(project, account.email, "owner", owner).pk, account)
+
+
+def _promoted(project: Project, owner: Account, account: Account) -> None:
+    member = ProjectMember.objects.create(project=project, account=account, role="developer")
+    members.change_role(member, "owner", owner)
+
+
+@pytest.mark.parametrize("join", [_invited, _promoted])
+def test_a_permanently_deleted_project_is_remembered_for_every_owner(
+    join: Callable[[Project, Account, Account], None],
+    app: Client,
+    developer: Account,
+    owner: Account,
+    reviewer: Account,
+    later: Callable[[float], None],
+    settings: Any,
+) -> None:
+    founder = make_account()
+    former = make_project(founder, name="Former")
+    join(former, founder, owner)
+    reviewer_actions.suspend_project(former, reviewer, reasons=["unsafe"])
+    delete_project(former, founder)
+    later(timedelta(days=settings.PROJECT_RESTORE_DAYS + 1).total_seconds())
+    assert purge_project(former)
+    assert result(sent(app, developer), "other_apps") == "fail"
 
 
 def test_reports_and_open_cases(app: Client, developer: Account) -> None:
