@@ -76,7 +76,9 @@ class Code(StrEnum):
     LOGO_SIMILAR_TO = auto()
     # --- People and projects ---
     SUBMITTER_DELETED = auto()
+    MANY_OWNERS = auto()
     MANY_FORMER_OWNERS = auto()
+    MANY_SUBMITTERS = auto()
     ACCOUNTS_YOUNG = auto()
     ACCOUNTS_OLD = auto()
     ACCOUNT_DELETED = auto()
@@ -197,7 +199,9 @@ TEXTS: Mapping[str, Text] = {
     Code.LOGO_UNIQUE: "No reviewed app has a similar logo.",
     Code.LOGO_SIMILAR_TO: "{app} ({project}): {bits} of 64 bits differ",
     Code.SUBMITTER_DELETED: "The account that submitted the app is deleted.",
+    Code.MANY_OWNERS: "The project has {count} owners or more, of whom only the oldest members are listed.",
     Code.MANY_FORMER_OWNERS: "The project has had {count} former owners or more, of whom only the newest are listed.",
+    Code.MANY_SUBMITTERS: "{count} or more other people submitted apps of the project. Only the newest are listed.",
     Code.ACCOUNTS_YOUNG: "Younger than 30 days: {people}.",
     Code.ACCOUNTS_OLD: "All accounts are older than 30 days.",
     Code.ACCOUNT_DELETED: "Account deleted",

@@ -61,12 +61,11 @@ def people_behind(review: AppReview) -> list[Behind]:
     found += [_owner(row.account, row.owner_until) for row in rows]
     revisions = ReviewRevision.objects.filter(review__client__project=project).values("sent_by")
     reviews = AppReview.objects.filter(client__project=project).values("submitted_by")
-    senders = Account.objects.filter(Q(pk__in=revisions) | Q(pk__in=reviews)).order_by("-pk")
-    found += [Behind(account, Part.EARLIER_SUBMITTER) for account in senders[:MAX_OWNERS]]
     once: dict[int, Behind] = {}
     for one in found:
         once.setdefault(one.account.pk, one)
-    return list(once.values())
+    senders = Account.objects.filter(Q(pk__in=revisions) | Q(pk__in=reviews)).exclude(pk__in=once).order_by("-pk")
+    return [*once.values(), *(Behind(account, Part.EARLIER_SUBMITTER) for account in senders[:MAX_OWNERS])]
 
 
 def _owner(account: Account, until: datetime | None, role: str = "") -> Behind:

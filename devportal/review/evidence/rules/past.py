@@ -1,5 +1,6 @@
 """Rules about the owners of an app, its past, reports, and how it is used."""
 
+from collections import Counter
 from datetime import timedelta
 
 from api.endpoint import endpoints_with_scope
@@ -13,7 +14,12 @@ from oidc.apis.registry import current_registry
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
 RECENT = timedelta(days=365)
-MANY_FORMER_OWNERS = 10  # fewer than the evidence lists, so nobody can be pushed out of the list unseen
+MANY_PEOPLE = 10  # of one part. Half of what the evidence lists, so nobody can be pushed out of the list unseen
+MANY = {
+    Part.OWNER: Code.MANY_OWNERS,
+    Part.FORMER_OWNER: Code.MANY_FORMER_OWNERS,
+    Part.EARLIER_SUBMITTER: Code.MANY_SUBMITTERS,
+}
 MANY_REPORTS = 3  # people who reported the app in the last year
 MAX_SHOWN = 10
 
@@ -23,9 +29,9 @@ def check_accounts(found: Gathered) -> Finding:
     details = [_behind(person) for person in found.people]
     if any(person.created_at is None for person in found.people):
         return failed(Code.SUBMITTER_DELETED, *details)
-    former = sum(person.part == Part.FORMER_OWNER for person in found.people)
-    if former >= MANY_FORMER_OWNERS:
-        return warned(Code.MANY_FORMER_OWNERS, *details, count=former)
+    counts = Counter(person.part for person in found.people)
+    if many := next((part for part in MANY if counts[part] >= MANY_PEOPLE), None):
+        return warned(MANY[many], *details, count=counts[many])
     young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
     if young:
         return warned(Code.ACCOUNTS_YOUNG, *details, people=young)

@@ -238,6 +238,26 @@ def test_a_permanently_deleted_project_is_remembered_for_every_owner(
     assert result(sent(app, developer), "other_apps") == "fail"
 
 
+def test_many_people_hide_nobody_unseen(app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    for _ in range(20):
+        ProjectMember.objects.create(project=app.project, account=make_account(), role="owner")
+    last = ProjectMember.objects.create(project=app.project, account=make_account(), role="owner").account
+    Account.objects.update(created_at=clock.now() - timedelta(days=400))
+    assert last.email not in {person.email for person in found_of(review).people}
+    assert result(review_again(review), "account_age") == "warn"
+
+
+def test_owners_who_submitted_hide_no_earlier_submitter(app: Client, developer: Account) -> None:
+    review, heirs = sent(app, developer), [make_account() for _ in range(20)]
+    AppReview.objects.update(submitted_by=heirs[0])
+    for number, account in enumerate(heirs, 2):
+        held = {"role": "owner"} if number % 2 else {"role": "developer", "owner_until": clock.now()}
+        ProjectMember.objects.create(project=app.project, account=account, **held)
+        review.revisions.create(number=number, snapshot={}, sent_at=clock.now(), sent_by=account)
+    assert developer.email in {person.email for person in found_of(review).people}
+
+
 def test_reports_and_open_cases(app: Client, developer: Account) -> None:
     review = sent(app, developer)
     elsewhere = ReviewCase.objects.create(

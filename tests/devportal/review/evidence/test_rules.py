@@ -43,6 +43,7 @@ WWW = "https://www.example.com"
 NO_PAGES = {"home_page_url": "", "privacy_policy_url": "", "terms_url": ""}
 TIMEOUT = {"proof": "dns", "code": "dns_timeout", "parameters": {}}
 FORMER_OWNER = Person("c@example.com", LONG_AGO, Part.FORMER_OWNER, days_ago(3))
+OWNER = Person("b@example.com", LONG_AGO, Part.OWNER)
 EARLIER = Person("d@example.com", LONG_AGO, Part.EARLIER_SUBMITTER)
 
 
@@ -123,6 +124,8 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("account_age", "pass", {"people": [FORMER_OWNER, EARLIER]}, "owner until"),
     ("account_age", "pass", {"people": [FORMER_OWNER] * 9}, ""),
     ("account_age", "warn", {"people": [FORMER_OWNER] * 10}, "10 former owners or more"),
+    ("account_age", "warn", {"people": [OWNER] * 10}, "10 owners or more"),
+    ("account_age", "warn", {"people": [EARLIER] * 10}, "10 or more other people"),
     ("project_age", "pass", {}, ""),
     ("project_age", "warn", {"client": client(project=Project(created_at=days_ago(29)))}, "less than 30 days"),
     ("setbacks", "pass", {}, ""),
@@ -280,5 +283,6 @@ def test_other_domains_are_not_free_mail_providers(domain: str) -> None:
     assert not is_free_mail(domain)
 
 
-def test_nobody_is_pushed_out_of_the_listed_former_owners_unseen() -> None:
-    assert past.MANY_FORMER_OWNERS < history.MAX_OWNERS
+def test_nobody_is_pushed_out_of_the_listed_people_unseen() -> None:
+    """Present owners and former ones who are still members are listed together."""
+    assert 2 * past.MANY_PEOPLE <= history.MAX_OWNERS
