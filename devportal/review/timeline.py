@@ -199,10 +199,10 @@ class History:
     measures: list[ReviewEntry]
 
 
-def history_of(review: AppReview) -> History:
-    """Return the history of a review's app, its project, and the other projects of its owners."""
+def history_of(review: AppReview, *, with_owners: bool) -> History:
+    """Return the history of a review's app and its project, and, with the owners, of their other projects."""
     client = review.client
-    projects = _projects_of_owners(client.project)
+    projects = _projects_of_owners(client.project) if with_owners else [client.project_id]
     sent = AppReview.objects.filter(client=OuterRef("pk")).exclude(status=AppReview.Status.DRAFT)
     others = Client.objects.filter(project__in=projects).exclude(pk=client.pk).select_related("project")
     latest = Subquery(sent.order_by("-number").values("status")[:1])

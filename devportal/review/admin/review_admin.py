@@ -100,14 +100,14 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     """Return the context of the template `admin/review/review.html` that `account` may read.
 
     `against` is "approved" or "revision". Any other value, or one that does not apply, is replaced by a default.
-    `with_notes`: whether this person may read internal notes, first approvals and people's reports
-    (`notes.may_read_notes`).
+    `with_notes`: whether this person may read internal notes, first approvals, people's reports and the owners' other
+    apps (`notes.may_read_notes`).
     """
     client = review.client
     kept = differences.kept_revisions(review)
     revision = kept.get(review.revision)
     sent = sent_snapshot(review, revision)
-    history = timeline.history_of(review)
+    history = timeline.history_of(review, with_owners=with_notes)
     return {
         "title": reveal(str(review)),
         "review": review,

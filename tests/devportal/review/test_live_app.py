@@ -16,7 +16,7 @@ from accounts.models import Account, Family, FamilyMember
 from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review import cases, developer_actions, reviewer_actions
-from devportal.review.models import AppReview, ReviewCase
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from oidc.clients import secrets
 from oidc.clients.registration import update_client
 from oidc.domains import claims
@@ -267,6 +267,24 @@ def test_the_evidence_names_nobody_to_a_reviewer_with_a_conflict(
     assert "proof of the domains" in page.lower()
     assert f"{owner.email}, owner until" not in page
     assert "Suspended now: the project Second" not in page
+
+
+def test_the_history_and_the_timeline_name_nobody_to_a_reviewer_with_a_conflict(
+    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account, developer: Account
+) -> None:
+    make_client(make_project(developer, name="Second"), name="Nova")
+    case = cases.open_case("appeal", changed.project, changed, text="It was not us.", actor=developer)
+    case_of_app = reverse("admin:review_reviewcase_change", args=[case.pk])
+    ReviewEntry.objects.filter(kind="approved").update(details={"despite": "Dan is fine.", "failing": ["account_age"]})
+
+    def pages() -> str:
+        return review_page(as_reviewer, changed) + words(as_reviewer.get(case_of_app))
+
+    named = (f"by {developer.email}", "Nova", "Dan is fine.")
+    assert all(text in pages() for text in named)
+    FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
+    assert not [text for text in named if text in pages()]
+    assert "<strong>Approved</strong> by" in pages()
 
 
 @pytest.mark.parametrize("conflict", ["colleague", "family", "former_member"])
