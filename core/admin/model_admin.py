@@ -240,6 +240,10 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
             if self._may(request, action, row) and action.is_open(request, row)
         ]
 
+    def why_not(self, request: HttpRequest, action: RowAction, row: Any) -> str:
+        """Return why this person may not take an action on this row, or "". The form and its preview stay closed."""
+        return ""
+
     def action_view(self, request: HttpRequest, object_id: str | None, action_name: str) -> HttpResponseBase:
         """Show the confirmation page of an action (GET), or do the action (POST)."""
         row = None if object_id is None else self.get_object(request, unquote(object_id))
@@ -251,6 +255,9 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
             raise PermissionDenied
         if not action.is_open(request, row):
             messages.error(request, f"“{action.label}” is not possible now; the page shows the current state.")
+            return redirect(self._page_of(row))
+        if refusal := self.why_not(request, action, row):
+            messages.error(request, refusal)
             return redirect(self._page_of(row))
         form = action.form(request.POST if request.method == "POST" else None, request=request, row=row)
         preview = None

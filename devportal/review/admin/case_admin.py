@@ -299,6 +299,11 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     def audit_target(self, row: ReviewCase) -> str:
         return str(row.client.client_id) if row.client else row.project.public_id
 
+    def why_not(self, request: HttpRequest, action: RowAction, row: Any) -> str:
+        if action in actions.OF_THE_APP:
+            return message_of(row.conflict)
+        return message_of(cases.case_conflict(account_of(request), row, row.conflict))
+
     # --- The lists ---
 
     @admin.display(description="about")

@@ -17,6 +17,7 @@ from unfold.decorators import display
 
 from accounts.authentication import account_of
 from accounts.models import Account
+from core.admin.actions import RowAction
 from core.admin.theme import may_view
 from core.storage.stored_files import image_response, read_file
 from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
@@ -24,7 +25,7 @@ from devportal.review.admin import actions, other_pages
 from devportal.review.admin.decide import decide_context
 from devportal.review.admin.other_pages import EvidenceViews
 from devportal.review.admin.review_queue import QueueChangeList
-from devportal.review.conflicts import Conflict, message_of, review_conflict
+from devportal.review.conflicts import Conflict, conflict_of, message_of, review_conflict
 from devportal.review.consent_preview import consent_previews
 from devportal.review.differences import PLACES, lines_of, reveal, type_label
 from devportal.review.evidence.collecting import evidence_context, leaving_link
@@ -322,6 +323,11 @@ class AppReviewAdmin(EvidenceViews):
 
     def audit_target(self, row: AppReview) -> str:
         return str(row.client.client_id)
+
+    def why_not(self, request: HttpRequest, action: RowAction, row: Any) -> str:
+        if action in actions.OF_THE_APP:
+            return message_of(conflict_of(account_of(request), row.client.project))
+        return message_of(row.conflict)
 
     # --- The list ---
 

@@ -287,6 +287,43 @@ def test_the_history_and_the_timeline_name_nobody_to_a_reviewer_with_a_conflict(
     assert "<strong>Approved</strong> by" in pages()
 
 
+@pytest.mark.parametrize(
+    ("page", "step"),
+    [
+        ("appreview", "answer"),
+        ("appreview", "reject"),
+        ("appreview", "suspend"),
+        ("reviewcase", "suspend"),
+    ],
+)
+def test_a_reviewer_with_a_conflict_previews_no_mail_to_the_members(
+    app: Client, as_reviewer: Browser, reviewer: Account, developer: Account, page: str, step: str
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    case = cases.open_case("report", app.project, app)
+    key = review.pk if page == "appreview" else case.pk
+    url = reverse(f"admin:review_{page}_act", args=[key, step])
+    form = {"revision": 1, "reasons": ["other"], "text": "Why?"}
+    assert developer.email in words(as_reviewer.post(url, form))
+    FormerMember.objects.create(project=app.project, account=reviewer, left_at=clock.now())
+    said = words(as_reviewer.post(url, form, follow=True))
+    assert developer.email not in said
+    assert "other reviewers decide on it" in said
+
+
+def test_a_reviewer_with_a_conflict_opens_no_form_that_tells_of_a_first_approval(
+    app: Client, as_reviewer: Browser, reviewer: Account, developer: Account, settings: Any
+) -> None:
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    url = reverse("admin:review_appreview_act", args=[review.pk, "approve"])
+    approve = {"revision": 1, "scopes": {SCOPE: True}, "checked": ticks(review)}
+    reviewer_actions.approve(review, make_reviewer(), **approve)
+    assert "Yours is the second" in words(as_reviewer.get(url))
+    FormerMember.objects.create(project=app.project, account=reviewer, left_at=clock.now())
+    assert "Yours is the second" not in words(as_reviewer.get(url, follow=True))
+
+
 @pytest.mark.parametrize("conflict", ["colleague", "family", "former_member"])
 def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project(
     changed: Client, as_reviewer: Browser, reviewer: Account, developer: Account, conflict: str
