@@ -135,12 +135,20 @@ class RevisionForm(OptionalNoteForm):
         super().__init__(*args, **kwargs)
         self.initial["revision"] = self.row.revision
 
+    def show_again(self, **values: Any) -> None:
+        """Replace submitted values in the form that is shown again, so that it can be sent."""
+        data: Any = self.data
+        self.data = data = data.copy()
+        for name, value in values.items():
+            data[name] = value
+
     def clean_revision(self) -> int:
         """Reject a decision on an older revision here, so that the form is shown again with what the reviewer wrote."""
         seen: int = self.cleaned_data["revision"]
         try:
             require_revision(self.row, seen)
         except IllegalReviewStep as error:
+            self.show_again(revision=self.row.revision)
             raise ValidationError(str(error)) from error
         return seen
 
@@ -245,16 +253,22 @@ class ApprovalForm(RevisionForm):
         decided = [name for name in self.fields if name.startswith(("scope_", "check_", "failing", "despite"))]
         self.order_fields([*decided, "begin_with", "text"])
 
+    def clean_revision(self) -> int:
+        """Reject an approval of an older revision. What was decided about that one is not shown again as decided."""
+        try:
+            return super().clean_revision()
+        except ValidationError:
+            decided = dict.fromkeys((name for name in self.data if name.startswith(("scope_", "check_"))), "")
+            self.show_again(domains=self.initial["domains"], **decided)
+            raise
+
     def clean_measure(self) -> int:
         """Reject an approval from before a measure. The form that is shown again says so, and can then be sent."""
         seen: int = self.cleaned_data["measure"]
         try:
             require_measure(self.row.client, seen)
         except IllegalReviewStep as error:
-            data: Any = self.data
-            data = data.copy()
-            data["measure"] = last_measure(self.row.client)
-            self.data = data
+            self.show_again(measure=last_measure(self.row.client))
             raise ValidationError(str(error)) from error
         return seen
 

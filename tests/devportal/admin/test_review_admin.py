@@ -34,7 +34,7 @@ from tests.devportal.review.reviewing import (
     ticked,
     ticks,
 )
-from tests.factories import make_account, make_api, make_client, make_project
+from tests.factories import make_account, make_api, make_client, make_domain, make_project
 
 QUEUE = "/admin/review/appreview/"
 
@@ -334,6 +334,24 @@ def test_a_newer_submission_is_not_decided_unseen(
     text = press(as_reviewer, review, "approve", revision=1, **{f"scope_{SCOPE}": "approve"})
     assert "The developers submitted a new version after you opened this page" in text
     assert not fresh(app).is_verified
+
+
+def test_a_decision_on_an_older_revision_can_be_made_again_on_the_form_that_says_so(
+    as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
+) -> None:
+    reviewer_actions.request_changes(
+        reviewer_actions.start(review, reviewer), reviewer, revision=1, reasons=["logo_unclear"]
+    )
+    make_domain(app.project, "orbit.test")
+    developer_actions.save_submission(app, developer, {"home_page_url": "https://orbit.test/"})
+    reviewer_actions.start(resent(app, developer), reviewer)
+    form = {f"scope_{SCOPE}": "approve", "text": "Well done.", "domains": "example.com"}
+    said = press(as_reviewer, review, "approve", revision=1, **form)
+    assert "Well done." in said
+    assert not re.search(r'value="approve"[^>]* checked[ >=]|name="check_[^>]* checked[ >=]', said)
+    hidden = dict(re.findall(r'name="(revision|measure|failing|domains)" value="([^"]*)"', said))
+    press(as_reviewer, review, "approve", **form | hidden)
+    assert fresh(app).approved_domains == "example.com orbit.test"
 
 
 def test_the_second_of_two_reviewers_gets_a_message(
