@@ -233,15 +233,15 @@ def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
 
 
 @transaction.atomic
-def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -> ReviewCase:
+def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "", *, note: str = "") -> ReviewCase:
     """Close a case. `text` says what was found or done. If the case is an appeal, the developers read it.
 
-    A re-review that found everything in order renews the approval from now on. A case about scopes can't be closed
-    before a review has decided on them, or their approval was withdrawn. Raises ReviewNotAllowed, IllegalReviewStep,
-    IncompleteSubmission.
+    A re-review that found everything in order renews the approval from now on; developers read only `note`. A case
+    about scopes can't be closed before a review has decided on them, or their approval was withdrawn. Raises
+    ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     row = _begin(case, actor)
-    said = clean_text(text)
+    said, for_developers = clean_text(text), clean_text(note)
     if scopes := undecided_scopes(row):
         raise IllegalReviewStep(f"Reviewers have to decide on {', '.join(scopes)} first.")
     if outcome not in Outcome.values:
@@ -250,7 +250,7 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
         raise IncompleteSubmission("Write down what you found and did.")
     _close(row, actor, outcome, said)
     if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
-        _renew(row.client, actor, said)
+        _renew(row.client, actor, for_developers)
     if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
         _confirm_approval(row.client)
     if row.kind == Kind.APPEAL:

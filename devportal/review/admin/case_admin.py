@@ -66,7 +66,8 @@ def _close(request: HttpRequest, case: ReviewCase, form: Any) -> str:
 
 @report_refusals
 def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, form.cleaned_data["text"])
+    note = form.cleaned_data["text"]
+    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, note, note=note)
     return "The approval stays valid, and the developers were notified."
 
 

@@ -185,7 +185,7 @@ class TestReReview:
         assert len(due) == 1
         assert "support email address" in " ".join(due[0].split())
         was = old.last_reviewed_at
-        cases.close_case(case, reviewer, "in_order", "All well.")
+        cases.close_case(case, reviewer, "in_order", note="All well.")
         now = fresh(old)
         assert was is not None
         assert now.last_reviewed_at is not None
@@ -354,6 +354,26 @@ class TestPages:
         assert not fresh(app).is_verified
         case.refresh_from_db()
         assert case.outcome == "acted"
+
+    def test_developers_read_of_a_closed_re_review_only_what_is_for_them(
+        self, as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+    ) -> None:
+        approved(app, developer, reviewer)
+        for action, is_told in (("close", False), ("renew", True)):
+            later(YEAR + 60)
+            open_re_reviews()
+            as_reviewer.force_login(reviewer)
+            case = ReviewCase.objects.latest("pk")
+            says = (
+                "Only reviewers can read what you write."
+                in as_reviewer.get(f"{CASES}{case.pk}/do/{action}/").content.decode()
+            )
+            assert says != is_told
+            press(as_reviewer, case, action, outcome="in_order", text="Their new owner is odd.")
+            assert "Their new owner is odd." in as_reviewer.get(page(case)).content.decode()
+            entry = ReviewEntry.objects.filter(kind="renewed").latest("pk")
+            assert (entry.text != "") == is_told
+            assert any("is odd" in body for to, _, body in mails() if to == developer.email) == is_told
 
     def test_a_suspension_is_lifted_from_its_appeal(
         self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
