@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.dispatch import receiver
 
 from accounts.data_export.archive import moment, rows_of
@@ -106,7 +106,7 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
 
 
 def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry]:
-    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
+    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries of each side.
 
     `for_reviewers` includes the entries that only reviewers read. `by_member` tells whether the author is a member now.
     """
@@ -116,8 +116,19 @@ def timeline(client: Client, *, for_reviewers: bool = False) -> list[ReviewEntry
     if not for_reviewers:
         rows = rows.exclude(kind__in=notifications.REVIEWERS_ONLY)
     members = ProjectMember.objects.filter(project=OuterRef("project"), account=OuterRef("author"))
-    newest: Any = rows.annotate(by_member=Exists(members)).select_related("author", "review").order_by("-pk")
-    return list(newest[:MAX_SHOWN])[::-1]
+    newest: Any = newest_of_each_side(rows, MAX_SHOWN).annotate(by_member=Exists(members))
+    return list(newest.select_related("author", "review"))
+
+
+def newest_of_each_side(rows: "QuerySet[ReviewEntry]", most: int) -> "QuerySet[ReviewEntry]":
+    """Return the newest entries of developers and those of reviewers, oldest first.
+
+    Each side has a separate limit, so that developers can't push the steps of reviewers out of sight.
+    """
+    shown = Q()
+    for side in Side:
+        shown |= Q(pk__in=rows.filter(side=side).order_by("-pk").values("pk")[:most])
+    return ReviewEntry.objects.filter(shown).order_by("pk")
 
 
 # The code of the point for the reviewer's note. The other points have the codes of REASONS.

@@ -28,6 +28,7 @@ from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.notifications import REVIEWERS_ONLY
 from devportal.review.snapshots import sensitive_among
 from devportal.review.targets import case_late_before
+from devportal.review.timeline import newest_of_each_side
 from oidc import search
 
 Kind = ReviewCase.Kind
@@ -260,7 +261,7 @@ KIND_COLOURS = {
 # The number of newest rows in each list on the page of one case.
 MOST_REPORTS = 50
 MOST_NOTES = 100
-MOST_ENTRIES = 20
+MOST_ENTRIES = 20  # of each side
 MOST_EARLIER = 20
 
 
@@ -391,7 +392,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     client = case.client
     reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
     reporters = reporters_of(reports, client) if with_inside else {}
-    entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
+    entries = ReviewEntry.objects.filter(project=case.project, client=client)
     # The page of the review shows what the first of two reviewers decided (docs/review.md#two-approvals).
     entries = entries.exclude(kind__in=REVIEWERS_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
@@ -406,7 +407,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
         "has_more_reports": len(reports) > MOST_REPORTS,
         "with_inside": with_inside,
         "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1] if with_inside else [],
-        "entries": list(entries.order_by("-pk")[:MOST_ENTRIES])[::-1],
+        "entries": newest_of_each_side(entries, MOST_ENTRIES).select_related("author", "review"),
         "others": list(others.order_by("-pk")[:MOST_EARLIER]),
         "last_review": sent.order_by("-number").first() if sent is not None else None,
     }

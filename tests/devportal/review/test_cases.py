@@ -319,6 +319,19 @@ class TestPages:
         assert text.count("Odd thing") == 50
         assert "There are more reports" in text
 
+    def test_developers_push_no_step_of_a_reviewer_off_the_page(
+        self, case: ReviewCase, as_reviewer: Browser, reviewer: Account, developer: Account, app: Client
+    ) -> None:
+        cases.ask_developers(case, reviewer, "Whose domain is it?")
+        known: dict[str, Any] = {"project": app.project, "client": app, "author": developer, "at": clock.now()}
+        ReviewEntry.objects.bulk_create(
+            ReviewEntry(**known, side="developer", kind="comment", text=f"Ours, we said {n} times.") for n in range(30)
+        )
+        text = as_reviewer.get(page(case)).content.decode()
+        assert "Whose domain is it?" in text
+        assert "we said 29 times" in text
+        assert "we said 2 times" not in text
+
     def test_a_reviewer_works_on_it_in_the_admin(
         self, case: ReviewCase, as_reviewer: Browser, reviewer: Account, app: Client
     ) -> None:

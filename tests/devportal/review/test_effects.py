@@ -10,7 +10,7 @@ from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review import developer_actions, requirements, reviewer_actions, snapshots, timeline
-from devportal.review.models import AppReview
+from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.workflow import IllegalReviewStep
 from oidc.models import Client
 from tests.devportal.review.reviewing import (
@@ -339,6 +339,19 @@ def test_every_step_is_in_the_audit_trail(app: Client, developer: Account, revie
     assert decision.target == app.client_id
     assert decision.after == {"scopes": {SCOPE: JUSTIFICATION}, "places": {SCOPE: PLACE}, "demo_url": DEMO}
     assert rows.get(action="review.changes_requested").details["reasons"] == REASON
+
+
+def test_developers_push_no_step_of_a_reviewer_out_of_the_timeline(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = decide(sent(app, developer), reviewer, Status.REJECTED)
+    known: dict[str, Any] = {"project": app.project, "client": app, "review": review, "at": clock.now()}
+    known |= {"side": "developer", "kind": "comment"}
+    ReviewEntry.objects.bulk_create(ReviewEntry(**known, text=f"{n}") for n in range(timeline.MAX_SHOWN + 10))
+    shown = timeline.timeline(app)
+    assert [entry.kind for entry in shown if entry.side == "reviewer"] == ["started", "rejected"]
+    assert [entry.text for entry in shown if entry.side == "developer"][-1] == "209"
+    assert len(shown) == timeline.MAX_SHOWN + 2
 
 
 def test_every_step_is_in_the_timeline(app: Client, developer: Account, reviewer: Account) -> None:
