@@ -114,7 +114,9 @@ def _add(case: ReviewCase, said: str, noted: Noted | None, actor: Account | None
     if said:
         case.text = f"{case.text}\n\n{said}".strip()[:MAX_CASE_TEXT]
     if noted:
-        case.events = [*case.events, noted.as_json()][:MAX_EVENTS]
+        # An event that happens again is listed once, as the newest, so that repeating it hides no other.
+        others = [event for event in case.events if event != noted.as_json()]
+        case.events = [*others, noted.as_json()][:MAX_EVENTS]
     if (case.text, case.events) != before:
         case.save(update_fields=["text", "events"])
         _report("added", case, actor)

@@ -54,6 +54,19 @@ class TestOpening:
         others = [cases.open_case("report", project, app), cases.open_case("domain_lost", project)]
         assert len({case.pk, *(other.pk for other in others)}) == 3
 
+    def test_an_event_that_happens_again_and_again_hides_no_other(self, app: Client) -> None:
+        """Developers can remove a domain and prove it again as often as they like."""
+        event = ReviewCase.Event
+        for number in range(cases.MAX_EVENTS + 10):
+            code = event.DOMAIN_PROVEN if number % 2 else event.DOMAIN_REMOVED
+            cases.open_case("domain_lost", app.project, app, noted=cases.Noted(code, {"domain": "orbit.test"}))
+        cases.open_case("domain_lost", app.project, app, noted=cases.Noted(event.DOMAIN_REMOVED, {"domain": "a.test"}))
+        assert ReviewCase.objects.get().event_texts == [
+            "orbit.test was removed by the project.",
+            "orbit.test is proven again.",
+            "a.test was removed by the project.",
+        ]
+
     def test_a_closed_case_is_followed_by_a_new_one(self, case: ReviewCase, app: Client, reviewer: Account) -> None:
         cases.close_case(case, reviewer, "in_order")
         again = cases.open_case("domain_lost", app.project, app, text="Once more.")
