@@ -1,5 +1,7 @@
 """Cases: what reviewers have to check outside of reviews, and what opens one (docs/review.md#cases)."""
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.dispatch import receiver
 
 from accounts.models import Account
@@ -234,15 +236,33 @@ def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
     return record_entry(kind, Side.REVIEWER, actor, row.project, row.client, text=said, details={"name": name})
 
 
+def content_of(case: ReviewCase) -> str:
+    """Return a digest of what people and the service have said in a case, which tells whether something was added."""
+    newest = case.reports.aggregate(at=Max("at"))["at"]
+    said = json.dumps([case.text, case.events, str(newest)], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def require_content(case: ReviewCase, seen: str) -> None:
+    """Raise IllegalReviewStep if something was added to a case after the reviewer opened it (see `content_of`)."""
+    if seen and seen != content_of(case):
+        raise IllegalReviewStep("Something was added to this case after you opened it. Read it first.")
+
+
 @transaction.atomic
-def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "", *, note: str = "") -> ReviewCase:
+def close_case(
+    case: ReviewCase, actor: Account, outcome: str, text: str = "", *, note: str = "", seen: str = ""
+) -> ReviewCase:
     """Close a case. `text` says what was found or done. If the case is an appeal, the developers read it.
+
+    `seen` is the content that the reviewer saw (`content_of`), "" for the present one.
 
     A re-review that found everything in order renews the approval from now on; developers read only `note`. A case
     about scopes can't be closed before a review has decided on them, or their approval was withdrawn. Raises
     ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     row = _begin(case, actor)
+    require_content(row, seen)
     said, for_developers = clean_text(text), clean_text(note)
     if scopes := undecided_scopes(row):
         raise IllegalReviewStep(f"Reviewers have to decide on {', '.join(scopes)} first.")

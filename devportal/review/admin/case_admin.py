@@ -59,22 +59,27 @@ def _ask(request: HttpRequest, case: ReviewCase, form: Any) -> str:
     return "The developers were notified."
 
 
+def _written(form: Any) -> dict[str, str]:
+    return {name: form.cleaned_data[name] for name in ("text", "seen")}
+
+
 @report_refusals
 def _close(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), form.cleaned_data["outcome"], form.cleaned_data["text"])
+    cases.close_case(case, account_of(request), form.cleaned_data["outcome"], **_written(form))
     return "The case is closed."
 
 
 @report_refusals
 def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    note = form.cleaned_data["text"]
-    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, note, note=note)
+    written = _written(form)
+    outcome = ReviewCase.Outcome.IN_ORDER
+    cases.close_case(case, account_of(request), outcome, **written, note=written["text"])
     return "The approval stays valid, and the developers were notified."
 
 
 @report_refusals
 def _confirm(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, form.cleaned_data["text"])
+    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, **_written(form))
     return "Your approval is noted as the second one."
 
 
@@ -124,7 +129,7 @@ RENEW = RowAction(
     "Everything is in order",
     "The approval is renewed from now on, and the case is closed. The developers get a notice.",
     _renew,
-    form=forms.OptionalNoteForm,
+    form=forms.EndingForm,
     is_open=lambda request, case: (
         case.is_open and case.kind == Kind.RE_REVIEW and case.client is not None and case.client.is_verified
     ),
@@ -142,7 +147,7 @@ CONFIRM = RowAction(
     "Approve as well",
     _confirming,
     _confirm,
-    form=forms.OptionalNoteForm,
+    form=forms.EndingForm,
     is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,
     icon="verified",
 )
@@ -399,6 +404,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
     return {
         "case": case,
+        "seen": cases.content_of(case) if with_inside else "",
         "client": client,
         "project": case.project,
         "age": targets.age_in_words(case.opened_at),

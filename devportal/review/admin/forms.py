@@ -19,6 +19,7 @@ from core.admin.actions import ActionForm
 from core.admin.forms import PointsField
 from core.database.storable import is_key
 from devportal.review import canned_replies
+from devportal.review.cases import content_of, require_content
 from devportal.review.checklist import Group, checklist_for, failing_checks, new_failures
 from devportal.review.differences import reveal
 from devportal.review.evidence.collecting import evidence_of
@@ -72,6 +73,13 @@ class ReplyForm(ActionForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         cleaned.pop("begin_with", None)
         return cleaned
+
+    def show_again(self, **values: Any) -> None:
+        """Replace submitted values in the form that is shown again, so that it can be sent."""
+        data: Any = self.data
+        self.data = data = data.copy()
+        for name, value in values.items():
+            data[name] = value
 
 
 def _replies(request: Any) -> list[tuple[int, str]]:
@@ -134,13 +142,6 @@ class RevisionForm(OptionalNoteForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["revision"] = self.row.revision
-
-    def show_again(self, **values: Any) -> None:
-        """Replace submitted values in the form that is shown again, so that it can be sent."""
-        data: Any = self.data
-        self.data = data = data.copy()
-        for name, value in values.items():
-            data[name] = value
 
     def clean_revision(self) -> int:
         """Reject a decision on an older revision here, so that the form is shown again with what the reviewer wrote."""
@@ -316,7 +317,27 @@ Outcome = ReviewCase.Outcome
 OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was changed")]
 
 
-class CloseForm(NoteForm):
+class EndingForm(OptionalNoteForm):
+    """Base form of the steps that close a case. Its hidden field tells what of the case the reviewer saw."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["seen"] = self.request.GET.get("seen") or content_of(self.row)
+
+    def clean_seen(self) -> str:
+        """Reject a case to which something was added. The form that is shown again says so, and can then be sent."""
+        seen: str = self.cleaned_data["seen"]
+        try:
+            require_content(self.row, seen)
+        except IllegalReviewStep as error:
+            self.show_again(seen=content_of(self.row))
+            raise ValidationError(str(error)) from error
+        return seen
+
+
+class CloseForm(EndingForm):
     """The outcome of a case, and what the reviewer found or did."""
 
     outcome = forms.ChoiceField(choices=Outcome.choices, widget=UnfoldAdminRadioSelectWidget, label="Outcome")

@@ -1,5 +1,6 @@
 """Cases at the desk: opening, working on them, closing, and the re-review on a schedule (docs/review.md#cases)."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -400,6 +401,32 @@ class TestPages:
             entry = ReviewEntry.objects.filter(kind="renewed").latest("pk")
             assert (entry.text != "") == is_told
             assert any("is odd" in body for to, _, body in mails() if to == developer.email) == is_told
+
+    @pytest.mark.parametrize("news", ["report", "other report", "event"])
+    def test_a_case_is_not_closed_with_something_that_the_reviewer_has_not_seen(
+        self, app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, news: str
+    ) -> None:
+        case = cases.open_case("report", app.project, app)
+        AppReport.objects.create(case=case, reporter=developer, reason="other", text="Odd.", at=clock.now())
+        form = re.search(rf'href="({CASES}{case.pk}/do/close/[^"]*)"', as_reviewer.get(page(case)).content.decode())
+        assert form
+        if news == "event":
+            cases.open_case("report", app.project, app, noted=cases.Noted(ReviewCase.Event.OWNER_ADDED))
+        else:
+            by = developer if news == "other report" else make_account()
+            AppReport.objects.update_or_create(
+                case=case, reporter=by, defaults={"reason": "deceives", "at": clock.now()}
+            )
+        filled = {"outcome": "in_order", "text": "Nothing wrong."}
+        for _ in range(2):
+            hidden = dict(re.findall(r'name="(seen)" value="([^"]*)"', as_reviewer.get(form[1]).content.decode()))
+            said = as_reviewer.post(form[1], filled | hidden, follow=True).content.decode()
+            assert "Something was added to this case after you opened it" in said
+            assert "Nothing wrong." in said
+            with pytest.raises(IllegalReviewStep, match="Something was added"):
+                cases.close_case(case, reviewer, "in_order", **hidden)
+        shown_again = dict(re.findall(r'name="(seen)" value="([^"]*)"', said))
+        assert "The case is closed." in as_reviewer.post(form[1], filled | shown_again, follow=True).content.decode()
 
     def test_a_suspension_is_lifted_from_its_appeal(
         self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
