@@ -181,6 +181,11 @@ class ProjectDomainAdmin(SearchedByDeveloper):
         "problems_found", "added_at", "added_by",
     )  # fmt: skip
 
+    def get_fields(self, request: HttpRequest, obj: ProjectDomain | None = None) -> list[Any]:
+        """Omit who added it for reviewers. Those without a conflict of interest read it in the audit trail."""
+        hidden = set() if is_operator(account_of(request)) else {"added_by"}
+        return [name for name in self.fields if name not in hidden]
+
     def search_filter(self, term: str) -> Q:
         return Q(name=term.lower().removesuffix(".")) | Q(project__in=search.find_projects(term))
 

@@ -317,8 +317,7 @@ def test_a_reviewer_with_a_conflict_opens_no_form_that_tells_of_a_first_approval
     settings.REVIEW_SECOND_KEY_PEOPLE = 0
     review = reviewer_actions.start(sent(app, developer), reviewer)
     url = reverse("admin:review_appreview_act", args=[review.pk, "approve"])
-    approve = {"revision": 1, "scopes": {SCOPE: True}, "checked": ticks(review)}
-    reviewer_actions.approve(review, make_reviewer(), **approve)
+    reviewer_actions.approve(review, make_reviewer(), revision=1, scopes={SCOPE: True}, checked=ticks(review))
     assert "Yours is the second" in words(as_reviewer.get(url))
     FormerMember.objects.create(project=app.project, account=reviewer, left_at=clock.now())
     assert "Yours is the second" not in words(as_reviewer.get(url, follow=True))
@@ -333,6 +332,8 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     pages = [trail, f"{trail}?q={changed.project.public_id}", f"{trail}?q={changed.client_id}"]
     project = reverse("admin:oidc_project_change", args=[changed.project_id])
     assert all("client.changed" in words(as_reviewer.get(page)) for page in pages)
+    ProjectDomain.objects.filter(name="later.test").update(added_by=developer)
+    domain = reverse("admin:oidc_projectdomain_change", args=[ProjectDomain.objects.get(name="later.test").pk])
     assert developer.email in words(as_reviewer.get(project))
     if conflict == "colleague":
         shared = make_project(developer)
@@ -347,6 +348,9 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     assert as_reviewer.get(reverse("admin:console_auditevent_change", args=[event.pk])).status_code in (302, 404)
     page = words(as_reviewer.get(project))
     assert changed.project.public_id in page
+    assert developer.email not in page
+    page = words(as_reviewer.get(domain))
+    assert "later.test" in page
     assert developer.email not in page
 
 
