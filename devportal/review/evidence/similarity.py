@@ -95,9 +95,9 @@ MOST_LOGOS = 5
 
 
 def similar_apps(client: Client, name: str) -> list[SimilarApp]:
-    """Return apps of other projects with names similar to `name`: the most similar first, and of these reviewed ones.
+    """Return apps of other projects with names similar to `name`: reviewed ones first, and of these the most similar.
 
-    So apps that nobody reviewed, which anyone can register in numbers, never hide a reviewed one of the same name.
+    So apps that nobody reviewed, which anyone can register in numbers, never hide a reviewed one.
     """
     wanted = skeleton(name)
     if not wanted:
@@ -112,7 +112,7 @@ def similar_apps(client: Client, name: str) -> list[SimilarApp]:
     known = {pk: (reading, verified_at is None) for pk, reading, verified_at in rows}
     scores = {pk: _similarity(wanted, reading) for pk, (reading, _) in known.items()}
     alike = [pk for pk, score in scores.items() if score >= ALIKE]
-    best = sorted(alike, key=lambda pk: (-scores[pk], known[pk][1], pk))[:MOST_EQUAL]
+    best = sorted(alike, key=lambda pk: (known[pk][1], -scores[pk], pk))[:MOST_EQUAL]
     apps = Client.objects.select_related("project").in_bulk(best)
     return [SimilarApp(apps[pk], scores[pk]) for pk in best if pk in apps]
 

@@ -75,11 +75,22 @@ def test_verified_ones_are_found_whatever_they_begin_with(app: Client, developer
     assert [each.client for each in similar(app)] == [like]
 
 
-def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one(app: Client, developer: Account) -> None:
-    fill(app, developer)
+def make_decoys() -> None:
     decoys = make_project()
     for _ in range(MOST_EQUAL + 1):
         make_client(decoys, name="Orbit Notes")
+
+
+def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one_like_it(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    imitated = make_client(name="Orbit Note", verified_at=clock.now())
+    make_decoys()
+    assert imitated in [each.client for each in similar(app)]
+
+
+def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    make_decoys()
     imitated = make_client(name="Orbit Notes", verified_at=clock.now())
     assert similar(app)[0].client == imitated
     evidence = collecting.collect_evidence(AppReview.objects.get(client=app))
