@@ -1,11 +1,15 @@
 """Gathering of the data that the rules check, in a fixed number of SQL statements."""
 
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+
 from core import clock
 from devportal.review.evidence import history, similarity
 from devportal.review.evidence.gathered import Gathered
 from devportal.review.evidence.similarity import hash_asked
 from devportal.review.evidence.usage import gather_usage
 from devportal.review.models import AppReview
+from devportal.review.requirements import domains_to_cover
 from devportal.review.snapshots import latest_revision, sent_snapshot
 from oidc.domains.names import domains_of
 from oidc.models import Client, ProjectDomain
@@ -27,7 +31,7 @@ def gather(review: AppReview) -> Gathered:
         asked=asked,
         now=clock.now(),
         domains=domains,
-        elsewhere=_proven_elsewhere(client, [domain.name for domain in domains]),
+        elsewhere=_proven_elsewhere(client, domains_to_cover(asked, domains)),
         page_checks=revision.page_checks if revision else None,
         names=similarity.similar_apps(client, asked["name"]),
         logo_hash=logo_hash,
@@ -42,7 +46,11 @@ def gather(review: AppReview) -> Gathered:
 
 
 def _proven_elsewhere(client: Client, names: list[str]) -> list[ProjectDomain]:
-    """Return the proofs of these domains in other projects."""
+    """Return the proofs of these domains in other projects: first the oldest one of each domain.
+
+    So many proofs of one domain hide no other.
+    """
     rows = ProjectDomain.objects.filter(name__in=names, proven_at__isnull=False, lost_at=None)
     others = rows.exclude(project=client.project_id).select_related("project")
-    return list(others.order_by("name", "pk")[:MAX_ELSEWHERE])
+    of_its_domain = Window(RowNumber(), partition_by=F("name"), order_by=("proven_at", "pk"))
+    return list(others.annotate(place=of_its_domain).order_by("place", "name")[:MAX_ELSEWHERE])

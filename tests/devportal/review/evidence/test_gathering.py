@@ -60,6 +60,19 @@ def test_the_same_domain_of_another_project_is_seen_if_it_is_proven_there(app: C
     assert result(review, "domains") == "warn"
 
 
+@pytest.mark.parametrize("is_used", [False, True])
+def test_many_proofs_of_one_domain_hide_no_other(app: Client, developer: Account, *, is_used: bool) -> None:
+    make_domain(app.project, "a.test")
+    if is_used:
+        Client.objects.filter(pk=app.pk).update(redirect_uris=f"{app.redirect_uris} https://a.test/callback")
+    review = sent(fresh(app), developer)
+    for _ in range(25):
+        make_domain(make_project(), "a.test")
+    make_domain(make_project(name="Their own"))
+    assert "Their own" in [row.project.name for row in found_of(review).elsewhere]
+    assert result(review, "domains") == "warn"
+
+
 def test_submitter_and_owners_are_collected(app: Client, developer: Account, owner: Account) -> None:
     review = sent(app, developer)
     people = [(person.email, person.part) for person in found_of(review).people]
@@ -347,6 +360,10 @@ def crowd(app: Client, owner: Account) -> None:
         for host in hosts
     )
     others = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(150))
+    ProjectDomain.objects.bulk_create(
+        ProjectDomain(project=project, name="example.com", method="dns", proven_at=now, added_at=now)
+        for project in others
+    )
     ProjectMember.objects.bulk_create(ProjectMember(project=each, account=owner, role="owner") for each in others)
     Client.objects.bulk_create(
         Client(
