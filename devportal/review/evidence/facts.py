@@ -108,11 +108,13 @@ class Code(StrEnum):
     SUSPENDED_PROJECT = auto()
     MANY_REPORTS = auto()
     CASES_OPEN = auto()
+    DELETED_APPS_REPORTED = auto()
     CASES_CLOSED = auto()
     NO_REPORTS = auto()
     REPORTS_FOR = auto()
     CASE_OPEN = auto()
     CASE_ACTED_ON = auto()
+    DELETED_APP_REPORTED = auto()
     # --- Use ---
     NO_PEOPLE = auto()
     PEOPLE = auto()
@@ -231,10 +233,12 @@ TEXTS: Mapping[str, Text] = {
     Code.SUSPENDED_PROJECT: "Suspended now: the project {project}",
     Code.MANY_REPORTS: "{count} people reported the app in the last year, and a case is open.",
     Code.CASES_OPEN: ("{count} case is open.", "{count} cases are open."),
+    Code.DELETED_APPS_REPORTED: "People reported an app of the project that is deleted now, in the last year.",
     Code.CASES_CLOSED: "People reported the app in the last year. The cases are closed.",
     Code.NO_REPORTS: "Nobody reported the app in the last year, and no case is open.",
     Code.REPORTS_FOR: "{reason}: {number}",
     Code.CASE_OPEN: "Open: {kind}, since {since:day}",
+    Code.DELETED_APP_REPORTED: "A deleted app was reported: {at:day}",
     Code.CASE_ACTED_ON: "Acted on: {kind}, {since:day}",
     Code.NO_PEOPLE: "Nobody has authorized the app yet, not even its developers.",
     Code.PEOPLE: ("{count} person has ever authorized the app.", "{count} people have ever authorized the app."),

@@ -189,3 +189,4 @@ class Gathered:
     usage: Usage = Usage()
     cases: Sequence[KnownCase] = ()
     reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> number of people in the last year
+    reported_and_deleted: Sequence[datetime] = ()  # when deleted apps of the project were reported in the last year

@@ -42,6 +42,7 @@ def gather(review: AppReview) -> Gathered:
         usage=gather_usage(client),
         cases=cases,
         reports=reports,
+        reported_and_deleted=history.reports_of_deleted_clients(client.project),
     )
 
 

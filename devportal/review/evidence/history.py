@@ -196,3 +196,19 @@ def gather_cases(client: Client) -> tuple[list[KnownCase], Counter[str]]:
     since = clock.now() - timedelta(days=REPORT_DAYS)
     reasons = AppReport.objects.filter(case__client=client, at__gt=since).order_by("-pk")
     return cases, Counter(reasons.values_list("reason", flat=True)[:MAX_REPORTS])
+
+
+def reports_of_deleted_clients(project: Project) -> list[datetime]:
+    """Return when cases about reports of deleted clients of a project were opened in the last year, newest first.
+
+    The reports and the case are deleted with the client, and the audit trail keeps that there was one.
+    """
+    opened = AuditEvent.objects.filter(
+        ~Q(target=""),
+        ~Exists(Client.objects.filter(client_id=OuterRef("target"))),
+        project=project.public_id,
+        action="review_case.opened",
+        details__kind=ReviewCase.Kind.REPORT,
+        at__gt=clock.now() - timedelta(days=REPORT_DAYS),
+    )
+    return list(opened.order_by("-pk").values_list("at", flat=True)[:MAX_CASES])

@@ -131,11 +131,14 @@ def check_reports(found: Gathered) -> Finding:
             detail(Code.CASE_ACTED_ON, kind=ReviewCase.Kind(case.kind), since=case.opened_at)
             for case in acted[:MAX_SHOWN]
         ),
+        *(detail(Code.DELETED_APP_REPORTED, at=at) for at in found.reported_and_deleted[:MAX_SHOWN]),
     ]
     if reports >= MANY_REPORTS and open_now:
         return failed(Code.MANY_REPORTS, *details, count=reports)
     if open_now:
         return warned(Code.CASES_OPEN, *details, count=len(open_now))
+    if found.reported_and_deleted:
+        return warned(Code.DELETED_APPS_REPORTED, *details)
     if acted or reports:
         return warned(Code.CASES_CLOSED, *details)
     return passed(Code.NO_REPORTS)

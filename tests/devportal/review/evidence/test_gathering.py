@@ -12,7 +12,8 @@ from accounts.models import Account
 from api.usage_counts import UsageCount, add_counts
 from core import clock
 from devportal.console.models import SignInEvent
-from devportal.review import reviewer_actions
+from devportal.review import cases, reviewer_actions
+from devportal.review.app_reports import report_app
 from devportal.review.evidence import collecting, usage
 from devportal.review.evidence.gathered import Gathered, ScopeUsage
 from devportal.review.evidence.gathering import gather
@@ -30,7 +31,7 @@ from tests.factories import make_account, make_api, make_client, make_domain, ma
 
 pytestmark = pytest.mark.django_db
 # Whatever there is: of domains, names, logos, people, history, cases, usage.
-MOST_STATEMENTS = 26
+MOST_STATEMENTS = 27
 
 
 def found_of(review: AppReview) -> Gathered:
@@ -285,6 +286,23 @@ def test_reports_and_open_cases(app: Client, developer: Account) -> None:
     assert found.reports == {"pretends": 1}
     assert [row.kind for row in found.cases] == ["report"]
     assert result(review, "reports") == "warn"
+
+
+def test_deleting_a_client_does_not_remove_that_people_reported_it(
+    app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+) -> None:
+    """Otherwise an app that was reported could be created and submitted again without a past."""
+    reported, other = make_client(app.project, name="Nova"), make_client(app.project, name="Comet")
+    report_app(approved(reported, developer, reviewer), make_account(), "deceives", "It asked for my password.")
+    cases.open_case("domain_lost", app.project, other)
+    review = sent(app, developer)
+    assert result(review, "reports") == "pass"
+    for client in (reported, other):
+        delete_client(fresh(client), developer)
+    assert len(found_of(review).reported_and_deleted) == 1
+    assert result(review, "reports") == "warn"
+    later(timedelta(days=366).total_seconds())
+    assert result(review, "reports") == "pass"
 
 
 def test_scopes_that_people_granted_and_what_is_called_with_them(

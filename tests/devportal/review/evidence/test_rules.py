@@ -147,6 +147,7 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("reports", "warn", {"cases": [case("report")]}, "1 case is open"),
     ("reports", "warn", {"cases": [case("domain_lost")]}, ""),
     ("reports", "warn", {"cases": [case("report", is_open=False, had_effect=True)], "reports": {"other": 9}}, "closed"),
+    ("reports", "warn", {"reported_and_deleted": [days_ago(3)]}, "that is deleted now"),
     ("reports", "fail", {"cases": [case("report")], "reports": {"pretends": 2, "other": 1}}, "3 people"),
     ("people", "pass", {}, "3 people"),
     ("people", "pass", {"usage": Usage(people=10_000, people_is_more=True)}, "10,000 or more"),
