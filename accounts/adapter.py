@@ -33,7 +33,14 @@ from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import HALF_SIGNED_IN, has_changed, is_current, is_half_signed_in, report_others_ended
+from accounts.sessions import (
+    HALF_SIGNED_IN,
+    RESETTING,
+    has_changed,
+    is_current,
+    is_half_signed_in,
+    report_others_ended,
+)
 from accounts.signals import emptying_session
 from core import clock
 from core.database import encryption
@@ -152,7 +159,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         hashed = make_password(password)  # before the transaction, because it takes long
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
-            # Reject sessions that have ended meanwhile, and codes that were sent to a former email address.
+            # Reject sessions that have ended meanwhile, and codes from before that or to a former email address.
             if account is None or has_changed(user, account) or not self._is_own_reset(request, account):
                 raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
             user.password = hashed
@@ -182,6 +189,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
         if not _is_reset(request):
             return True
+        if not is_current(request.session.get(RESETTING, ""), account):
+            return False
         typed: str = request.session.get(PASSWORD_RESET_VERIFICATION_SESSION_KEY, {}).get("email", "").lower()
         return typed == account.email or EmailAddress.objects.filter(user=account, email__iexact=typed).exists()
 

@@ -36,6 +36,8 @@ from core.http.sessions import AFTER_ENDED, OF_A_SIGN_IN, SessionStore, session_
 
 # Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
 HALF_SIGNED_IN = f"{OF_A_SIGN_IN}half_signed_in"
+# Session key during a password reset: ending all sessions or choosing a new password also ends its code.
+RESETTING = f"{OF_A_SIGN_IN}resetting"
 # Key of the tag in a session, and in the entry of allauth's list.
 TAG = "tag"
 TAG_LENGTH = 22

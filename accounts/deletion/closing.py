@@ -31,7 +31,7 @@ from accounts.deletion import deleting
 from accounts.entrance_forms import TAKES_EMAIL, typed_email
 from accounts.mail import outbox
 from accounts.models import Account
-from accounts.sessions import has_changed, is_current
+from accounts.sessions import RESETTING, has_changed, is_current
 from core import clock
 from core.audit import Event, report
 
@@ -223,4 +223,10 @@ class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc] 
         email: str = get_adapter().clean_email(self.cleaned_data["email"].lower())
         found = filter_users_by_email(email, prefer_verified=True, for_login=True)
         self.users = [account for account in found if account.is_active or account.deletion_due_at is not None]
+        return email
+
+    def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Mail the code, which is valid for as long as the account keeps its password and sessions."""
+        request.session[RESETTING] = self.users[0].get_session_auth_hash() if self.users else ""
+        email: str = super().save(request, **kwargs)
         return email

@@ -248,6 +248,36 @@ def test_ending_sessions_ends_a_reset_that_waits_for_the_second_factor(person: A
     assert not is_signed_in(browser)
 
 
+@pytest.mark.parametrize("typed", ["before", "after"])
+@pytest.mark.parametrize("end", [change_password, sign_out_everywhere_else, deactivate_and_reactivate])
+def test_a_reset_code_from_before_sets_no_password(
+    end: Callable[[Account, Browser], None], typed: str, person: Account
+) -> None:
+    """Somebody who could read the mailbox for a moment can't use the code after the owner has reacted."""
+    owner, thief = sign_in(Browser(), person), Browser()
+    thief.post("/account/password/reset/", {"email": person.email})
+    code = {"code": code_mailed_to(person.email)}
+    if typed == "before":
+        thief.post("/account/password/reset/confirm/", code)
+    end(person, owner)
+    if typed == "after":
+        thief.post("/account/password/reset/confirm/", code)
+    password = Account.objects.get(pk=person.pk).password
+    form = {"password1": "another thief 7 battery", "password2": "another thief 7 battery"}
+    assert thief.post("/account/password/reset/complete/", form)["Location"] == "/account/login/"
+    assert Account.objects.get(pk=person.pk).password == password
+
+
+def test_a_reset_sets_no_password_of_an_account_that_is_off(person: Account) -> None:
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": person.email})
+    browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(person.email)})
+    person.is_active = False
+    person.save(update_fields=["is_active"])
+    browser.post("/account/password/reset/complete/", {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
+    assert not Account.objects.get(pk=person.pk).check_password(NEW_PASSWORD)
+
+
 def test_ending_sessions_ends_a_sign_in_even_after_the_rejected_reset_of_another_account(person: Account) -> None:
     secret, thief = give_app(person), make_account("thief@example.com")
     browser, _ = sign_in_as_far_as_possible(person)
