@@ -275,9 +275,17 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
             if account is None:
                 response = self._login_stage.abort()
             elif keys.is_added(account, form.cleaned_data["credential"]):
-                response = self._login_stage.exit()
+                response = self._exit_after_another_click(account)
             else:
                 response = super().form_valid(form)
+        return response
+
+    def _exit_after_another_click(self, account: Account) -> HttpResponse:
+        """Sign in. The browser keeps the session of its last click, and the new passkey has to count in it."""
+        factors = list(second_factors_of(account))
+        if len(factors) == 1:
+            note_first_factor(self.request, account, factors[0])
+        response: HttpResponse = self._login_stage.exit()
         return response
 
 
