@@ -32,6 +32,7 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.activity.receivers import record_added_factors, record_replaced_codes
 from accounts.activity.recording import record
 from accounts.authentication import COMPLETES, account_of, note_first_factor
 from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
@@ -172,13 +173,15 @@ class EnrolmentMixin:
                 return HttpResponseRedirect(reverse("account_login"))
             if self.is_added(account, form):
                 return HttpResponseRedirect(reverse("mfa_index"))
-            is_first = not second_factors_of(account).exists()
+            before = dict(Authenticator.objects.filter(user=account).values_list("pk", "type"))
+            is_first = set(before.values()) <= {Authenticator.Type.RECOVERY_CODES}
             if is_first:
                 end_other_sessions(self.request)
                 record(account, "sessions_ended", self.request)
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+            added, *_ = record_added_factors(self.request, account, before)
             if is_first:  # allauth only reports an added app after the commit
-                note_first_factor(self.request, account, second_factors_of(account).get())
+                note_first_factor(self.request, account, added)
         if is_first:
             messages.info(self.request, OTHERS_SIGNED_OUT)
         return response
@@ -252,9 +255,11 @@ class MakeCodesView(recovery_code_views.GenerateRecoveryCodesView):  # type: ign
 
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
-            if lock_unchanged(account_of(self.request)) is None:  # its sessions ended since this request began
+            account = lock_unchanged(account_of(self.request))
+            if account is None:  # its sessions ended since this request began
                 return HttpResponseRedirect(reverse("account_login"))
             response: HttpResponse = super().form_valid(form)
+            record_replaced_codes(self.request, account)
         return response
 
 

@@ -4,6 +4,7 @@ docs/accounts.md#notices has the list. Passkeys are added by a device: tests/bro
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from allauth.mfa.totp.internal.auth import (
 )
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.conf import settings
+from django.db import DatabaseError
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
@@ -148,6 +150,10 @@ def remove_app(owner: Owner) -> None:
 
 def make_codes(owner: Owner) -> None:
     confirm_with_app(owner)
+    post_new_codes(owner)
+
+
+def post_new_codes(owner: Owner) -> None:
     owner.post("/account/2fa/recovery-codes/generate/")
 
 
@@ -340,3 +346,22 @@ def test_any_user_agent_is_accepted(agent: str, shown: str, owner: Owner) -> Non
     assert shown in mail.body
     assert "<b>" not in mail.html
     assert owner.browser.get("/account/activity/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["authenticator_on", "recovery_codes_made"])
+def test_a_factor_is_never_added_without_its_notice(kind: str, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """django-allauth reports both only after the commit, when a failure can't undo the change any more."""
+    if kind == "recovery_codes_made":
+        confirm_with_app(owner)
+    before = set(Authenticator.objects.values_list("type"))
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise DatabaseError
+
+    monkeypatch.setattr("accounts.activity.receivers.record", fail)
+    owner.browser.raise_request_exception = False
+    with suppress(AssertionError):  # the response is an error page
+        (set_up_app if kind == "authenticator_on" else post_new_codes)(owner)
+    assert set(Authenticator.objects.values_list("type")) == before
+    assert not SecurityEvent.objects.filter(kind=kind).exists()
