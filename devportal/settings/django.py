@@ -131,6 +131,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "accounts.waiting_forms.WaitingFormsMiddleware",
     "accounts.sessions.LastSeenMiddleware",
+    "accounts.unfinished_sign_ins.UnfinishedSignInsMiddleware",
     "accounts.entrance_forms.EntranceFormsMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",
 ]

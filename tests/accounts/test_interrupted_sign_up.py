@@ -1,5 +1,6 @@
 """An interrupted sign-up continues where it was left, and the owner of the mailbox gets the account."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,9 +8,12 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.models import Client
+from tests import relying_party
+from tests.accounts.factors.conftest import code_mailed_to, give_app
 from tests.accounts.test_sign_up import PASSWORD, confirm, sign_up
 from tests.factories import make_account
 from tests.relying_party import RelyingParty
+from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
 
@@ -117,3 +121,47 @@ def test_by_passkey_the_first_password_ends(client: Browser, mailoutbox: list[An
     assert confirm(again, mailoutbox[1])["Location"] == "/account/2fa/webauthn/signup/"
     assert sign_in(Browser(), PASSWORD).status_code == 200
     assert not Account.objects.get().has_usable_password()
+
+
+# --- The account is deleted meanwhile, for example because its email address went back to another one ---
+
+
+def begin_sign_up(browser: Browser) -> tuple[str, dict[str, str]]:
+    sign_up(browser, EMAIL)
+    return "/account/confirm-email/", {"code": code_mailed_to(EMAIL)}
+
+
+def begin_passkey_sign_up(browser: Browser) -> tuple[str, dict[str, str]]:
+    form = {"email": EMAIL, "given_name": "Grace", "family_name": "", "password1": ""}
+    browser.post("/account/signup/passkey/", form)
+    browser.post("/account/confirm-email/", {"code": code_mailed_to(EMAIL)})
+    return "/account/signup/password/", {"password1": OTHER}
+
+
+def begin_two_factors(browser: Browser) -> tuple[str, dict[str, str]]:
+    account = make_account(EMAIL)
+    secret = give_app(account)
+    relying_party.sign_in(browser, account)
+    return "/account/2fa/authenticate/", {"code": totp(secret)}
+
+
+def begin_reset(browser: Browser) -> tuple[str, dict[str, str]]:
+    make_account(EMAIL)
+    browser.post("/account/password/reset/", {"email": EMAIL})
+    return "/account/password/reset/confirm/", {"code": code_mailed_to(EMAIL)}
+
+
+def almost_reset(browser: Browser) -> tuple[str, dict[str, str]]:
+    browser.post(*begin_reset(browser))
+    return "/account/password/reset/complete/", {"password1": OTHER, "password2": OTHER}
+
+
+@pytest.mark.parametrize("begin", [begin_sign_up, begin_passkey_sign_up, begin_two_factors, begin_reset, almost_reset])
+def test_a_step_for_an_account_that_was_deleted_leads_back(
+    begin: Callable[[Browser], tuple[str, dict[str, str]]], client: Browser, person: Account
+) -> None:
+    path, form = begin(client)
+    Account.objects.exclude(pk=person.pk).delete()
+    assert client.post(path, form).status_code == 302
+    assert client.get("/account/login/").status_code == 200
+    assert not {"account_login", "account_email_verification_code"} & set(client.session.keys())
