@@ -7,14 +7,14 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from accounts.activity.places import known_browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
-from accounts.deletion.deleting import delete_account, deletion_blockers
+from accounts.deletion.deleting import delete_account, deletion_blockers, lock_blockers
 from accounts.factors import removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
@@ -93,7 +93,7 @@ def take_back(request: HttpRequest, email: str, code: str) -> Account:
     with transaction.atomic():
         change = _find(email.lower(), code)
         # Lock the account before its changes, in the same order as account deletion and changes of email address.
-        account = Account.objects.select_for_update(no_key=True).filter(pk=change.account_id).first()
+        account = lock_for_address(change.account_id, change.old_email)
         standing = _standing().filter(account=account)
         if account is None or not standing.filter(pk=change.pk).exists():
             raise TakeBackRefused("This code has already been used, or the account has been deleted.")
@@ -121,11 +121,24 @@ def end_changes_since(account: Account, moment: datetime) -> None:
     _standing().filter(account=account, at__gte=moment).update(ended_at=clock.now())
 
 
+def lock_for_address(pk: int, email: str) -> Account | None:
+    """Lock an account that is about to get an email address, and the sign-ups that make way for it.
+
+    Call it first in a transaction: their projects are locked before the accounts (docs/architecture.md#locking). A
+    sign-up that is verified at this moment has made its account somebody's when this returns, or waits until later.
+    """
+    for sign_up in _unproven_sign_ups(email).exclude(pk=pk):
+        lock_blockers(sign_up)
+    rows = Account.objects.select_for_update(no_key=True).filter(Q(pk=pk) | _is_unproven_sign_up(email))
+    return next((row for row in rows.order_by("pk") if row.pk == pk), None)
+
+
 def is_taken(email: str, account: Account) -> bool:
     """Return whether an email address belongs to somebody else.
 
-    Unverified sign-ups do not count: a thief could start one to keep the owner from taking the account back. If an
-    operator has made one the only owner of a project, it can't be deleted, so it does count.
+    Unverified sign-ups do not count: with one, strangers could keep people from using their email address, and a thief
+    the owner from taking the account back. If an operator has made one the only owner of a project, it can't be
+    deleted, so it does count.
     """
     if not email:
         return False
@@ -138,7 +151,10 @@ def is_taken(email: str, account: Account) -> bool:
 
 
 def make_way(email: str, account: Account) -> None:
-    """Delete an unverified sign-up that uses an email address which is about to return to the account."""
+    """Delete an unverified sign-up that uses an email address which the account is about to get.
+
+    Raises deletion.DeletionBlocked. Call `lock_for_address` before.
+    """
     for other in _unproven_sign_ups(email).exclude(pk=account.pk):
         delete_account(other)
     EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
@@ -146,9 +162,12 @@ def make_way(email: str, account: Account) -> None:
 
 def _unproven_sign_ups(email: str) -> "QuerySet[Account]":
     """Return the accounts that signed up with an email address, but never verified it or signed in."""
+    return Account.objects.filter(_is_unproven_sign_up(email))
+
+
+def _is_unproven_sign_up(email: str) -> Q:
     signed_up = SecurityEvent.objects.filter(kind="signed_up").values("account")
-    unproven = Account.objects.filter(email=email, email_verified=False, last_login=None, is_staff=False)
-    return unproven.filter(pk__in=signed_up)
+    return Q(email=email, email_verified=False, last_login=None, is_staff=False, pk__in=signed_up)
 
 
 def _give_address(account: Account, email: str) -> None:

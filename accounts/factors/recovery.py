@@ -100,7 +100,10 @@ def start(
     if operator.pk == account.pk:  # AccountRecovery.is_own
         raise RecoveryRefused("You can't start a recovery of your own account here.")
     new_email = new_email.strip().lower()
-    account = lock_account(account.pk)
+    locked = address_changes.lock_for_address(account.pk, new_email)
+    if locked is None:
+        raise RecoveryRefused("The account has been deleted.")
+    account = locked
     if not account.is_active:
         raise RecoveryRefused("The account is turned off. Activate it first.")
     if address_changes.is_taken(new_email, account):
@@ -218,6 +221,9 @@ def _remind(pk: int) -> bool:
 
 @transaction.atomic
 def _complete(pk: int) -> bool:
+    due = AccountRecovery.objects.open().select_related("account").filter(pk=pk).first()
+    if due is not None:
+        address_changes.lock_for_address(due.account_id, _address_then(due))
     recovery = _lock(pk)
     if recovery is None:
         return False

@@ -1,13 +1,17 @@
 """Taking an address back while somebody else acts on the same account, on PostgreSQL with separate connections."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.db import transaction
 from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from core import clock
+from oidc.models import Project, ProjectMember
 from tests.accounts.test_address_changes import (
     NEW,
     OLD,
@@ -18,8 +22,10 @@ from tests.accounts.test_address_changes import (
     take_back,
     take_back_code,
 )
-from tests.at_once import at_once
-from tests.factories import PASSWORD, make_account
+from tests.accounts.test_sign_up import sign_up
+from tests.at_once import at_once, somebody_waits_for_us
+from tests.factories import PASSWORD, make_account, make_project
+from tests.oidc.events.test_concurrency import blocked_by, wait_until
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -80,3 +86,40 @@ def test_against_a_deletion_nothing_is_left_half_done(thief: Browser, round_: in
     assert not Account.objects.exists()
     assert not AddressChange.objects.exists()
     assert not EmailAddress.objects.exists()
+
+
+# --- A sign-up that nobody has verified makes way for the old email address ---
+
+
+def test_a_sign_up_that_is_verified_at_this_moment_stays(thief: Browser) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    sign_up(Browser(), OLD)
+    newcomer = Account.objects.get(email=OLD)
+
+    def verify() -> None:
+        Account.objects.filter(pk=newcomer.pk).update(email_verified=True, last_login=clock.now())
+        EmailAddress.objects.filter(user=newcomer).update(verified=True)
+
+    answer = blocked_by(verify, lambda: take_back(OLD, code))
+    assert "now belongs to another account" in answer.content.decode()
+    assert Account.objects.filter(pk=newcomer.pk, email=OLD, email_verified=True).exists()
+    assert Account.objects.filter(email=NEW).exists()
+
+
+def test_projects_of_the_sign_up_are_locked_before_the_account(thief: Browser) -> None:
+    """Otherwise a change of the project that also locks the account would wait for this one, and this one for it."""
+    owner = Account.objects.get()
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    sign_up(Browser(), OLD)
+    project, newcomer = make_project(owner), Account.objects.get(email=OLD)
+    ProjectMember.objects.create(project=project, account=newcomer, role=ProjectMember.Role.VIEWER)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+            answer = pool.submit(at_once, 1, lambda _: take_back(OLD, code))
+            wait_until(somebody_waits_for_us)
+            Account.objects.select_for_update(no_key=True).get(pk=owner.pk)
+        assert is_taken_back(answer.result()[0])
+    assert Account.objects.get().email == OLD
