@@ -29,6 +29,7 @@ from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import closing
+from accounts.deletion.deleting import DeletionBlocked
 from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
@@ -130,15 +131,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         try:
             with transaction.atomic():
                 return self._confirm(request, email_address)
-        except IntegrityError:  # another account, with an unverified email address, has it
+        except (IntegrityError, DeletionBlocked):  # another account, with an unverified email address, has it
             messages.error(request, "Another account has this email address, so yours was not changed.")
             return False
 
     def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        account = Account.objects.select_for_update(no_key=True).filter(pk=email_address.user_id).first()
+        new = email_address.email.lower()
+        account = address_changes.lock_for_address(email_address.user_id, new)
         if account is None or (request.user.is_authenticated and has_changed(request.user, account)):
             return False  # deleted, or its sessions were ended, since this request began
-        old, new = account.email if account.email_verified else "", email_address.email.lower()
+        address_changes.make_way(new, account)
+        old = account.email if account.email_verified else ""
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
         if not old:
             sign_up.apply_kept_form(request, account)

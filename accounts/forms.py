@@ -24,7 +24,7 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
-from accounts import files, guesses, reauthentication, sign_up
+from accounts import address_changes, files, guesses, reauthentication, sign_up
 from accounts.authentication import was_added_here
 from accounts.entrance_forms import TAKES_EMAIL
 from accounts.factors.keys import Held, held_among, held_by
@@ -159,6 +159,16 @@ class ConfirmEmailForm(MailedCodeMixin, allauth_forms.ConfirmEmailVerificationCo
 
     state = EMAIL_VERIFICATION_CODE_SESSION_KEY
     most = settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS
+
+    def clean_code(self) -> str:
+        try:
+            code: str = super().clean_code()
+        except forms.ValidationError as error:
+            # The code is right. A sign-up that nobody has verified makes way for the person who has the mailbox.
+            if error.code != "email_taken" or self.user is None or address_changes.is_taken(self.email, self.user):
+                raise
+            return str(self.cleaned_data["code"])
+        return code
 
 
 class ConfirmResetForm(MailedCodeMixin, allauth_forms.ConfirmPasswordResetCodeForm):  # type: ignore[misc]

@@ -260,11 +260,35 @@ def test_a_sign_in_that_waits_for_two_step_verification_ends(thief: Browser, per
     assert half.get("/account/")["Location"].startswith("/account/login/")
 
 
-def test_an_address_of_an_unproven_account_can_not_be_had(
-    thief: Browser, person: Account, mailoutbox: list[Any]
-) -> None:
+# --- An email address that somebody else has signed up with ---
+
+
+def test_a_sign_up_that_nobody_verified_keeps_nobody_from_an_address(thief: Browser, person: Account) -> None:
+    """Strangers know neither the mailbox nor who would like to use it."""
     sign_up(Browser(), NEW)
+    change(thief, NEW)
+    account = Account.objects.get()
+    assert (account.pk, account.email, account.email_verified) == (person.pk, NEW, True)
+    assert list(EmailAddress.objects.values_list("user", "email", "verified")) == [(person.pk, NEW, True)]
+
+
+def test_a_sign_up_before_the_code_is_typed_makes_way_too(thief: Browser, person: Account) -> None:
+    thief.post("/account/email/", {"email": NEW, "action_add": ""})
+    sign_up(Browser(), NEW)
+    thief.post("/account/confirm-email/", {"code": code_in(thief)})
+    assert list(Account.objects.values_list("pk", "email", "email_verified")) == [(person.pk, NEW, True)]
+
+
+@pytest.mark.parametrize("kind", ["provisioned", "owner", "verified"])
+def test_an_address_of_another_account_can_not_be_had(kind: str, thief: Browser, person: Account) -> None:
+    """Only unverified accounts that nobody but a stranger has created make way."""
+    if kind == "owner":
+        sign_up(Browser(), NEW)
+        make_project(Account.objects.get(email=NEW))
+    else:
+        make_account(NEW, verified=kind == "verified")
     assert b"already registered" in change(thief, NEW).content  # who proves the mailbox may know
     person.refresh_from_db()
     assert person.email == OLD
     assert EmailAddress.objects.filter(user=person, email=OLD, verified=True).exists()
+    assert Account.objects.filter(email=NEW).exists()
