@@ -100,6 +100,8 @@ def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwar
     """
     addresses = archive.addresses_of(instance)
     outbox.delete_mail_to(addresses)
+    for address, until in archive.earlier_addresses_of(instance).items():
+        outbox.delete_mail_to([address], until)
     still_open = Invitation.objects.open().values("pk")
     Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()
 

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
 from tempfile import TemporaryFile
 from typing import IO, Any, TextIO
@@ -170,6 +170,20 @@ def addresses_of(account: Account) -> set[str]:
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
     somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
     return {account.email, *(address.lower() for address in more), *left} - set(somebody_elses)
+
+
+def earlier_addresses_of(account: Account) -> dict[str, datetime]:
+    """Return the person's earlier email addresses that the activity names, and until when mails there were theirs.
+
+    Without the ones that belong to another account now. Until a change can't be taken back, mails about it are theirs.
+    """
+    events = SecurityEvent.objects.filter(account=account, kind__in=("address_changed", "address_removed"))
+    earlier = {}
+    for at, details in events.order_by("pk").values_list("at", "details"):
+        address = str(details.get("old") or details.get("address") or "").lower()
+        earlier[address] = at + timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
+    others = Account.objects.filter(email__in=earlier).exclude(pk=account.pk).values_list("email", flat=True)
+    return {address: until for address, until in earlier.items() if address and address not in set(others)}
 
 
 def verified_addresses_of(account: Account) -> list[str]:

@@ -82,19 +82,21 @@ def withdraw_mail(pk: int) -> bool:
     return bool(waiting.update(given_up_at=clock.now(), last_error="replaced by a newer mail", **WIPED))
 
 
-def delete_mail_to(addresses: Collection[str]) -> None:
+def delete_mail_to(addresses: Collection[str], until: datetime | None = None) -> None:
     """Delete mails to these email addresses, including waiting ones, and remove the addresses from mails to others.
 
-    Mails that a mail server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
+    With `until`, mails that were queued later stay: the email addresses may be somebody else's since. Mails that a mail
+    server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
     """
-    Outbox.objects.filter(to__in=addresses).delete()
+    stored = Outbox.objects.all() if until is None else Outbox.objects.filter(created_at__lte=until)
+    stored.filter(to__in=addresses).delete()
     for address in addresses:
         # In HTML, as Django escapes it, and as it is after styles were inlined.
         written = {html.escape(address, quote=quote) for quote in (True, False)}
         naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
         for each in written:
             naming |= Q(html__icontains=each)
-        for row in Outbox.objects.filter(naming).only(*_READABLE):
+        for row in stored.filter(naming).only(*_READABLE):
             masked = {field: _standing_alone(address).sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
             for each in written:
                 masked["html"] = _standing_alone(each).sub(SOMEBODY, masked["html"])

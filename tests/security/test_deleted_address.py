@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from django.apps import apps
+from django.conf import settings
 from django.core import mail
 from django.test import Client as Browser
 from django.urls import reverse
@@ -14,6 +15,7 @@ from accounts.deletion import deleting
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Family, Invitation, Outbox
 from accounts.plans import invitations as family_invitations
+from accounts.tasks import clear_address_changes
 from api import usage_counts
 from core import clock
 from devportal.console.models import AuditEvent
@@ -22,6 +24,7 @@ from oidc.events.types import EventType
 from oidc.models import Delivery, EventReceiver, ProjectMember
 from oidc.projects import invitations, members
 from oidc.tasks import clear_invitations
+from tests.accounts.test_address_changes import change
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import RelyingParty, sign_in
 
@@ -112,6 +115,28 @@ def test_an_earlier_address_that_was_invited_is_forgotten_unless_it_is_somebody_
     invited = AuditEvent.objects.filter(action="invitation.sent")
     deleting.delete_account(Account.objects.get(pk=leaving.pk))
     assert invited.get().target == (ADDRESS if is_somebody_elses else "")
+
+
+@pytest.mark.parametrize("is_somebody_elses", [False, True])
+def test_mails_of_an_earlier_address_are_deleted_and_later_ones_kept(
+    leaving: Account, later: Any, *, is_somebody_elses: bool
+) -> None:
+    """The change can't be taken back any more, so only the activity knows the earlier email address."""
+    browser = sign_in(Browser(), leaving)
+    old, to_others = body("Hello", to=ADDRESS), body(f"{ADDRESS} invites you.")
+    change(browser, "later@example.com")
+    assert Outbox.objects.filter(to=ADDRESS, subject__contains="has been changed").exists()
+    later((settings.ADDRESS_REVERSAL_DAYS + 1) * 24 * 3600)
+    clear_address_changes()
+    new = body("Hello", to=ADDRESS)
+    if is_somebody_elses:
+        make_account(ADDRESS)
+    deleting.delete_account(Account.objects.get(pk=leaving.pk))
+    left = {new, to_others, *([old] if is_somebody_elses else [])}
+    assert left <= set(Outbox.objects.all())
+    assert Outbox.objects.filter(to=ADDRESS).count() == (3 if is_somebody_elses else 1)
+    to_others.refresh_from_db()
+    assert (ADDRESS in to_others.body) == is_somebody_elses
 
 
 @pytest.mark.parametrize(
