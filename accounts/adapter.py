@@ -143,8 +143,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         address_changes.make_way(new, account)
         old = account.email if account.email_verified else ""
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
-        if not old:
-            sign_up.apply_kept_form(request, account)
+        sign_up.apply_kept_form(request, account)
         request.former_email = old  # type: ignore[attr-defined]  # for accounts/activity/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))
         if is_confirmed and old not in ("", new):

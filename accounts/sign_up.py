@@ -72,7 +72,9 @@ def apply_kept_form(request: HttpRequest, account: Account) -> None:
     kept: dict[str, Any] = request.session.pop(SESSION_KEY, {})
     if kept.get("account") != account.pk:
         return
+    request.signed_up_again = True  # type: ignore[attr-defined]  # for the adapter's `login`
+    if account.email_verified:  # another click has stored them
+        return
     account.password = kept["password"]
     account.given_name, account.family_name = kept["names"]["given_name"], kept["names"]["family_name"]
     account.save(update_fields=["password", "given_name", "family_name"])
-    request.signed_up_again = True  # type: ignore[attr-defined]  # for the adapter's `login`
