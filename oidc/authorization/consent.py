@@ -15,7 +15,7 @@ from accounts.subjects import subject_for
 from core import clock
 from oidc import scopes as scope_rules
 from oidc.authorization.user_cap import find_place, is_capped
-from oidc.clients.lookup import lock_client, report_client_event
+from oidc.clients.lookup import held_until_end, lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.events.causes import tell_removed
@@ -143,6 +143,12 @@ def _connect(
     return connection
 
 
+def _lock_connection(account: Account, client: Client) -> Connection | None:
+    """Lock and return a connection, and keep its person and client from being deleted until the transaction ends."""
+    rows = Connection.objects.select_for_update(no_key=True).filter(held_until_end(account.pk, client.pk))
+    return rows.filter(account=account, client=client).first()
+
+
 def _change(
     account: Account, client: Client, scopes: list[str], left_out: Collection[str], outside: str
 ) -> tuple[Connection, set[str]]:
@@ -151,7 +157,7 @@ def _change(
     `outside` is the request's host if the app's review does not cover it. The scopes granted before are then the
     ones that counted at that host. Raises Gone.
     """
-    connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
+    connection = _lock_connection(account, client)
     if connection is None:  # the app was deleted a moment ago
         raise Gone
     before, had = granted_scopes(connection), granted_scopes(connection, outside)
@@ -182,7 +188,7 @@ def require_consent(account: Account, client: Client, scopes: list[str], redirec
 
     Call it inside the transaction that issues the code, so that consent can't be removed at the same time.
     """
-    connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
+    connection = _lock_connection(account, client)
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     if connection is None or not set(scopes) <= granted_scopes(connection, outside):
         raise ConsentMissing

@@ -10,7 +10,7 @@ from django.db.models import Exists
 from core import clock
 from core.credentials import digest, random_text
 from oidc.apis.registry import current_registry
-from oidc.clients.lookup import report_client_event
+from oidc.clients.lookup import held_until_end, report_client_event
 from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
 from oidc.reasons import Facts, Reason
@@ -108,7 +108,8 @@ def end_response(row: RefreshToken, next_checksum: str | None, next_access_check
     that case. The row of the superseded token acts as a lock, so that only one of several concurrent requests succeeds.
     """
     now = clock.now()
-    replaced = RefreshToken.objects.filter(pk=row.pk, next_checksum=row.next_checksum).update(
+    held = held_until_end(row.user_id, row.application_id)
+    replaced = RefreshToken.objects.filter(held, pk=row.pk, next_checksum=row.next_checksum).update(
         next_checksum=next_checksum, next_access_checksum=next_access_checksum
     )
     # The replaced refresh token stays as a superseded one, so that its reuse is noticed.

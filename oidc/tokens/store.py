@@ -17,6 +17,7 @@ from core import clock
 from core.credentials import digest
 from core.database.postgres.statements import PreparedStatement
 from core.database.prepared_queries import InsertSpec
+from oidc.clients.lookup import hold_sql
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import refresh_tokens
 
@@ -65,7 +66,10 @@ class Statements:
 
 
 def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
-    """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
+    """Consume a code or refresh token and store the tokens issued for it.
+
+    Return False if another request was first, or the person or the client has just been deleted.
+    """
     may_get_lost = isinstance(consumed, RefreshToken) and _is_forgiven(consumed)
     expires = clock.from_now(settings.ACCESS_TOKEN_SECONDS)
     access_token = TokenRecord(digest(access), expires, scope, used=False if may_get_lost else None)
@@ -78,10 +82,10 @@ def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, r
 def store_tokens(
     consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
 ) -> bool:
-    """Consume the row and store the tokens; return False, storing nothing, if it was consumed before."""
+    """Consume the row and store the tokens; return False, storing nothing, if it can't be consumed any more."""
     connection = connections[DEFAULT_DB_ALIAS]
     statements = _statements(connection.vendor, isinstance(consumed, RefreshToken), refresh is not None)
-    parameters = _parameters(connection, consumed.pk, moment, access, refresh)
+    parameters = _parameters(connection, consumed, moment, access, refresh)
     if isinstance(consumed, RefreshToken):
         if consumed.revoked is not None:
             return _replace_lost_response(consumed, access, refresh, statements, parameters)
@@ -109,7 +113,8 @@ def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Stat
     consume = f'UPDATE "{table}" SET "{column}" = %(moment)s{others} WHERE "id" = %(id)s AND "{column}" IS NULL'  # noqa: S608  (names from the models)
     made = [_ACCESS, _REFRESH] if with_refresh else [_ACCESS]
     parts = [f"made_{place} AS ({insert.sql(connection, 'consumed')})" for place, insert in enumerate(made)]
-    returning = f'{consume} RETURNING "user_id", "application_id", "family_id"'
+    held = hold_sql("%(account)s", "%(client)s")
+    returning = f'{consume} AND {held} RETURNING "user_id", "application_id", "family_id"'
     together = f"WITH consumed AS ({returning}), {', '.join(parts)} SELECT 1 FROM consumed"  # noqa: S608  (as above)
     return Statements(
         together=together,
@@ -120,11 +125,17 @@ def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Stat
 
 
 def _parameters(
-    connection: Any, pk: int, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
+    connection: Any,
+    consumed: AuthorizationCode | RefreshToken,
+    moment: datetime,
+    access: TokenRecord,
+    refresh: TokenRecord | None,
 ) -> dict[str, Any]:
     adapted = connection.ops.adapt_datetimefield_value
     parameters = {
-        "id": pk,
+        "id": consumed.pk,
+        "account": consumed.user_id,
+        "client": consumed.application_id,
         "moment": adapted(moment),
         "access_checksum": access.checksum,
         "access_expires": adapted(access.expires),

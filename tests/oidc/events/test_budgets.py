@@ -19,7 +19,8 @@ pytestmark = pytest.mark.django_db
 
 # Parts of the statements that are about events.
 TABLES = (
-    "oidc_eventreceiver", "oidc_delivery", 'SET "session_tag"', 'SELECT "oidc_family"."id" FROM', "FOR KEY SHARE",
+    "oidc_eventreceiver", "oidc_delivery", 'SET "session_tag"', 'SELECT "oidc_family"."id" FROM',
+    "FROM oidc_connection WHERE",
 )  # fmt: skip
 
 

@@ -1,14 +1,18 @@
 """Many at once, on PostgreSQL with separate connections: exactly one wins, and nothing is left half done."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client as Browser
 
+from accounts.deletion.deleting import delete_account
 from accounts.models import Account, PairwiseSubject
 from accounts.subjects import subject_for
 from oidc import signing_keys
 from oidc.authorization import consent
+from oidc.clients.registration import delete_client
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
 from tests.at_once import at_once
@@ -237,6 +241,38 @@ def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> Non
     responses = at_once(4, act)
     assert responses[0].status_code == 200
     assert_nothing_alive(party, responses[1:])
+
+
+@pytest.mark.parametrize("what", ["client", "account"])
+def test_a_deletion_during_refreshes_and_authorizations_succeeds(party: RelyingParty, what: str, settings: Any) -> None:
+    """In another order of locks, PostgreSQL would end the deletion as a deadlock, and the tokens would stay valid."""
+    settings.CLIENT_REQUESTS_PER_MINUTE = settings.API_CALLS_PER_PERSON_PER_MINUTE = 100_000
+    token, other, code = party.tokens()["refresh_token"], party.tokens()["refresh_token"], party.code()
+    owner, account = make_account(), Account.objects.get(email="ada@example.com")
+    until = time.monotonic() + 20
+
+    def keep_refreshing(newest: str) -> int:
+        while (response := party.refresh(newest)).status_code == 200 and time.monotonic() < until:
+            newest = response.json()["refresh_token"]
+        status: int = response.status_code
+        return status
+
+    def delete() -> int:
+        time.sleep(0.05)
+        delete_client(party.client, owner) if what == "client" else delete_account(account)
+        return 0
+
+    acts: list[Callable[[], int]] = [
+        delete,
+        lambda: keep_refreshing(token),
+        lambda: keep_refreshing(other),
+        lambda: party.exchange(code).status_code,
+        lambda: party.authorize().status_code,
+    ]
+    deleted, *refreshed, exchanged, authorized = at_once(len(acts), lambda number: acts[number]())
+    assert (deleted, set(refreshed) <= {400, 401}, exchanged in (200, 400, 401)) == (0, True, True)
+    assert authorized in (302, 400)
+    assert not RefreshToken.objects.exists()
 
 
 def assert_nothing_alive(party: RelyingParty, responses: list[Any]) -> None:
