@@ -15,6 +15,7 @@ from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
 from accounts.models import Account, PairwiseSubject
 from accounts.signals import (
     access_ended,
+    account_enabled,
     blocking_deletion,
     emptying_session,
     exporting,
@@ -64,6 +65,12 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_ACCOUNT_CLOSED)
     invitations.end_everywhere(account)
+
+
+@receiver(account_enabled)
+def end_late_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
+    """Revoke what requests have stored that did not see the deactivation, because it was not committed yet."""
+    end_authorizations(sender, account)
 
 
 @receiver(showing_home)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
@@ -228,6 +229,20 @@ def test_deactivation_during_refreshes_ends_all_tokens(party: RelyingParty) -> N
 
     responses = [response for response in at_once(4, act) if response is not None]
     assert_nothing_alive(party, responses)
+
+
+def test_reactivation_revives_no_tokens_that_were_issued_during_the_deactivation(party: RelyingParty) -> None:
+    party.tokens()
+    account = Account.objects.get(email="ada@example.com")
+    with transaction.atomic():
+        account.is_active = False
+        account.save()
+        (tokens,) = at_once(1, lambda number: party.tokens(prompt="none"))  # does not see the deactivation yet
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    account.is_active = True
+    account.save()
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert party.call("/v1/me", tokens["access_token"]).status_code == 401
 
 
 def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
