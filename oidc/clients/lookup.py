@@ -45,15 +45,15 @@ def find_client(client_id: str | None) -> Client | None:
     return client
 
 
-def lock_client(client_pk: int, *, for_deletion: bool = False, with_project: bool = False) -> Client:
+def lock_client(client_pk: int, *, no_new_rows: bool = False, with_project: bool = False) -> Client:
     """Lock a client and return it with its project, as they are now. Call it inside a transaction.
 
     Lock the project before the client (oidc/projects/roles.py). `with_project` does so in the same statement:
-    PostgreSQL locks the tables of `FOR UPDATE OF` in the order in which they are named. `for_deletion` also prevents
-    new rows that refer to the client. Raises Gone.
+    PostgreSQL locks the tables of `FOR UPDATE OF` in the order in which they are named. `no_new_rows` also prevents new
+    rows that refer to the client. Raises Gone.
     """
     of = ("project", "self") if with_project else ("self",)
-    rows = Client.objects.select_for_update(no_key=not for_deletion, of=of).select_related("project")
+    rows = Client.objects.select_for_update(no_key=not no_new_rows, of=of).select_related("project")
     row: Client | None = rows.filter(pk=client_pk).first()
     if row is None:
         raise Gone

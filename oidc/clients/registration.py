@@ -187,7 +187,7 @@ def delete_client(client: Client, actor: Account) -> None:
     """
     with transaction.atomic():
         try:
-            row = lock_client(client.pk, for_deletion=True)  # so that no authorization is added meanwhile
+            row = lock_client(client.pk, no_new_rows=True)  # so that no authorization is added meanwhile
         except Gone:
             return
         report_client_event("client.deleted", row, actor, before=_shown(row))

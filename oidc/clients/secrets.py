@@ -99,10 +99,13 @@ def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
 
 
 def change_type(client: Client, kind: str, actor: Account | None = None) -> None:
-    """Change a client's type, and revoke all its secrets and token families. Raises Gone."""
+    """Change a client's type, and revoke all its secrets and token families. Raises Gone.
+
+    Requests that are issuing codes or tokens finish before the lock, so that theirs are revoked too.
+    """
     moment = clock.now()
     with transaction.atomic():
-        before, client.type = lock_client(client.pk).type, kind
+        before, client.type = lock_client(client.pk, no_new_rows=True).type, kind
         if before == kind:
             return
         client.save(update_fields=["type", "client_type", "updated"])

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
@@ -14,9 +15,10 @@ from accounts.subjects import subject_for
 from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
+from oidc.clients.secrets import change_type
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
-from tests.at_once import at_once
+from tests.at_once import at_once, somebody_waits_for_us
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -243,6 +245,29 @@ def test_reactivation_revives_no_tokens_that_were_issued_during_the_deactivation
     account.save()
     assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert party.call("/v1/me", tokens["access_token"]).status_code == 401
+
+
+def test_no_tokens_survive_a_change_of_type_at_the_same_moment(party: RelyingParty) -> None:
+    party.tokens()
+    tokens: list[dict[str, Any]] = []
+
+    def get_tokens() -> None:
+        code = party.code(prompt="none")
+        response = party.exchange(code)  # with the secret that the change ends
+        tokens.extend([response.json()] if response.status_code == 200 else [])
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            change_type(Client.objects.get(pk=party.client.pk), Client.Type.SPA)
+            asked = pool.submit(get_tokens)
+            while not asked.done() and not somebody_waits_for_us():
+                time.sleep(0.01)
+        asked.result(20)
+    public = RelyingParty(party.client, party.browser)
+    for each in tokens:
+        assert public.refresh(each["refresh_token"]).json().get("error") == "invalid_grant"
+        assert party.call("/v1/me", each["access_token"]).status_code == 401
 
 
 def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
