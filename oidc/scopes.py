@@ -93,9 +93,13 @@ def parse_scope(text: str | None) -> list[str]:
 
 
 def format_scope(scopes: Any) -> str:
-    """Return scopes as one space-separated text, in the order of known_scopes()."""
+    """Return scopes as one space-separated text, in the order of known_scopes().
+
+    Scopes that only other processes know yet come last, so that storing the text again loses none of them.
+    """
     wanted = set(scopes)
-    return " ".join(name for name in known_scopes() if name in wanted)
+    known = [name for name in known_scopes() if name in wanted]
+    return " ".join([*known, *sorted(wanted.difference(known))])
 
 
 def allowed_scopes(client: Client, *, reviewed: bool = True) -> frozenset[str]:

@@ -170,6 +170,15 @@ def test_withdrawing_one_scope_keeps_another_that_the_process_does_not_know_yet(
     assert fresh(app).approved_scopes == READ
 
 
+def test_an_approval_keeps_scopes_that_the_process_does_not_know_yet(
+    api: Api, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = reviewer_actions.start(sent(app, developer, [READ]), reviewer)
+    use_registry(Registry())  # loaded before the API was declared
+    approve(review, reviewer, calendar_read=True)
+    assert fresh(app).approved_scopes == READ
+
+
 def test_only_requested_scopes_are_approved(
     api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
 ) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from accounts.activity.recording import sentence
 from accounts.models import Account, SecurityEvent
-from oidc.apis.registry import reload_registry
-from oidc.models import Api, Client
+from oidc.apis.registry import Registry, reload_registry, use_registry
+from oidc.models import Api, Client, Connection
 from oidc.receivers import export_connections
 from tests import factories
 from tests.relying_party import RelyingParty
@@ -100,3 +100,12 @@ def test_the_data_export_names_the_apis(app: RelyingParty, person: Account) -> N
     row = next(iter(export_connections(None, account=person)["connected_apps"]))
     assert row["can"][-2:] == ["Orbit Calendar: Change your calendar", "Orbit <Tasks>: See your tasks"]
     assert row["can"][0] == "Recognize you when you come back"
+
+
+def test_a_consent_keeps_scopes_that_the_process_does_not_know_yet(app: RelyingParty) -> None:
+    tokens = app.tokens(scope="openid tasks.read offline_access")
+    use_registry(Registry())  # loaded before the APIs were declared
+    app.answer_consent(app.authorize(scope="openid email"))
+    reload_registry()
+    assert Connection.objects.get().scopes == "openid email offline_access tasks.read"
+    assert "tasks.read" in app.refresh(tokens["refresh_token"]).json()["scope"]
