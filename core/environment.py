@@ -42,9 +42,11 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return self._number(var, float, default, between)
 
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **kwargs: Any) -> Any:
+        """Return a value as it is. The library would replace one that begins with "$" by another variable's value."""
         if cast is bool:
             return self._boolean(var, default)
-        value = super().get_value(var, cast, default, **kwargs)
+        text = self._text(var)
+        value = default if text is None else self.parse_value(text, cast)
         if isinstance(value, list):
             return [entry for entry in map(str.strip, value) if entry]
         return value.strip() if isinstance(value, str) else value
@@ -55,8 +57,13 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         parts = text.splitlines() if "\n" in text else text.split(",")
         return [part for part in map(str.strip, parts) if part]
 
+    def _text(self, var: str) -> str | None:
+        """Return what the variable or its file contains; None if it is not set."""
+        value: str | None = self.ENVIRON.get(var)
+        return value
+
     def _number(self, var: str, cast: Any, default: builtins.float, between: Bounds | None) -> builtins.float:
-        text = super().get_value(var, str, "").strip()
+        text = (self._text(var) or "").strip()
         number = default
         if text:
             try:
@@ -72,7 +79,7 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return number
 
     def _boolean(self, var: str, default: bool) -> bool:
-        text = super().get_value(var, str, "").strip().lower()
+        text = (self._text(var) or "").strip().lower()
         if text not in TRUE | FALSE:
             self.problems.append(f"{var} must be true or false.")
         return text in TRUE if text and text in TRUE | FALSE else default

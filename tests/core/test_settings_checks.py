@@ -175,6 +175,16 @@ def test_lists_of_secrets_come_from_variables_and_files(
     assert Env().secrets(name) == read
 
 
+@pytest.mark.parametrize("text", ["$ecret", "$HOME", "$X", r"\$a"])
+def test_a_value_with_a_dollar_sign_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The library reads "$NAME" as the name of another variable, so a secret such as "$ecret" would become empty."""
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert (env.str("X", ""), env.list("X", default=[]), env.secrets("X")) == (text, [text], [text])
+    assert env.int("X", 7) == 7
+    assert env.problems == ["X must be a whole number."]
+
+
 # --- Hosts, proxies, secrets, mail, folders ---
 
 
