@@ -10,13 +10,18 @@ import math
 import os
 import secrets
 import stat
+import warnings
 from pathlib import Path
 from typing import Any
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
 FALSE = frozenset({"false", "0", "no", "off", "n", ""})
+_BACKENDS = "django.db.backends"
+_MAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
+_ENCODED = "characters such as / # ? @ :"
 Bounds = tuple[float, float]  # the lowest and the highest allowed value
 
 
@@ -51,6 +56,34 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
             return [entry for entry in map(str.strip, value) if entry]
         return value.strip() if isinstance(value, str) else value
 
+    def database(self, var: str, url: str) -> dict[str, Any]:
+        """Return the entry of DATABASES for the value of `var`; {} if it can't be read. No problem quotes the URL."""
+        config = self._config(self.db_url_config, url)
+        engine, is_named = config.get("ENGINE"), config.get("NAME") or config.get("OPTIONS", {}).get("service")
+        if engine == f"{_BACKENDS}.sqlite3" or (engine == f"{_BACKENDS}.postgresql" and is_named):
+            return config
+        form = "postgresql://user:password@host:5432/name"
+        self.problems.append(f"{var} must have the form {form}, with {_ENCODED} in the password percent-encoded.")
+        return {}
+
+    def mail_server(self, var: str, url: str) -> dict[str, Any]:
+        """Return the settings of the mail server in the value of `var`; {} if it can't be read."""
+        config = self._config(self.email_url_config, url)
+        if url.startswith(_MAIL_SCHEMES) and config.get("EMAIL_HOST"):
+            return config
+        form = "smtp+tls://user:password@host:587"
+        self.problems.append(f"{var} must have the form {form}, with {_ENCODED} in the password percent-encoded.")
+        return {}
+
+    @staticmethod
+    def _config(parse: Any, url: str) -> dict[str, Any]:
+        try:
+            with warnings.catch_warnings(action="ignore"):  # like the exceptions, they may quote the password
+                config: dict[str, Any] = parse(url)
+        except (ValueError, ImproperlyConfigured):
+            return {}
+        return config
+
     def secrets(self, var: str) -> list[str]:
         """Return a list of secrets, separated by commas, or one per line if there are several lines."""
         text = self.str(var, "")
@@ -58,8 +91,13 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return [part for part in map(str.strip, parts) if part]
 
     def _text(self, var: str) -> str | None:
-        """Return what the variable or its file contains; None if it is not set."""
-        value: str | None = self.ENVIRON.get(var)
+        """Return what the variable or its file contains; None if it is not set, or if the file can't be read."""
+        try:
+            value: str | None = self.ENVIRON.get(var)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            self.problems.append(f"The file that {var}_FILE names can't be read: {reason}.")
+            return None
         return value
 
     def _number(self, var: str, cast: Any, default: builtins.float, between: Bounds | None) -> builtins.float:

@@ -5,7 +5,7 @@ from typing import Any
 import django_stubs_ext
 
 from core.database.postgres import connection as postgres
-from core.environment import FILE_MODE, FOLDER_MODE, Env
+from core.environment import FILE_MODE, FOLDER_MODE
 from core.storage import object_store
 from devportal.settings.environment import (
     ADMIN_URL,
@@ -22,6 +22,7 @@ from devportal.settings.environment import (
     TRUSTED_PROXIES,
     database_url,
     email_url,
+    env,
     is_https,
     media_storage_url,
 )  # fmt: skip
@@ -168,10 +169,10 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # --- Database --------------------------------------------------------------------------------------------
 
-if database_url:
-    DATABASES: dict[str, dict[str, Any]] = {"default": Env.db_url_config(database_url)}
-else:
-    DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}}
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": (env.database("DATABASE_URL", database_url) if database_url else {})
+    or {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}
+}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
         # A transaction takes its write lock at the start, so that one that reads before it writes can't fail halfway.
@@ -185,8 +186,8 @@ postgres.configure(
     pooling=DATABASE_POOLING,
     connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
 )
-if REPLICA_DATABASE_URL:
-    DATABASES["replica"] = Env.db_url_config(REPLICA_DATABASE_URL) | {"TEST": {"MIRROR": "default"}}
+if REPLICA_DATABASE_URL and (replica := env.database("REPLICA_DATABASE_URL", REPLICA_DATABASE_URL)):
+    DATABASES["replica"] = replica | {"TEST": {"MIRROR": "default"}}
     postgres.configure(
         DATABASES["replica"],
         pooling=DATABASE_POOLING,
@@ -217,10 +218,9 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # --- Mail ------------------------------------------------------------------------------------------------
 
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
+EMAIL_BACKEND: str = "core.mail.DemoBackend"
 if email_url:
-    vars().update(Env.email_url_config(email_url))
-else:
-    EMAIL_BACKEND: str = "core.mail.DemoBackend"
+    vars().update(env.mail_server("EMAIL_URL", email_url))
 MAIL_DIR = DATA_DIR / "mail"
 if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
     EMAIL_BACKEND = "core.mail.BoundedEmailBackend"

@@ -277,5 +277,8 @@ OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 
 # Log lines per minute and process about rejected requests (4xx), so that strangers can't fill the disk.
 REFUSALS_LOGGED_PER_MINUTE = env.int("REFUSALS_LOGGED_PER_MINUTE", 300, between=(1, 1_000_000))
-LOG_LEVEL: str = env.str("LOG_LEVEL", "INFO")
+LOG_LEVEL: str = env.str("LOG_LEVEL", "INFO").upper()
+if LOG_LEVEL not in (levels := ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")):
+    UNREADABLE_SETTINGS.append(f"LOG_LEVEL must be one of {', '.join(levels)}.")
+    LOG_LEVEL = "INFO"
 LOG_FORMAT: str = env.str("LOG_FORMAT", "line")  # or json

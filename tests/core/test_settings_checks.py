@@ -185,6 +185,77 @@ def test_a_value_with_a_dollar_sign_is_read_as_it_is(monkeypatch: pytest.MonkeyP
     assert env.problems == ["X must be a whole number."]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "portal",
+        "mysql://portal:hunter2@db.example.com/portal",
+        "postgresql://portal:hunter2@db.example.com",
+        "postgresql://portal:hunter2@db.example.com:99999/portal",
+        "postgresql://portal:hunter2/x@db.example.com/portal",
+        "//portal:hunter2@db.example.com/portal",
+        "postgresql://portal:hunter2@[::1/portal",
+    ],
+)
+def test_a_database_that_can_not_be_read_is_named_without_its_password(
+    url: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    env = Env()
+    assert env.database("DATABASE_URL", url) == {}
+    assert [str(warning.message) for warning in recwarn] == []
+    (problem,) = env.problems
+    assert problem.startswith("DATABASE_URL must have the form postgresql://")
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://portal:a%2Fb@db.example.com:5432/portal?sslmode=require", "postgres:///portal", "sqlite:///x.db"],
+)
+def test_a_database_is_read(url: str) -> None:
+    env = Env()
+    assert env.database("DATABASE_URL", url)["NAME"] in ("portal", "x.db")
+    assert env.problems == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example.com:587",
+        "smtp+tls://",
+        "smtp+tls://portal:hunter2@mail.example.com:99999",
+        "smtp+tls://portal:hunter2/x@mail.example.com:587",
+        "consolemail://",  # would print codes into the log
+        "dummymail://",
+    ],
+)
+def test_a_mail_server_that_can_not_be_read_is_named_without_its_password(url: str) -> None:
+    env = Env()
+    assert env.mail_server("EMAIL_URL", url) == {}
+    (problem,) = env.problems
+    assert problem.startswith("EMAIL_URL must have the form smtp+tls://")
+    assert "hunter2" not in problem
+
+
+def test_a_mail_server_is_read() -> None:
+    env = Env()
+    read = env.mail_server("EMAIL_URL", "smtp+ssl://portal:a%2Fb@mail.example.com:465")
+    assert (read["EMAIL_HOST"], read["EMAIL_HOST_PASSWORD"], read["EMAIL_USE_SSL"]) == ("mail.example.com", "a/b", True)
+    assert env.problems == []
+
+
+def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    monkeypatch.setenv("MISSING_FILE", str(tmp_path / "missing"))
+    monkeypatch.setenv("BINARY_FILE", str(tmp_path / "binary"))
+    env = Env()
+    assert (env.str("MISSING", ""), env.str("BINARY", "default")) == ("", "default")
+    assert env.problems == [
+        "The file that MISSING_FILE names can't be read: No such file or directory.",
+        "The file that BINARY_FILE names can't be read: it is not UTF-8.",
+    ]
+
+
 # --- Hosts, proxies, secrets, mail, folders ---
 
 
@@ -359,3 +430,25 @@ def test_a_folder_that_cannot_be_made_is_named_in_the_embedded_environment(tmp_p
     assert done.returncode == 1
     assert "DATA_DIR can't be created" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
+    changes = {
+        "DATABASE_URL": "postgresql://portal:hunter2/x@127.0.0.1:9/portal",
+        "REPLICA_DATABASE_URL": "replica",
+        "EMAIL_URL": "smtp+tls://portal:hunter2#x@mail.example.com:587",
+        "LOG_LEVEL": "verbose",
+        "SECRET_KEY_FILE": "/nonexistent",
+    }
+    done = run("manage.py", "check", **changes)
+    assert done.returncode == 1
+    for name in changes:
+        assert name in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_level_of_logs_may_be_in_lower_case() -> None:
+    assert run("manage.py", "check", LOG_LEVEL="warning").returncode == 0
