@@ -3,7 +3,9 @@
 import contextlib
 import ipaddress
 import logging
+import re
 from collections.abc import Iterator
+from email.utils import parseaddr
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, storages
+from django.core.mail import EmailMessage
 from django.db import DatabaseError
 
 from core.environment import is_writable
@@ -20,6 +23,7 @@ from core.outbound.name_lookup import read_server
 
 # The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
+_SENDER = re.compile(r'[^\s"@]+@[^\s"@]+')
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 
 
@@ -149,6 +153,20 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     text = f"EMAIL_URL: codes are sent to {settings.EMAIL_HOST} without encryption."
     return [checks.Warning(text, hint="Use smtp+tls:// or smtp+ssl://.", id="devportal.W002")]
+
+
+@register(Tags.security)
+def check_sender(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return `devportal.E020`: a sender that is not an email address, so that no mail could be sent."""
+    try:
+        sender = str(EmailMessage(from_email=settings.DEFAULT_FROM_EMAIL, to=["x@example.com"]).message()["From"])
+    except ValueError:
+        sender = ""
+    if _SENDER.fullmatch(parseaddr(sender)[1]):
+        return []
+    text = f"DEFAULT_FROM_EMAIL: {settings.DEFAULT_FROM_EMAIL!r} is not a name and an email address."
+    hint = 'Write "Name" <no-reply@example.com>, with the quotation marks if the name has special characters.'
+    return [Error(text, hint=hint, id="devportal.E020")]
 
 
 def _is_loopback(host: str) -> bool:

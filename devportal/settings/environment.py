@@ -6,6 +6,7 @@ mail and secrets from the environment. The system checks in `core/settings_check
 start with a dangerous combination.
 """
 
+from email.utils import quote
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,9 @@ if EMBEDDED:
 
 VERSION = __version__
 SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
+if not SERVICE_NAME or not SERVICE_NAME.isprintable():
+    UNREADABLE_SETTINGS.append("SERVICE_NAME must be a name in one line.")
+    SERVICE_NAME = "Openport"
 PORT = env.int("PORT", 8000, between=(1, 65_535))
 AUTH_URL: str = env.str("AUTH_URL", f"http://localhost:{PORT}").rstrip("/")
 BASE_URL: str = env.str("BASE_URL", f"http://localhost:{PORT}").rstrip("/")
@@ -223,7 +227,8 @@ ADMIN_IDLE_SECONDS = env.int("ADMIN_IDLE_SECONDS", 12 * 3600, between=(3600, 30 
 
 # --- Mail and uploaded files -----------------------------------------------------------------------------
 
-DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", f"{SERVICE_NAME} <no-reply@{hosts[0]}>")
+# In quotes, a name may contain every character, such as a comma.
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", f'"{quote(SERVICE_NAME)}" <no-reply@{hosts[0]}>')
 email_url: str = env.str("EMAIL_URL", "")
 # An object store for several machines, with its key (docs/operations.md#static-and-uploaded-files). Empty: MEDIA_ROOT.
 media_storage_url: str = env.str("MEDIA_STORAGE_URL", "")

@@ -63,6 +63,7 @@ CHECKS: tuple[Any, ...] = (
     settings_checks.check_outbound,
     settings_checks.check_proxies,
     settings_checks.check_readable,
+    settings_checks.check_sender,
 )
 
 
@@ -337,6 +338,30 @@ def test_plain_smtp_to_the_same_machine(production: Any, host: str) -> None:
     assert ids(settings_checks.check_mail) == []
 
 
+SENDERS = (
+    "",
+    "nonsense",
+    "A no-reply@example.com",
+    "Acme, Inc. <no-reply@example.com>",
+    "A\nB <a@example.com>",
+    "A <x>",
+)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_a_sender_with_which_no_mail_can_be_sent(production: Any, sender: str) -> None:
+    production.DEFAULT_FROM_EMAIL = sender
+    assert (ids(settings_checks.check_sender), serious(settings_checks.check_sender)) == (["E020"], [True])
+
+
+@pytest.mark.parametrize(
+    "sender", ["a@example.com", "Müller <a@localhost>", '"Acme, Inc." <no-reply@xn--mller-kva.de>']
+)
+def test_a_sender_that_is_one(production: Any, sender: str) -> None:
+    production.DEFAULT_FROM_EMAIL = sender
+    assert ids(settings_checks.check_sender) == []
+
+
 def test_an_invalid_folder_for_uploads(production: Any, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -447,6 +472,23 @@ def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
         assert name in done.stderr
     assert "Traceback" not in done.stderr
     assert "hunter2" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Acme, Inc.", 'The "Best": Login', "Müller; Söhne", "[Acme] @ Home"])
+def test_mail_can_be_sent_in_the_name_of_every_service(name: str) -> None:
+    # What Django's SMTP backend does with the sender.
+    send = "from django.core.mail.message import sanitize_address as s; print(s(settings.DEFAULT_FROM_EMAIL, 'utf-8'))"
+    done = run("manage.py", "shell", "-c", f"from django.conf import settings; {send}", SERVICE_NAME=name)
+    assert done.returncode == 0, done.stderr
+    assert "no-reply@api.example.com" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_service_has_a_name_in_one_line() -> None:
+    for name in ("", "Open\nport"):
+        done = run("manage.py", "check", SERVICE_NAME=name)
+        assert "SERVICE_NAME must be a name in one line" in done.stderr
 
 
 @pytest.mark.slow
