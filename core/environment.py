@@ -108,7 +108,7 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
                 number = cast(text)
             except ValueError:
                 self.problems.append(f"{var} must be a {'whole number' if cast is int else 'number'}.")
-            if not math.isfinite(number):
+            if not abs(number) < math.inf:  # also works for whole numbers that are too large for a float
                 self.problems.append(f"{var} must be a number.")
                 number = default
         self.numbers[var] = number

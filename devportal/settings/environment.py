@@ -148,17 +148,17 @@ SIGN_IN_COUNT_DAYS = env.int("SIGN_IN_COUNT_DAYS", 400, between=(90, 3650))
 # Entries per minute in one client's sign-in log, so that a flood of rejected requests can't fill the disk.
 SIGN_IN_LOG_PER_MINUTE = env.int("SIGN_IN_LOG_PER_MINUTE", 120, between=(1, 100_000))
 # How long the audit trail and the ids of applied billing reports are kept (days; 0: forever).
-AUDIT_DAYS = env.int("AUDIT_DAYS", 730)
-BILLING_EVENT_DAYS = env.int("BILLING_EVENT_DAYS", 730)
+AUDIT_DAYS = env.int("AUDIT_DAYS", 730, between=(0, 36_500))
+BILLING_EVENT_DAYS = env.int("BILLING_EVENT_DAYS", 730, between=(0, 36_500))
 # How long people can see the activity of their account (days).
-SECURITY_EVENT_DAYS = env.int("SECURITY_EVENT_DAYS", 365)
+SECURITY_EVENT_DAYS = env.int("SECURITY_EVENT_DAYS", 365, between=(0, 36_500))
 # How long a change of email address can be undone from the old email address (days).
-ADDRESS_REVERSAL_DAYS = env.int("ADDRESS_REVERSAL_DAYS", 7)
+ADDRESS_REVERSAL_DAYS = env.int("ADDRESS_REVERSAL_DAYS", 7, between=(0, 365))
 # Data export: how long its file is kept (days), and how many exports a person may request in 24 hours.
-EXPORT_DAYS = env.int("EXPORT_DAYS", 7)
+EXPORT_DAYS = env.int("EXPORT_DAYS", 7, between=(0, 365))
 EXPORTS_PER_DAY = env.int("EXPORTS_PER_DAY", 3)
 # How long people can restore their deleted account (days; 0: it is removed immediately).
-ACCOUNT_DELETION_DAYS = env.int("ACCOUNT_DELETION_DAYS", 14)
+ACCOUNT_DELETION_DAYS = env.int("ACCOUNT_DELETION_DAYS", 14, between=(0, 365))
 # How long a deleted project can be restored (days), and the maximum number of various objects.
 PROJECT_RESTORE_DAYS = env.int("PROJECT_RESTORE_DAYS", 30, between=(1, 3650))
 PROJECTS_PER_PERSON = env.int("PROJECTS_PER_PERSON", 50, between=(1, 100_000))
@@ -195,8 +195,8 @@ PICTURE_MAX_BYTES = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024, between=(1024,
 # `manage.py serve`: how long a request waits for one of the few slots.
 SLOT_WAIT_SECONDS = env.float("SLOT_WAIT_SECONDS", 1.5, between=(1, 5 * 60))
 # For each process: threads that hash passwords, and how long a request waits for one of them.
-PASSWORD_THREADS = env.int("PASSWORD_THREADS", 1)
-PASSWORD_WAIT_SECONDS = env.float("PASSWORD_WAIT_SECONDS", 50)
+PASSWORD_THREADS = env.int("PASSWORD_THREADS", 1, between=(1, 64))
+PASSWORD_WAIT_SECONDS = env.float("PASSWORD_WAIT_SECONDS", 50, between=(1, 600))
 
 # --- Database, Redis, sessions ---------------------------------------------------------------------------
 
@@ -204,15 +204,17 @@ PASSWORD_WAIT_SECONDS = env.float("PASSWORD_WAIT_SECONDS", 50)
 database_url: str = env.str("DATABASE_URL", "")
 # How long to wait for PostgreSQL (docs/operations.md#time-outs); 0: forever. A request waits for a slot, and then for
 # statements including their locks. The total has to stay below 5 seconds.
-DATABASE_CONNECT_TIMEOUT_SECONDS = env.int("DATABASE_CONNECT_TIMEOUT_SECONDS", 2)
-DATABASE_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_STATEMENT_TIMEOUT_SECONDS", 2.5)
-DATABASE_LOCK_TIMEOUT_SECONDS = env.float("DATABASE_LOCK_TIMEOUT_SECONDS", 1)
-DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS = env.float("DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS", 30)
-DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS", 60)
+DATABASE_CONNECT_TIMEOUT_SECONDS = env.int("DATABASE_CONNECT_TIMEOUT_SECONDS", 2, between=(0, 3600))
+DATABASE_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_STATEMENT_TIMEOUT_SECONDS", 2.5, between=(0, 86_400))
+DATABASE_LOCK_TIMEOUT_SECONDS = env.float("DATABASE_LOCK_TIMEOUT_SECONDS", 1, between=(0, 86_400))
+DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS = env.float(
+    "DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS", 30, between=(0, 86_400)
+)
+DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS", 60, between=(0, 86_400))
 DATABASE_POOLING: str = env.str("DATABASE_POOLING", "none")  # or "transaction" (docs/operations.md#pgbouncer)
 # A replica for pages of logs and usage (core/database/postgres/replica.py). Empty: they use the main database.
 REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", "")
-REPLICA_MAX_LAG_SECONDS = env.int("REPLICA_MAX_LAG_SECONDS", 30)
+REPLICA_MAX_LAG_SECONDS = env.int("REPLICA_MAX_LAG_SECONDS", 30, between=(0, 86_400))
 
 REDIS_URL: str = env.str("REDIS_URL", "")
 # A slow store must not slow down everything: a slower call counts as failed, and the process counts on its own.

@@ -1,0 +1,137 @@
+"""Reading settings: values that can't be read are named, without a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from core.environment import Env
+
+
+@pytest.mark.parametrize(
+    ("text", "cast", "problem"),
+    [
+        ("abc", "int", "X must be a whole number."),
+        ("1.5", "int", "X must be a whole number."),
+        ("5 s", "int", "X must be a whole number."),
+        ("ten", "float", "X must be a number."),
+        ("nan", "float", "X must be a number."),
+        ("inf", "int", "X must be a whole number."),
+        ("inf", "float", "X must be a number."),
+        ("maybe", "bool", "X must be true or false."),
+    ],
+)
+def test_a_setting_that_is_no_number_is_named(
+    monkeypatch: pytest.MonkeyPatch, text: str, cast: str, problem: str
+) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    default = False if cast == "bool" else 7
+    assert getattr(env, cast)("X", default) == default
+    assert env.problems == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("12", 12), (" 12\n", 12), ("-3", -3), ("", 7), ("9" * 400, int("9" * 400))]
+)
+def test_numbers_are_read(monkeypatch: pytest.MonkeyPatch, text: str, read: int) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert env.int("X", 7, between=(1, 20)) == read
+    assert (env.numbers, env.bounds, env.problems) == ({"X": read}, {"X": (1, 20)}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("", []), ("a,b", ["a", "b"]), ("a\n", ["a"]), ("one\ntwo, with a comma\n", ["one", "two, with a comma"])],
+)
+def test_lists_of_secrets_come_from_variables_and_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, read: list[str]
+) -> None:
+    monkeypatch.setenv("X", text)
+    assert Env().secrets("X") == read
+    file = tmp_path / "secrets"
+    file.write_text(text)
+    name = f"Y{len(text)}"  # a file is read once
+    monkeypatch.setenv(f"{name}_FILE", str(file))
+    assert Env().secrets(name) == read
+
+
+@pytest.mark.parametrize("text", ["$ecret", "$HOME", "$X", r"\$a"])
+def test_a_value_with_a_dollar_sign_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The library reads "$NAME" as the name of another variable, so a secret such as "$ecret" would become empty."""
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert (env.str("X", ""), env.list("X", default=[]), env.secrets("X")) == (text, [text], [text])
+    assert env.int("X", 7) == 7
+    assert env.problems == ["X must be a whole number."]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "portal",
+        "mysql://portal:hunter2@db.example.com/portal",
+        "postgresql://portal:hunter2@db.example.com",
+        "postgresql://portal:hunter2@db.example.com:99999/portal",
+        "postgresql://portal:hunter2/x@db.example.com/portal",
+        "//portal:hunter2@db.example.com/portal",
+        "postgresql://portal:hunter2@[::1/portal",
+    ],
+)
+def test_a_database_that_can_not_be_read_is_named_without_its_password(
+    url: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    env = Env()
+    assert env.database("DATABASE_URL", url) == {}
+    assert [str(warning.message) for warning in recwarn] == []
+    (problem,) = env.problems
+    assert problem.startswith("DATABASE_URL must have the form postgresql://")
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://portal:a%2Fb@db.example.com:5432/portal?sslmode=require", "postgres:///portal", "sqlite:///x.db"],
+)
+def test_a_database_is_read(url: str) -> None:
+    env = Env()
+    assert env.database("DATABASE_URL", url)["NAME"] in ("portal", "x.db")
+    assert env.problems == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example.com:587",
+        "smtp+tls://",
+        "smtp+tls://portal:hunter2@mail.example.com:99999",
+        "smtp+tls://portal:hunter2/x@mail.example.com:587",
+        "consolemail://",  # would print codes into the log
+        "dummymail://",
+    ],
+)
+def test_a_mail_server_that_can_not_be_read_is_named_without_its_password(url: str) -> None:
+    env = Env()
+    assert env.mail_server("EMAIL_URL", url) == {}
+    (problem,) = env.problems
+    assert problem.startswith("EMAIL_URL must have the form smtp+tls://")
+    assert "hunter2" not in problem
+
+
+def test_a_mail_server_is_read() -> None:
+    env = Env()
+    read = env.mail_server("EMAIL_URL", "smtp+ssl://portal:a%2Fb@mail.example.com:465")
+    assert (read["EMAIL_HOST"], read["EMAIL_HOST_PASSWORD"], read["EMAIL_USE_SSL"]) == ("mail.example.com", "a/b", True)
+    assert env.problems == []
+
+
+def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    monkeypatch.setenv("MISSING_FILE", str(tmp_path / "missing"))
+    monkeypatch.setenv("BINARY_FILE", str(tmp_path / "binary"))
+    env = Env()
+    assert (env.str("MISSING", ""), env.str("BINARY", "default")) == ("", "default")
+    assert env.problems == [
+        "The file that MISSING_FILE names can't be read: No such file or directory.",
+        "The file that BINARY_FILE names can't be read: it is not UTF-8.",
+    ]
