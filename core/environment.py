@@ -13,6 +13,7 @@ import stat
 import warnings
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -121,6 +122,14 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         if text not in TRUE | FALSE:
             self.problems.append(f"{var} must be true or false.")
         return text in TRUE if text and text in TRUE | FALSE else default
+
+
+def host_of(url: str) -> str:
+    """Return the host of a public URL; "localhost" if it has none, which the checks reject."""
+    try:
+        return urlsplit(url).hostname or "localhost"
+    except ValueError:
+        return "localhost"
 
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

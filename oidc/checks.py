@@ -30,10 +30,25 @@ def check_urls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         url = getattr(settings, name)
         if name == "ADMIN_URL" and not url:  # defaults to AUTH_URL
             continue
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            found.append(Error(f"{name} must be an http(s) URL without a query or fragment.", id="devportal.E002"))
+        if not _is_origin(url):
+            text = f"{name} must be an http(s) URL of a host, with a port if necessary, and nothing else."
+            found.append(Error(text, hint="Write a name with other letters as xn--….", id="devportal.E002"))
     return found
+
+
+_HOST = re.compile(r"[A-Za-z0-9_.:-]+")  # a name or an IP address
+
+
+def _is_origin(url: str) -> bool:
+    """Return whether a URL has a host and nothing behind it: all paths of the service begin at the root."""
+    try:
+        parts = urlsplit(url)
+        is_valid_port = parts.port != 0
+    except ValueError:
+        return False
+    is_alone = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
+    is_host = _HOST.fullmatch(parts.hostname or "") is not None
+    return parts.scheme in ("http", "https") and is_host and is_valid_port and is_alone
 
 
 @register(Tags.security)
@@ -46,7 +61,12 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to visitors.", "Remove DEBUG.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
-        (settings.ADMIN_URL.startswith("http:"), "ADMIN_URL must be https.", "Set ADMIN_URL.", "E004"),
+        (
+            not (settings.ADMIN_URL or "https://").startswith("https://"),
+            "ADMIN_URL must be https.",
+            "Set ADMIN_URL.",
+            "E004",
+        ),
         (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
         (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
         (_has_short("SECRET_KEY_FALLBACKS"), "One of SECRET_KEY_FALLBACKS is short.", short, "E005"),

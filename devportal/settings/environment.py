@@ -8,9 +8,8 @@ start with a dangerous combination.
 
 from email.utils import quote
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from core.environment import Env, create_private_folder, embedded_secret
+from core.environment import Env, create_private_folder, embedded_secret, host_of
 from devportal import __version__
 
 env = Env()
@@ -44,8 +43,8 @@ CLIENT_SECRET_PREFIX: str = env.str("CLIENT_SECRET_PREFIX", "op_secret_")
 API_KEY_PREFIX: str = env.str("API_KEY_PREFIX", "op_key_")
 
 is_https = AUTH_URL.startswith("https://")
-hosts = sorted({urlsplit(AUTH_URL).hostname or "localhost", urlsplit(BASE_URL).hostname or "localhost"})
-admin_host = [urlsplit(ADMIN_URL).hostname or "localhost"] if ADMIN_URL else []
+hosts = sorted({host_of(AUTH_URL), host_of(BASE_URL)})
+admin_host = [host_of(ADMIN_URL)] if ADMIN_URL else []
 ALLOWED_HOSTS: list[str] = env.list(
     "ALLOWED_HOSTS", default=sorted({*hosts, *admin_host}) + (["127.0.0.1"] if EMBEDDED else [])
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.environment import Env
+from core.environment import Env, host_of
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,9 @@ def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, t
         "The file that MISSING_FILE names can't be read: No such file or directory.",
         "The file that BINARY_FILE names can't be read: it is not UTF-8.",
     ]
+
+
+@pytest.mark.parametrize("url", ["", "auth.example.com", "https://[::1", "https://"])
+def test_a_url_without_a_host_stops_no_reading(url: str) -> None:
+    """The checks name it (`devportal.E002`)."""
+    assert host_of(url) == "localhost"

@@ -33,6 +33,7 @@ class Settings:
         ({"DEBUG": True}, "E003"),
         ({"ISSUER": "http://auth.example.com/"}, "E004"),
         ({"ADMIN_URL": "http://admin.example.com"}, "E004"),
+        ({"ADMIN_URL": "HTTP://admin.example.com"}, "E004"),
         ({"SECRET_KEY": ""}, "E005"),
         ({"KEY_ENCRYPTION_KEY": "short"}, "E005"),
         ({"SECRET_KEY_FALLBACKS": ["z" * 40, "short"]}, "E005"),
@@ -50,7 +51,21 @@ def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict
     assert [found.id for found in check_production(None)] == [f"devportal.{number}"]
 
 
-@pytest.mark.parametrize("address", ["ftp://auth.example.com", "auth.example.com", "https://a.example/?x=1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ftp://auth.example.com",
+        "auth.example.com",
+        "https://a.example/?x=1",
+        "https://auth.example.com/path",
+        "https://auth.example.com:0",
+        "https://auth.example.com:99999",
+        "https://portal:secret@auth.example.com",
+        "https://auth example.com",
+        "https://äuth.example.com",
+        "https://[::1",
+    ],
+)
 def test_an_invalid_url_in_the_settings_is_reported(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL="https://api.example.com"))
     assert [found.id for found in check_urls(None)] == ["devportal.E002"]
@@ -58,4 +73,10 @@ def test_an_invalid_url_in_the_settings_is_reported(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("oidc.checks.settings", Settings(**good, ADMIN_URL=address))
     assert [found.id for found in check_urls(None)] == ["devportal.E002"]
     monkeypatch.setattr("oidc.checks.settings", Settings(**good))
+    assert check_urls(None) == []
+
+
+@pytest.mark.parametrize("address", ["http://localhost:8000", "https://Auth.example.com", "http://[::1]:8000"])
+def test_a_url_of_a_host_is_valid(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL=address, ADMIN_URL=address))
     assert check_urls(None) == []
