@@ -51,6 +51,27 @@ def _is_origin(url: str) -> bool:
     return parts.scheme in ("http", "https") and is_host and is_valid_port and is_alone
 
 
+_PREFIXES = ("CLIENT_ID_PREFIX", "CLIENT_SECRET_PREFIX", "API_KEY_PREFIX")
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_JWT_BEGINNING = "eyJ"
+
+
+@register(Tags.security)
+def check_prefixes(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E021`: check that credentials can be told apart by their prefixes, and found by scanners.
+
+    With an empty prefix, for example, every access token would count as an API key.
+    """
+    named = {name: getattr(settings, name) for name in _PREFIXES}
+    found: list[CheckMessage] = []
+    for name, prefix in named.items():
+        others = [_JWT_BEGINNING, *(other for key, other in named.items() if key != name)]
+        if not _PREFIX.fullmatch(prefix) or any(other.startswith(prefix) for other in others):
+            text = f"{name} must be up to 64 letters, digits, _ and -, and not the beginning of another prefix."
+            found.append(Error(text, hint=f"Set {name}.", id="devportal.E021"))
+    return found
+
+
 @register(Tags.security)
 def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E003` to `E009`: reject settings that are dangerous in production."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from oidc.checks import check_production, check_urls
+from oidc.checks import check_prefixes, check_production, check_urls
 
 GOOD = {
     "ENVIRONMENT": "production",
@@ -80,3 +80,18 @@ def test_an_invalid_url_in_the_settings_is_reported(monkeypatch: pytest.MonkeyPa
 def test_a_url_of_a_host_is_valid(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL=address, ADMIN_URL=address))
     assert check_urls(None) == []
+
+
+@pytest.mark.parametrize("prefix", ["", "op key_", "op:key", "öp_", "e", "eyJ", "op_", "op_secret_", "x" * 65])
+def test_a_prefix_that_does_not_tell_credentials_apart(settings: Any, prefix: str) -> None:
+    assert check_prefixes(None) == []
+    settings.API_KEY_PREFIX = prefix
+    found = check_prefixes(None)
+    assert {message.id for message in found} == {"devportal.E021"}
+    assert any("API_KEY_PREFIX" in message.msg for message in found)
+
+
+@pytest.mark.parametrize("prefix", ["acme_", "k-", "op_key"])
+def test_a_prefix_that_does(settings: Any, prefix: str) -> None:
+    settings.API_KEY_PREFIX = prefix
+    assert check_prefixes(None) == []
