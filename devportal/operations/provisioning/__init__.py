@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from rest_framework import serializers
 
 from accounts import files
@@ -68,6 +68,7 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
     }
     try:
         with contextlib.suppress(_DryRun), files.discarded_on_failure(), transaction.atomic():
+            _wait_for_others()
             done = _apply_sections(FileTable(context={"folder": file.parent}), document, apply)
             if dry_run:
                 raise _DryRun
@@ -84,6 +85,17 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
         "projects": done["projects"],
         "apis": done["apis"],
     }
+
+
+def _wait_for_others() -> None:
+    """Wait until no other process applies a file, until the end of the transaction.
+
+    Otherwise two of them would each create a project or a client that neither of them has found. On SQLite every
+    transaction waits.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('manage.py provision'))")
 
 
 def _apply_sections(

@@ -16,12 +16,13 @@ from api.models import ApiKey
 from devportal.operations.provisioning.people import apply_person
 from devportal.review import reviewer_actions
 from oidc.clients.lookup import lock_client
-from oidc.models import Client, ProjectMember
+from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import members
 from oidc.projects.roles import lock_project
-from tests.at_once import somebody_waits_for_us, together
+from tests.at_once import at_once, somebody_waits_for_us, together
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 from tests.devportal.review.reviewing import fresh, make_reviewer
+from tests.factories import make_account
 from tests.oidc.events.test_concurrency import SECONDS, blocked_by, wait_until
 
 T = TypeVar("T")
@@ -44,6 +45,23 @@ def test_an_approval_that_is_withdrawn_meanwhile_stays_withdrawn(verified: Clien
     )
     now = fresh(verified)
     assert (now.verified_at, now.approved_scopes, now.reviewed_hosts) == (None, "", "")
+
+
+@pytest.mark.parametrize("owner_exists", [False, True])
+def test_two_files_at_once_create_everything_once(tmp_path: Path, owner_exists: bool) -> None:
+    """As when two machines start at the same moment."""
+    text = FILE
+    if owner_exists:
+        make_account("dana@example.com")
+        text = FILE[FILE.index("[[projects]]") :].replace(
+            'members = [{email = "robin@example.com", role = "viewer"}]', ""
+        )
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    results = at_once(2, lambda number: provision(folders[number], text))
+    assert results[0]["projects"][0]["id"] == results[1]["projects"][0]["id"]
+    assert (Project.objects.count(), Client.objects.count(), ClientSecret.objects.count()) == (1, 2, 1)
 
 
 def test_a_member_who_is_removed_meanwhile_gets_no_key(tmp_path: Path) -> None:
