@@ -15,11 +15,10 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 
 from accounts.models import Account
 from accounts.sessions import end_sessions_by_key, is_session_of
-from core.credentials import random_text
+from core.credentials import digest, random_text
 from core.http.sessions import KEY_LENGTH, SessionStore, hash_of, is_key
 
 NAME = "openport_accounts"
@@ -97,8 +96,11 @@ class OtherAccount:
 
 
 def reference_of(key: str) -> str:
-    """Return the name of a session in forms and URLs, which reveals neither its key nor the account's id."""
-    return salted_hmac("accounts.browser_accounts", hash_of(key), algorithm="sha256").hexdigest()[:32]
+    """Return the name of a session in forms and URLs, which reveals neither its key nor the account's id.
+
+    The key is random, so its hash needs no secret, and open forms stay valid when SECRET_KEY is rotated.
+    """
+    return digest(f"accounts.browser_accounts {key}")[:32]
 
 
 def has_others(request: HttpRequest) -> bool:

@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # What signs or compares with SECRET_KEY by hand, and so must honour the fallbacks itself.
 BY_HAND = {
     "accounts/address_changes.py",
-    "accounts/browser_accounts.py",
     "accounts/known_browsers.py",
     "accounts/mail/codes.py",
 }

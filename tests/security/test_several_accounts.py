@@ -426,6 +426,14 @@ def test_a_new_secret_key_ends_none_of_them_while_the_old_one_is_named(
     assert listed(browser) == ["bob@example.com", "ada@example.com"]
 
 
+def test_an_open_account_chooser_stays_valid_after_that(browser: Browser, bob: Account, settings: Any) -> None:
+    references = choices_of(browser.get(CHOOSE))
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key of the operator's, long enough"
+    browser.post(CHOOSE, {"account": references[bob.email]})
+    assert present(browser) == bob.email
+
+
 # --- Photos ---
 
 
