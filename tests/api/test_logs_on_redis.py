@@ -1,9 +1,11 @@
 """Log entries that wait in Redis: written once and completely, whatever they hold, beside other writers."""
 
 import json
+import re
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +70,22 @@ def entry(key: Key, request_id: str = "") -> str:
 
 def written() -> list[str]:
     return sorted(RequestLog.objects.values_list("request_id", flat=True))
+
+
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+
+
+def test_the_documented_command_before_a_move_writes_what_waits(
+    key: Key, shared: Counters, store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No worker runs at that moment, so queueing the task would write nothing."""
+    assert call(ME, key.raw).status_code == 200
+    shared.send_waiting(0)
+    told = OPERATIONS.read_text(encoding="utf-8").partition("To move between a cluster")[2].partition("\n## ")[0]
+    (code,) = re.findall(r'manage\.py shell -c "\n(.*?)"\n```', told, re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == "1 calls were written\n"
+    assert (RequestLog.objects.count(), left_in(store)) == (1, [])
 
 
 def test_the_address_of_a_keys_last_use_is_stored(key: Key, shared: Counters, store: Any) -> None:
