@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 from itertools import combinations
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
@@ -24,6 +25,7 @@ from core.outbound.name_lookup import read_server
 # The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
 _SENDER = re.compile(r'[^\s"@]+@[^\s"@]+')
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 
 
@@ -174,6 +176,33 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() in LOOPBACK_NAMES
+
+
+URLS = ("HELP_URL", "PLANS_URL", "PLAN_SOURCE_URL", "PRIVACY_URL", "PROFILE_SOURCE_URL", "TERMS_URL")
+
+
+@register(Tags.security)
+def check_other_services(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return `devportal.E022`: URLs and a credential that can't be requested, or that pages can't link to."""
+    found: list[CheckMessage] = []
+    for name in URLS:
+        url = getattr(settings, name)
+        if url and not _is_web_url(url):
+            found.append(Error(f"{name} is not an http(s) URL.", hint=f"Set {name}.", id="devportal.E022"))
+    if settings.SOURCE_TOKEN and not _TOKEN.fullmatch(settings.SOURCE_TOKEN):
+        text = "SOURCE_TOKEN may only have printable ASCII characters without spaces."
+        found.append(Error(text, hint="Set SOURCE_TOKEN.", id="devportal.E022"))
+    return found
+
+
+def _is_web_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_valid_port = parts.port != 0
+    except ValueError:
+        return False
+    is_one_word = url.isprintable() and " " not in url
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and is_valid_port and is_one_word
 
 
 @register(Tags.security)

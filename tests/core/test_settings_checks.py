@@ -59,6 +59,7 @@ CHECKS: tuple[Any, ...] = (
     settings_checks.check_hosts,
     settings_checks.check_mail,
     settings_checks.check_numbers,
+    settings_checks.check_other_services,
     settings_checks.check_outbound,
     settings_checks.check_proxies,
     settings_checks.check_readable,
@@ -237,6 +238,35 @@ def test_a_sender_with_which_no_mail_can_be_sent(production: Any, sender: str) -
 def test_a_sender_that_is_one(production: Any, sender: str) -> None:
     production.DEFAULT_FROM_EMAIL = sender
     assert ids(settings_checks.check_sender) == []
+
+
+WRONG_URLS = (
+    "javascript:alert(1)",
+    "example.com/help",
+    "ftp://example.com",
+    "https://[::1",
+    "https://x:99999/",
+    "http://a b",
+)
+
+
+@pytest.mark.parametrize("name", settings_checks.URLS)
+def test_a_url_that_can_not_be_requested_or_linked_to(production: Any, name: str) -> None:
+    for url in WRONG_URLS:
+        setattr(production, name, url)
+        found = settings_checks.check_other_services(None)
+        assert [(message.id, message.is_serious()) for message in found] == [("devportal.E022", True)], url
+        assert name in found[0].msg
+    for url in ("https://example.com/help?a=ä#b", "http://127.0.0.1:8080/profile"):
+        setattr(production, name, url)
+        assert ids(settings_checks.check_other_services) == []
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a b", "äöü"])
+def test_a_credential_that_no_header_can_contain(production: Any, token: str) -> None:
+    production.SOURCE_TOKEN = token
+    found = settings_checks.check_other_services(None)
+    assert [(message.id, token in message.msg) for message in found] == [("devportal.E022", False)]
 
 
 def test_an_invalid_folder_for_uploads(production: Any, tmp_path: Path) -> None:
