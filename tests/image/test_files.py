@@ -166,7 +166,7 @@ def test_units_run_as_an_unprivileged_user_and_can_write_to_one_folder(path: Pat
     assert found["NoNewPrivileges"] == ["yes"]
     assert found["ProtectSystem"] == ["strict"]
     assert found["StateDirectory"] == ["portal"]
-    assert found["EnvironmentFile"] == ["/etc/portal/environment"]
+    assert found["EnvironmentFile"][0] == "/etc/portal/environment"
     assert all(line.startswith("/opt/portal/.venv/bin/") for line in found["ExecStart"])
 
 
@@ -183,6 +183,15 @@ def test_units_and_containers_do_the_same() -> None:
         assert started[:-1] == words(roles[role])[:-1]
     wanted = (UNITS / "portal.target").read_text(encoding="utf-8")
     assert "portal-worker@celery.service portal-worker@mail.service portal-worker@events.service" in wanted
+
+
+def test_each_worker_of_a_machine_can_serve_its_metrics() -> None:
+    """Only one process can listen on a port, and the others would run without metrics."""
+    assert unit(UNITS / "portal-worker@.service")["EnvironmentFile"][1] == "-/etc/portal/worker-%i"
+    workers = (UNITS / "portal.target").read_text(encoding="utf-8").count("portal-worker@")
+    scraped = (DEPLOY / "prometheus" / "prometheus.yaml").read_text(encoding="utf-8")
+    targets = re.findall(r"127\.0\.0\.1:\d+", scraped.partition("openport-worker")[2].partition("job_name")[0])
+    assert len(set(targets)) == workers
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")
