@@ -29,7 +29,7 @@ from devportal.operations.provisioning.people import (
     apply_plan,
 )
 from devportal.operations.provisioning.projects import ProjectTable, apply_project, lock_projects
-from devportal.operations.provisioning.toml_tables import InvalidFile, Table, apply_rows, read_toml
+from devportal.operations.provisioning.toml_tables import InvalidFile, Table, TablesField, apply_rows, read_toml
 from oidc.apis.registry import forget_registry
 
 __all__ = ["InvalidFile", "provision"]
@@ -39,11 +39,11 @@ class FileTable(Table):
     """A whole file, with its sections in the order of their dependencies."""
 
     apis = ApisField()
-    plans = StrictListField(child=PlanTable(), default=list)
-    people = StrictListField(child=PersonTable(), default=list)
-    families = StrictListField(child=FamilyTable(), default=list)
-    organizations = StrictListField(child=OrganizationTable(), default=list)
-    projects = StrictListField(child=ProjectTable(), default=list)
+    plans = TablesField("id", child=PlanTable())
+    people = TablesField("email", child=PersonTable())
+    families = TablesField("owner", child=FamilyTable())
+    organizations = TablesField("name", child=OrganizationTable())
+    projects = TablesField("owner", "name", child=ProjectTable())
 
 
 class _DryRun(Exception):

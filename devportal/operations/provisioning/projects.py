@@ -26,7 +26,14 @@ from devportal.operations.provisioning.clients import (
     unapproved_optional_scope,
 )
 from devportal.operations.provisioning.people import AccountField
-from devportal.operations.provisioning.toml_tables import NameField, ScopeField, Table, apply_rows, table_error
+from devportal.operations.provisioning.toml_tables import (
+    NameField,
+    ScopeField,
+    Table,
+    TablesField,
+    apply_rows,
+    table_error,
+)
 from devportal.review.models import ReviewEntry
 from devportal.review.reviewer_actions import record_operator_measure
 from oidc import names
@@ -102,11 +109,11 @@ class MemberTable(Table):
 class ProjectTable(Table):
     name = StrictCharField(validators=[names.validate_name])
     owner = AccountField()
-    members = StrictListField(child=MemberTable(), default=list)
+    members = TablesField("email", child=MemberTable())
     suspended = StrictBooleanField(required=False)
     domains = StrictListField(child=DomainField(), unique=True, required=False)
-    clients = StrictListField(child=ClientTable(), default=list)
-    api_keys = StrictListField(child=KeyTable(), default=list)
+    clients = TablesField("name", child=ClientTable())
+    api_keys = TablesField("name", child=KeyTable())
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Check rules that depend on several keys, or on the existing project."""

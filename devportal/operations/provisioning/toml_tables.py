@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.http.strict_fields import StrictCharField, StrictSerializer
+from core.http.strict_fields import StrictCharField, StrictListField, StrictSerializer
 
 
 class InvalidFile(Exception):
@@ -46,6 +46,30 @@ class Table(StrictSerializer):
     """A TOML table, whose keys are declared as fields. A missing optional key is absent from the result."""
 
     default_error_messages = {"null": "must be a table", "invalid": "must be a table"}
+
+
+class TablesField(StrictListField):
+    """A list of tables that are each known by the values of some keys: no two of them may have the same.
+
+    Otherwise each run would apply both to the same row, and undo and repeat changes that can end credentials.
+    """
+
+    default_error_messages = {"twice": "another table of this list has it"}
+
+    def __init__(self, *known_by: str, **kwargs: Any) -> None:
+        self._known_by = known_by
+        super().__init__(default=list, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        tables: list[dict[str, Any]] = super().to_internal_value(data)
+        seen: set[tuple[Any, ...]] = set()
+        for position, table in enumerate(tables):
+            identity = tuple(table[key] for key in self._known_by)
+            if identity in seen:
+                twice: Any = {position: {self._known_by[-1]: self.error_messages["twice"]}}
+                raise serializers.ValidationError(twice)
+            seen.add(identity)
+        return tables
 
 
 class NameField(StrictCharField):

@@ -1,6 +1,7 @@
 """`manage.py provision`: declared state, idempotent, and nothing changed by a bad file."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,40 @@ def test_an_owner_who_gets_another_role_counts_as_a_former_one(tmp_path: Path) -
     provision(tmp_path, FILE)
     assert ProjectMember.objects.get(pk=robin.pk).role == "viewer"
     assert conflict_of(reviewer, robin.project) == Conflict.SHARED_PROJECT
+
+
+OWNER = '[[people]]\nemail = "dana@example.com"\n[[people]]\nemail = "robin@example.com"\n'
+PROJECT = '[[projects]]\nname = "Orbit"\nowner = "dana@example.com"\n'
+ROBIN = 'members = [{email = "robin@example.com", role = "viewer"}]\n'
+CLIENT = '[[projects.clients]]\nname = "Web"\nredirect_uris = ["http://localhost:3000/callback"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        # Each run would change the type twice, which ends the secrets and all authorizations.
+        (f'{PROJECT}{CLIENT}type = "web"\n{CLIENT}type = "spa"', "projects[0].clients[1].name"),
+        # Each run would revoke both keys, and create them again.
+        (
+            f'{PROJECT}{ROBIN}api_keys = [{{name = "k", owner = "dana@example.com"}}, '
+            '{name = "k", owner = "robin@example.com"}]',
+            "projects[0].api_keys[1].name",
+        ),
+        (
+            PROJECT + ROBIN.replace("]", ', {email = "Robin@example.com", role = "owner"}]'),
+            "projects[0].members[1].email",
+        ),
+        (PROJECT + PROJECT, "projects[1].name"),
+        ('[[people]]\nemail = "Dana@example.com"', "people[2].email"),
+        ('[[families]]\nowner = "dana@example.com"\n' * 2, "families[1].owner"),
+        ('[[organizations]]\nname = "Lantern"\n' * 2, "organizations[1].name"),
+        ('[[plans]]\nid = "pro"\ndisplay_name = "Pro"\n' * 2, "plans[1].id"),
+    ],
+)
+def test_nothing_is_declared_twice(tmp_path: Path, text: str, where: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(f"{where}: another table of this list has it")):
+        provision(tmp_path, OWNER + text)
+    assert not Account.objects.exists()
 
 
 def test_optional_scopes(tmp_path: Path) -> None:
