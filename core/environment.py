@@ -20,6 +20,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
 FALSE = frozenset({"false", "0", "no", "off", "n", ""})
+# An empty value must not select the embedded environment, whose admin requires no second factor.
+EVEN_EMPTY = frozenset({"ENVIRONMENT"})
 _BACKENDS = "django.db.backends"
 _MAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
 _ENCODED = "characters such as / # ? @ :"
@@ -92,14 +94,18 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return [part for part in map(str.strip, parts) if part]
 
     def _text(self, var: str) -> str | None:
-        """Return what the variable or its file contains; None if it is not set, or if the file can't be read."""
+        """Return what the variable or its file contains; None if it is not set or empty, or if the file can't be read.
+
+        As an empty value, DATA_DIR would be the current folder, and METRICS_ADDRESS every network interface.
+        """
         try:
             value: str | None = self.ENVIRON.get(var)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             self.problems.append(f"The file that {var}_FILE names can't be read: {reason}.")
             return None
-        return value
+        is_set = value is not None and (value.strip() or var in EVEN_EMPTY)
+        return value if is_set else None
 
     def _number(self, var: str, cast: Any, default: builtins.float, between: Bounds | None) -> builtins.float:
         text = (self._text(var) or "").strip()

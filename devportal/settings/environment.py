@@ -28,7 +28,7 @@ if EMBEDDED:
 
 VERSION = __version__
 SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
-if not SERVICE_NAME or not SERVICE_NAME.isprintable():
+if not SERVICE_NAME.isprintable():
     UNREADABLE_SETTINGS.append("SERVICE_NAME must be a name in one line.")
     SERVICE_NAME = "Openport"
 PORT = env.int("PORT", 8000, between=(1, 65_535))

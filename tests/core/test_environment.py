@@ -137,6 +137,17 @@ def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, t
     ]
 
 
+@pytest.mark.parametrize("text", ["", " ", "\n"])
+def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """An empty DATA_DIR would be the current folder, whose permissions would change; METRICS_ADDRESS every address."""
+    for name in ("X", "ENVIRONMENT"):
+        monkeypatch.setenv(name, text)
+    env = Env()
+    assert (env.str("X", "default"), env.list("X", default=["a"]), env.secrets("X")) == ("default", ["a"], [])
+    # The checks reject it: the embedded environment must be chosen on purpose.
+    assert env.str("ENVIRONMENT", "embedded") == ""
+
+
 @pytest.mark.parametrize("url", ["", "auth.example.com", "https://[::1", "https://"])
 def test_a_url_without_a_host_stops_no_reading(url: str) -> None:
     """The checks name it (`devportal.E002`)."""

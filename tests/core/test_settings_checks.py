@@ -393,9 +393,8 @@ def test_mail_can_be_sent_in_the_name_of_every_service(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_service_has_a_name_in_one_line() -> None:
-    for name in ("", "Open\nport"):
-        done = run("manage.py", "check", SERVICE_NAME=name)
-        assert "SERVICE_NAME must be a name in one line" in done.stderr
+    done = run("manage.py", "check", SERVICE_NAME="Open\nport")
+    assert "SERVICE_NAME must be a name in one line" in done.stderr
 
 
 @pytest.mark.slow
