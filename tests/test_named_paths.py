@@ -28,6 +28,8 @@ ELSEWHERE = {
     "docs/settings.md": {"media/"},  # in DATA_DIR
     "README.md": {".data/mail/"},  # in DATA_DIR
 }
+# The packages of the service.
+PACKAGES = frozenset({"core", "accounts", "oidc", "api", "devportal"})
 # The packages whose modules docs/architecture.md lists, by the heading of their table.
 PACKAGE = re.compile(r"^### `([\w/]+)/`")
 
@@ -123,6 +125,41 @@ def test_every_module_in_the_tables_of_the_architecture_is_in_its_folder() -> No
     listed = list(listed_modules())
     assert len(listed) > 150
     assert [f"{number}: {folder}/{name}" for number, folder, name in listed if f"{folder}/{name}" not in paths()] == []
+
+
+def listed_signals() -> dict[str, set[str]]:
+    """Return each signal in the table of docs/architecture.md with the files of its receivers, none if only described.
+
+    The first name in a cell has its module, and the following ones are in the same module.
+    """
+    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("| signal |")[2]
+    found = {}
+    for line in table.partition("\n\n")[0].splitlines()[2:]:
+        signals, _, receivers = line.strip("| ").split(" | ")
+        first, *others = CODE.findall(signals)
+        module = first.rpartition(".")[0]
+        for name in (first, *(f"{module}.{other}" for other in others)):
+            found[name] = set(CODE.findall(receivers))
+    return found
+
+
+def test_the_architecture_lists_every_signal_with_its_receivers() -> None:
+    sources = {
+        path: (ROOT / path).read_text(encoding="utf-8")
+        for path in paths()
+        if path.endswith(".py") and path.split("/")[0] in PACKAGES
+    }
+    defined = {
+        f"{path.removesuffix('.py').replace('/', '.')}.{name}"
+        for path, text in sources.items()
+        for name in re.findall(r"^(\w+) = Signal\(\)", text, re.MULTILINE)
+    }
+    listed = listed_signals()
+    assert sorted(defined ^ set(listed)) == [], "only in the source, or only in the table of docs/architecture.md"
+    for signal, files in listed.items():
+        decorated = re.compile(rf"^@receiver\([^)]*\b{signal.rpartition('.')[2]}\b", re.MULTILINE)
+        receiving = {path for path, text in sources.items() if decorated.search(text)}
+        assert not files or files == receiving, f"docs/architecture.md does not name the receivers of {signal}"
 
 
 @pytest.mark.parametrize(
