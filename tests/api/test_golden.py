@@ -1,12 +1,7 @@
-"""The agreed answers of /v1, status, headers and body: one file each in tests/golden.
-
-After an intended change, `WRITE_GOLDEN=1` writes them again. Review the difference.
-"""
+"""The agreed answers of /v1, status, headers and body: one file each in tests/golden (tests/golden_files.py)."""
 
 import json
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +11,11 @@ from accounts.sources import SourceFailed
 from api import keys, me
 from core import clock
 from oidc.models import Client, Project
+from tests import golden_files
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 # What else an answer carries belongs to every answer of the service.
 MATTER = ("Access-Control-", "RateLimit-")
 MATTERING = {"Allow", "Cache-Control", "Content-Type", "ETag", "Link", "Retry-After", "Vary", "WWW-Authenticate"}
@@ -32,10 +27,7 @@ def golden(name: str, response: Any) -> None:
     headers = {k: v for k, v in sorted(response.headers.items()) if k.startswith(MATTER) or k in MATTERING}
     body = json.loads(response.content) if response.content else None
     found = {"status": response.status_code, "headers": headers, "body": body}
-    file = GOLDEN / f"v1_{name}.json"
-    if os.environ.get("WRITE_GOLDEN"):
-        file.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert found == json.loads(file.read_text(encoding="utf-8"))
+    golden_files.compare(f"v1_{name}", found)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,6 @@
 """GET /v1/me/plan: golden answers, caching, statements."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from accounts.models import Account, Plan
 from accounts.plans import resolution
 from accounts.sources import SourceFailed
+from tests import golden_files
 from tests.accounts.plans.factories import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.api.calls import PLAN, call, refusal
@@ -18,7 +17,6 @@ from tests.factories import make_account
 from tests.oidc.test_budgets import Counted
 
 pytestmark = pytest.mark.django_db
-GOLDEN = Path(__file__).parents[1] / "golden"
 Mover = Callable[[float], None]
 FAR = 10**7
 
@@ -96,9 +94,7 @@ def test_golden(case: Callable[[Account, Plan], None], key: Key, plus: Plan) -> 
     response = call(PLAN, key.raw)
     assert response.status_code == 200
     check_shape(response.json())
-    golden = (GOLDEN / f"plan_{case.__name__}.json").read_text()
-    # As text too: 200 is not 200.0, and the order of the fields is fixed (docs/api.md#get-v1meplan).
-    assert json.dumps(response.json(), indent=2) + "\n" == golden
+    golden_files.compare(f"plan_{case.__name__}", response.json())
 
 
 def test_no_account_id_is_in_the_answer(key: Key, plus: Plan) -> None:

@@ -1,8 +1,6 @@
 """GET /.well-known/oauth-protected-resource (RFC 9728), and the 401 that names it."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,20 +8,20 @@ import pytest
 from api.resource_metadata import metadata_url
 from core.http import responses
 from oidc.apis.registry import current_registry
+from tests import golden_files
 from tests.api.calls import ME, call
 from tests.api.forwarding import ask
 from tests.factories import make_api
 from tests.relying_party import RelyingParty, claims_of
 
 PATH = "/.well-known/oauth-protected-resource"
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "protected_resource.json"
 
 
 def test_the_document_is_the_agreed_one() -> None:
     response = call(PATH)
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert response.json() == json.loads(GOLDEN.read_text())
+    golden_files.compare("protected_resource", response.json())
 
 
 def test_it_may_be_cached_and_read_by_any_origin() -> None:

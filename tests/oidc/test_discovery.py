@@ -1,25 +1,24 @@
 """GET /.well-known/openid-configuration (OpenID Connect Discovery 3, RFC 8414)."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client as Browser
 
+from tests import golden_files
+
 PATH = "/.well-known/openid-configuration"
 SERVER = "/.well-known/oauth-authorization-server"
 # With the host before it, or else the test's browser takes the part after the slashes for one.
 DOUBLED = f"http://localhost/{PATH}"
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "discovery.json"
 
 
 def test_the_document_is_the_agreed_one(client: Browser) -> None:
     response = client.get(PATH)
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert response.json() == json.loads(GOLDEN.read_text())
+    golden_files.compare("discovery", response.json())
 
 
 @pytest.mark.django_db
