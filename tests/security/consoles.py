@@ -14,8 +14,9 @@ from tests.devportal.console.test_console_access import ROUTES, things_of
 from tests.factories import make_account, make_project
 from tests.security.crawling import CONSOLE
 
-READ = [name for name in ROUTES if 405 not in CONSOLE[name].get.values()]
-SENT = [name for name in ROUTES if CONSOLE[name].post["owner"] != 405]
+# Routes without a row are left out, because tests/security/test_crawl.py reports them.
+READ = [name for name in ROUTES if name in CONSOLE and 405 not in CONSOLE[name].get.values()]
+SENT = [name for name in ROUTES if name in CONSOLE and CONSOLE[name].post["owner"] != 405]
 # Writing to these tables does not count as a change.
 ASIDE = frozenset({"sessions.Session"})
 

@@ -53,10 +53,11 @@ def quiet() -> Iterator[None]:
 
 def test_every_url_has_a_row_and_every_row_a_url() -> None:
     listed = {row.route for row in ROWS}
-    assert [route for route in routes() if route not in listed] == [], "URLs without a row"
+    missing = [route for route in routes() if route not in listed]
+    assert missing == [], "URLs without a row in tests/security/crawl_table.py"
     anything = {row.route for row in ROWS if row.address in CATCH_ALL} | {NOWHERE}
     strays = [row.address for row in ROWS if row.route in anything and row.address not in CATCH_ALL]
-    assert strays == [], "rows without a URL"
+    assert strays == [], "rows of tests/security/crawl_table.py without a URL"
     addresses = [row.address for row in ROWS]
     assert len(addresses) == len(set(addresses))
 
@@ -68,7 +69,7 @@ def test_every_action_of_the_admin_has_a_row() -> None:
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         actions |= {f"{base}{{row}}/do/{action.name}/" for action in page.row_actions}  # type: ignore[attr-defined]
         actions |= {f"{base}do/{action.name}/" for action in page.list_actions}  # type: ignore[attr-defined]
-    assert actions - listed == set()
+    assert actions - listed == set(), "actions without a row in tests/security/crawl_table.py"
     assert {address for address in listed if "/do/" in address and "/do/none/" not in address} - actions == set()
 
 
