@@ -1,9 +1,12 @@
 """The life of a subscription: legal and illegal steps, who took them, and what time brings."""
 
+import re
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accounts.models import Account, Plan, Subscription, SubscriptionEvent
@@ -35,6 +38,15 @@ LEGAL = {
     ("free", "Active"),
 }
 HOUR = 3600
+
+
+def test_the_table_of_the_documentation_has_the_legal_steps() -> None:
+    page = (settings.PROJECT_DIR / "docs" / "plans.md").read_text(encoding="utf-8")
+    table = page.partition("## States\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    states = [[re.findall(r"`(\w+)`", cell) for cell in row] for row in rows]
+    steps = {step for before, after in states for step in product(before, after)}
+    assert steps ^ LEGAL == set(), "only in “States” of docs/plans.md, or only in LEGAL above"
 
 
 @pytest.mark.parametrize("to", State.values)
