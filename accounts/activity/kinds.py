@@ -14,7 +14,7 @@ from core.messages import fill_in
 
 
 @dataclass(frozen=True)
-class Notice:
+class SecurityNotice:
     """The mail of an event: its subject and its first sentence.
 
     `then` replaces "if this was you, there is nothing to do" and the link to /account/secure/ below it. `also` has
@@ -33,7 +33,7 @@ class Kind:
     """One kind of event."""
 
     says: str
-    notice: Notice | None = None
+    notice: SecurityNotice | None = None
 
 
 OTHERS = object()
@@ -69,7 +69,7 @@ KINDS: dict[str, Kind] = {
     "signed_in": Kind("Signed in with {methods:and}"),
     "signed_in_new_browser": Kind(
         "Signed in with {methods:and}, from a new browser",
-        Notice(
+        SecurityNotice(
             "New sign-in to your account",
             "Somebody signed in to your account with {methods:and}, from a browser that was not used before.",
         ),
@@ -77,21 +77,21 @@ KINDS: dict[str, Kind] = {
     # --- The password ---
     "password_changed": Kind(
         "Password changed",
-        Notice(
+        SecurityNotice(
             "Your password has been changed",
             "The password of your account has been changed. Other browsers that were signed in are signed out.",
         ),
     ),
     "password_set": Kind(
         "Password set",
-        Notice(
+        SecurityNotice(
             "Your account has a password now",
             "A password has been set for your account. It can be used to sign in from now on.",
         ),
     ),
     "password_reset": Kind(
         "New password chosen, with a code from a mail",
-        Notice(
+        SecurityNotice(
             "Your password has been replaced",
             "A new password has been chosen for your account, with a code that was sent to this email address. All "
             "browsers that were signed in are signed out.",
@@ -100,7 +100,7 @@ KINDS: dict[str, Kind] = {
     # --- The address ---
     "address_changed": Kind(
         "Email address changed from {old} to {new}",
-        Notice(
+        SecurityNotice(
             "The email address of your account has been changed",
             "The email address of your account has been changed from {old} to {new}. Codes and notices are sent to the "
             "new email address from now on.",
@@ -108,7 +108,7 @@ KINDS: dict[str, Kind] = {
     ),
     "address_taken_back": Kind(
         "The email address was taken back",
-        Notice(
+        SecurityNotice(
             "An email address has been taken back",
             "The email address of your account is {email} again: somebody entered the code from the mail about its "
             "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
@@ -117,7 +117,7 @@ KINDS: dict[str, Kind] = {
     ),
     "address_removed": Kind(
         "Email address {address} removed",
-        Notice(
+        SecurityNotice(
             "An email address has been removed from your account",
             "The email address {address} no longer belongs to your account.",
         ),
@@ -125,7 +125,7 @@ KINDS: dict[str, Kind] = {
     # --- Second factors ---
     "passkey_added": Kind(
         "Passkey “{name}” added",
-        Notice(
+        SecurityNotice(
             "A passkey has been added to your account",
             "The passkey “{name}” has been added to your account. It can be used to sign in from now on.",
             also=_IF_FIRST,
@@ -133,7 +133,7 @@ KINDS: dict[str, Kind] = {
     ),
     "passkey_removed": Kind(
         "Passkey “{name}” removed",
-        Notice(
+        SecurityNotice(
             "A passkey has been removed from your account",
             "The passkey “{name}” has been removed from your account. It can no longer be used to sign in.",
             also=_IF_CODES_ENDED,
@@ -141,7 +141,7 @@ KINDS: dict[str, Kind] = {
     ),
     "key_added": Kind(
         "Security key “{name}” added",
-        Notice(
+        SecurityNotice(
             "A security key has been added to your account",
             "The security key “{name}” has been added to your account. It is asked for after the password.",
             also=_IF_FIRST,
@@ -149,7 +149,7 @@ KINDS: dict[str, Kind] = {
     ),
     "key_removed": Kind(
         "Security key “{name}” removed",
-        Notice(
+        SecurityNotice(
             "A security key has been removed from your account",
             "The security key “{name}” has been removed from your account. It is no longer asked for at sign-in.",
             also=_IF_CODES_ENDED,
@@ -157,7 +157,7 @@ KINDS: dict[str, Kind] = {
     ),
     "authenticator_on": Kind(
         "Authenticator app set up",
-        Notice(
+        SecurityNotice(
             "An authenticator app has been set up for your account",
             "An authenticator app has been set up for your account. Its codes are asked for at sign-in from now on.",
             also=_IF_FIRST,
@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
     ),
     "authenticator_off": Kind(
         "Authenticator app removed",
-        Notice(
+        SecurityNotice(
             "The authenticator app has been removed from your account",
             "The authenticator app has been removed from your account. Its codes are no longer asked for.",
             also=_IF_CODES_ENDED,
@@ -173,27 +173,27 @@ KINDS: dict[str, Kind] = {
     ),
     "recovery_codes_made": Kind(
         "Recovery codes created",
-        Notice(
+        SecurityNotice(
             "New recovery codes have been created for your account",
             "New recovery codes have been created for your account. Earlier codes no longer work.",
         ),
     ),
     "recovery_codes_removed": Kind(
         "Recovery codes removed",
-        Notice(
+        SecurityNotice(
             "The recovery codes of your account have been removed",
             "The recovery codes of your account have been removed. They no longer work.",
         ),
     ),
     "recovery_code_used": Kind(
         "A recovery code was used",
-        Notice(
+        SecurityNotice(
             "A recovery code of your account was used", "A recovery code of your account was used.", also=_CODES_LEFT
         ),
     ),
     "wrong_codes": Kind(
         "Too many wrong codes: {number} in a row",
-        Notice(
+        SecurityNotice(
             "Too many wrong codes for your account",
             "{number} wrong codes in a row were entered for your account. Only somebody who knows your password, or "
             "who uses a browser where you are signed in, can enter codes. Before the next code can be entered, we ask "
@@ -212,15 +212,19 @@ KINDS: dict[str, Kind] = {
     "recovery_started": Kind("A recovery of the account was started"),
     "recovery_stopped": Kind(
         "The recovery of the account was stopped",
-        Notice("Nothing was removed from your account", "The recovery of your account was stopped. Nothing changes."),
+        SecurityNotice(
+            "Nothing was removed from your account", "The recovery of your account was stopped. Nothing changes."
+        ),
     ),
     "recovery_cancelled": Kind(
         "The recovery of the account was cancelled",
-        Notice("Nothing was removed from your account", "The recovery of your account was cancelled. Nothing changes."),
+        SecurityNotice(
+            "Nothing was removed from your account", "The recovery of your account was cancelled. Nothing changes."
+        ),
     ),
     "recovery_lapsed": Kind(
         "The recovery of the account ended without a change",
-        Notice(
+        SecurityNotice(
             "Nothing was removed from your account",
             "The recovery of your account ended without a change.",
             also=_LAPSES,
@@ -233,7 +237,7 @@ KINDS: dict[str, Kind] = {
     # --- By operators ---
     "signed_out": Kind(
         "Signed out everywhere",
-        Notice(
+        SecurityNotice(
             "You have been signed out everywhere",
             "All browsers that were signed in to your account have been signed out. You can sign in again as before.",
         ),
@@ -243,7 +247,7 @@ KINDS: dict[str, Kind] = {
     "roles_removed": Kind("All roles were removed"),
     "account_turned_off": Kind(
         "Account turned off",
-        Notice(
+        SecurityNotice(
             "Your account has been turned off",
             "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. Your "
             "data is kept.",
@@ -252,7 +256,7 @@ KINDS: dict[str, Kind] = {
     ),
     "account_turned_on": Kind(
         "Account turned on again",
-        Notice(
+        SecurityNotice(
             "Your account has been turned on again",
             "Your account has been turned on again. You can sign in as before. Apps will ask for "
             "your permission again.",
@@ -263,7 +267,7 @@ KINDS: dict[str, Kind] = {
     "export_downloaded": Kind("Downloaded an export of the account's data"),
     "deletion_asked": Kind(
         "Deleted the account; it was closed until {due_at:day}",
-        Notice(
+        SecurityNotice(
             "Your account will be deleted",
             "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, open this page "
             "before then, sign in, and confirm that you want to keep it.",
@@ -271,14 +275,14 @@ KINDS: dict[str, Kind] = {
     ),
     "deletion_cancelled": Kind(
         "Kept the account instead of deleting it",
-        Notice(
+        SecurityNotice(
             "Your account will be kept",
             "Your account will not be deleted, and you can use it again. You have to sign in to your apps again.",
         ),
     ),
     "deletion_blocked": Kind(
         "The account was kept, although it was due to be deleted",
-        Notice(
+        SecurityNotice(
             "Your account was not deleted",
             "Your account was due to be deleted today, but was kept. {blockers:sentences}",
         ),
@@ -296,7 +300,7 @@ def parameters_of(details: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def text_of(notice: Notice, details: Mapping[str, Any]) -> str:
+def text_of(notice: SecurityNotice, details: Mapping[str, Any]) -> str:
     """Return the sentences of an event's mail."""
     more = [_also(texts, details[name]) for name, texts in notice.also.items() if name in details]
     return fill_in(" ".join(filter(None, (notice.text, *more))), parameters_of(details))

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.activity.kinds import KINDS, Notice, parameters_of, text_of
+from accounts.activity.kinds import KINDS, SecurityNotice, parameters_of, text_of
 from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
@@ -59,7 +59,7 @@ def record(
     return event
 
 
-def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> None:
+def _queue(notice: SecurityNotice, event: SecurityEvent, addresses: Collection[str]) -> None:
     context = {
         "subject": notice.subject,
         "text": text_of(notice, event.details),
