@@ -12,6 +12,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import usage_counts
+from api.me import MeView
 from api.models import ApiKey, RequestLog
 from api.schema_views import openapi_document
 from core import clock
@@ -40,7 +41,7 @@ def test_it_lists_every_endpoint_with_its_answers(client: Browser) -> None:
         assert path in page
         for status in methods["get"]["responses"]:
             assert f"<code>{status}</code>" in page
-    assert operations()["read_me"].scopes == ("profile", "email")
+    assert operations()["read_me"].scopes == MeView.required_scopes
     assert operations()["read_my_plan"].parameters[0][0] == "If-None-Match"
     assert "insufficient_scope" in page
 
