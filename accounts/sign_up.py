@@ -67,14 +67,18 @@ def is_again(request: HttpRequest, account: Account) -> bool:
     return bool(kept.get("account") == account.pk)
 
 
-def apply_kept_form(request: HttpRequest, account: Account) -> None:
-    """Store the kept values in the account, whose email address was just verified here; its row is locked."""
+def apply_kept_form(request: HttpRequest, account: Account) -> bool:
+    """Store the kept values in the account, whose email address was just verified here; its row is locked.
+
+    Return whether somebody who signed in to the account before has a new password now.
+    """
     kept: dict[str, Any] = request.session.pop(SESSION_KEY, {})
     if kept.get("account") != account.pk:
-        return
+        return False
     request.signed_up_again = True  # type: ignore[attr-defined]  # for the adapter's `login`
     if account.email_verified:  # another click has stored them
-        return
+        return False
     account.password = kept["password"]
     account.given_name, account.family_name = kept["names"]["given_name"], kept["names"]["family_name"]
     account.save(update_fields=["password", "given_name", "family_name"])
+    return account.last_login is not None and account.has_usable_password()

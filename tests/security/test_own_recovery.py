@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
@@ -26,6 +27,7 @@ from tests.accounts.factors.conftest import (
 )
 from tests.accounts.factors.test_own_recovery import START, STOP, start, stop_code
 from tests.accounts.factors.test_recovery import leave_address
+from tests.accounts.test_sign_up import sign_up
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 from tests.relying_party import sign_in
@@ -75,6 +77,20 @@ def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_by_mail(person: Ac
     thief = half(person, NEW_PASSWORD)
     assert "You can’t recover this account here" in thief.get(START).content.decode()
     assert is_refused(thief, person)
+
+
+def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_in_a_sign_up(person: Account, secret: str) -> None:
+    """A recovery from a takeover leaves the email address unverified, and the owner's older factors."""
+    person.set_unusable_password()
+    person.email_verified, person.last_login = False, clock.now()
+    person.save()
+    EmailAddress.objects.filter(user=person).update(verified=False)
+    thief = Browser()
+    sign_up(thief, person.email, password1=NEW_PASSWORD)
+    answer = thief.post("/account/confirm-email/", {"code": code_mailed_to(person.email)})
+    assert answer["Location"] == "/account/2fa/authenticate/"
+    assert is_refused(half(person, NEW_PASSWORD), person)
+    assert SecurityEvent.objects.filter(account=person, kind="password_reset").exists()
 
 
 def test_a_password_chosen_by_mail_in_a_session_counts_no_more(person: Account) -> None:
