@@ -39,6 +39,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("core/database/partitions.py", "execute"): (15, "Names of our own tables; days, as partitions.literal."),
     ("core/database/postgres/replica.py", "execute"): (1, "A statement without values."),
     ("core/database/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
+    ("oidc/clients/lookup.py", "RawSQL"): (2, "Names of tables come from the models; values are parameters."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("api/usage_counts.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
     ("devportal/console/analytics/store.py", "execute"): (1, "Names of our own tables; values are parameters."),
@@ -101,7 +102,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         3,
         "The admin's index and the page of the second factor, from reverse(); the password page, on AUTH_URL.",
     ),
-    ("core/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
+    ("core/admin/model_admin.py", "redirect to a value"): (5, "Pages of the admin, from reverse()."),
     ("devportal/console/notices/views.py", "redirect to a value"): (
         3,
         "The list of notices with its own query, the page of a notice, from reverse(), and this page.",
