@@ -219,9 +219,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
         except UnreadableParameters as error:
             return self.turn_away(request, unreadable(error))
         except AuthorizationError as error:
-            if auth_request is not None:
-                sign_in_counts.request_ended(auth_request, error)
-            return self.turn_away(request, error)
+            return self.turn_away(request, error, auth_request)
         return self.answer(request, auth_request, outcome)
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -232,9 +230,13 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             return self.turn_away(request, unreadable(error))
         return see_other(f"{reverse('authorize')}?{query}")
 
-    def turn_away(self, request: HttpRequest, problem: AuthorizationError) -> HttpResponse:
-        """Return the error page, and count the failure. Raises Throttled."""
-        limits.count_failure(request)
+    def turn_away(
+        self, request: HttpRequest, problem: AuthorizationError, auth_request: AuthorizationRequest | None = None
+    ) -> HttpResponse:
+        """Count the failure, report it to the client's sign-in log, and return the error page. Raises Throttled."""
+        limits.count_failure(request)  # before it is logged, because anyone can name a client
+        if auth_request is not None:
+            sign_in_counts.request_ended(auth_request, problem)
         return pages.error_page(request, problem)
 
 

@@ -85,11 +85,8 @@ def answer_within_limits(
         try:
             response = answer()
         except TokenRefusal as refusal:
-            if not refusal.client_id:  # before it is logged, because anyone can name a client
-                limits.count_failure(request, refusal)
+            limits.count_failure(request, refusal)  # before it is logged, because anyone can name a client
             response = refuse(request, endpoint, refusal)
-            if refusal.client_id:
-                limits.count_failure(request, refusal)
         else:
             if response.status_code in (400, 401, 403):
                 limits.count_failure(request)

@@ -18,7 +18,7 @@ from core.limits import log_buffer
 from core.limits.counters import counters
 from devportal.console.logs import sign_in_writer
 from devportal.console.logs.sign_in_writer import redact_secrets
-from devportal.console.models import SignInEvent
+from devportal.console.models import SignInEvent, SignInHour
 from oidc.authorization import consent
 from oidc.models import Client, Connection, TokenFamily
 from oidc.reasons import Reason
@@ -572,6 +572,25 @@ def test_a_flood_is_not_even_sent_on(app: RelyingParty, settings: Any, later: Mo
     later(60)
     app.authorize(redirect_uri="https://elsewhere.example.com/")
     assert len(entries(app.client)) == 1
+
+
+@pytest.mark.parametrize("kind", ["wrong secret", "wrong code", "error page"])
+def test_requests_beyond_a_limit_are_neither_logged_nor_counted(
+    web_app: RelyingParty, app: RelyingParty, kind: str, settings: Any
+) -> None:
+    settings.FAILURES_PER_MINUTE = 3
+    party = web_app if kind == "wrong secret" else app
+    forget(party)
+    requests = {
+        "wrong secret": lambda: party.exchange("x", client_secret="x"),
+        "wrong code": lambda: party.exchange("x"),
+        "error page": lambda: party.authorize(redirect_uri="https://elsewhere.example.com/"),
+    }
+    answers = [requests[kind]() for _ in range(8)]
+    assert [answer.status_code for answer in answers[3:]] == [429] * 5
+    assert len(entries(party.client)) == 3
+    refused = SignInHour.objects.filter(client=party.client, step__in=["not_exchanged", "turned_away"])
+    assert sum(refused.values_list("count", flat=True)) == 3
 
 
 def test_another_minute_has_its_own_budget(app: RelyingParty, settings: Any, later: Mover) -> None:
