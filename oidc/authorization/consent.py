@@ -214,8 +214,9 @@ def remove_consent(connection: Connection, request: HttpRequest | None = None) -
 
     Does nothing if another request has just removed it: what was granted is noted only once.
     """
-    # First, like `require_consent`, which continues to lock families.
-    rows = Connection.objects.select_for_update(no_key=True).filter(pk=connection.pk, removed_at=None)
+    # First, like `require_consent`, which continues to lock families. A connection without a person is removed already.
+    held = held_until_end(connection.account_id or 0, connection.client_id)
+    rows = Connection.objects.select_for_update(no_key=True).filter(held, pk=connection.pk, removed_at=None)
     if not list(rows.values_list("pk")):
         return
     tell_removed(connection)

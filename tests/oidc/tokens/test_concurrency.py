@@ -283,6 +283,25 @@ def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> Non
     assert_nothing_alive(party, responses[1:])
 
 
+def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: RelyingParty) -> None:
+    party.tokens()
+    account, connection = Account.objects.get(email="ada@example.com"), Connection.objects.get()
+
+    def remove() -> None:
+        consent.remove_consent(connection)
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Account.objects.select_for_update().get(pk=account.pk)  # as `delete_account` begins
+            removed = pool.submit(remove)
+            while not removed.done() and not somebody_waits_for_us():
+                time.sleep(0.01)
+            delete_account(account)
+        removed.result(20)
+    assert not Account.objects.filter(pk=account.pk).exists()
+
+
 @pytest.mark.parametrize("what", ["client", "account"])
 def test_a_deletion_during_refreshes_and_authorizations_succeeds(party: RelyingParty, what: str, settings: Any) -> None:
     """In another order of locks, PostgreSQL would end the deletion as a deadlock, and the tokens would stay valid."""
