@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts import files
-from accounts.models import Account, Family
+from accounts.models import Account, DataExport, Family
 from accounts.signals import blocking_deletion
 from core.database.postgres.limits import allow_long_statements
 from core.messages import fill_in
@@ -64,6 +64,8 @@ def delete_account(account: Account) -> None:
         pictures = list(Account.objects.select_for_update().filter(pk=account.pk).values_list("picture", flat=True))
         if deletion_blockers(account):
             raise DeletionBlocked
+        # An export that is being finished does so first, or finds its row deleted. The newest first, as in creating.py.
+        list(DataExport.objects.select_for_update().filter(account=account).order_by("-pk"))
         allow_long_statements()  # all stored mails are read
         account.delete()
         for picture in filter(None, pictures):

@@ -1,7 +1,9 @@
 """Closing, keeping and deleting an account at the same moment, on PostgreSQL with separate connections."""
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -10,7 +12,8 @@ from django.test import Client as Browser
 from django.test import RequestFactory
 
 from accounts.data_export import creating, exports
-from accounts.deletion import closing
+from accounts.deletion import closing, deleting
+from accounts.mail import outbox
 from accounts.models import Account, DataExport, Outbox, SecurityEvent
 from core import clock
 from oidc.models import ProjectMember
@@ -150,3 +153,24 @@ def test_many_requests_for_an_export_make_one(account: Account, attempt: int, se
     made = at_once(3, lambda number: creating.make(keys[0]))
     assert sorted(made) == [False, False, True]
     assert DataExport.objects.get().state == "ready"
+
+
+def test_an_export_that_is_finished_while_the_account_is_deleted_leaves_no_file(
+    account: Account, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deletion reads all stored mails, which takes long enough for another worker to finish the export."""
+    settings.MEDIA_ROOT = tmp_path
+    row = DataExport.objects.create(account=account, asked_at=clock.now())
+    real = outbox.delete_mail_to
+    with ThreadPoolExecutor(1) as pool:
+        made: list[Future[list[bool]]] = []
+
+        def meanwhile(*arguments: Any) -> None:
+            made.append(pool.submit(at_once, 1, lambda _: creating.make(row.pk)))
+            wait_until(lambda: made[0].done() or somebody_waits_for_us())
+            real(*arguments)
+
+        monkeypatch.setattr(outbox, "delete_mail_to", meanwhile)
+        deleting.delete_account(account)
+        made[0].result()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
