@@ -57,8 +57,11 @@ def waiting_mail() -> Waiting:
 
 
 def given_up_mail() -> int:
-    """Return the number of stored mails that could not be sent."""
-    return Outbox.objects.filter(given_up_at__isnull=False)[:MOST_WAITING].count()
+    """Return the number of stored mails that could not be sent, up to MOST_WAITING.
+
+    Mails with a code do not count: they end when the code does, and everyone who mistypes an email address causes one.
+    """
+    return Outbox.objects.filter(given_up_at__isnull=False, expires_at=None)[:MOST_WAITING].count()
 
 
 def waiting_deliveries() -> Waiting:
@@ -180,7 +183,7 @@ def _outbox() -> list[Figure]:
     return [
         Figure("outbox_waiting", "Mails that wait in the outbox", waiting.number),
         Figure("outbox_oldest_seconds", "Age of the oldest mail that waits", _age(waiting)),
-        Figure("outbox_given_up", "Mails that were given up, while they are kept", given_up_mail()),
+        Figure("outbox_given_up", "Mails without a code that were given up, while they are kept", given_up_mail()),
     ]
 
 

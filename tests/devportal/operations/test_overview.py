@@ -1,6 +1,7 @@
 """The operator's overview: what it says, to whom, in how many statements, and when something is lost."""
 
 from datetime import timedelta
+from smtplib import SMTPRecipientsRefused
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from redis.exceptions import ConnectionError as RedisLost
 
+from accounts.mail.outbox import store_mail, withdraw_mail
+from accounts.mail.rendering import Mail
 from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import SignInEvent
-from devportal.operations import overview
+from devportal.operations import overview, readers
 from devportal.operations.models import TaskRun
 from devportal.operations.overview import Card
 from devportal.review.models import AppReview, ReviewCase
@@ -65,6 +68,19 @@ def test_open_and_late_cases_are_counted(superuser: Account, world: World, setti
     assert (card.value, card.notes[0], card.state) == ("3 open", "1 late", "attention")
     settings.CASE_TARGET_DAYS = 4
     assert cards_of(superuser)["Cases"].state == "neutral"
+
+
+def test_mails_with_a_code_do_not_count_as_given_up(superuser: Account) -> None:
+    """Anyone who mistypes an email address at sign-up causes one, so OpenportMailGivenUp would fire every hour."""
+    Outbox.objects.all().delete()
+    soon = clock.now() + timedelta(minutes=15)
+    replaced = store_mail("a@example.com", Mail("subject", "text", ""), expires_at=soon)
+    assert withdraw_mail(replaced.pk)
+    refused = store_mail("nobody@example.com", Mail("subject", "text", ""), expires_at=soon)
+    refused.note_failure(SMTPRecipientsRefused({}), is_final=True)
+    assert Outbox.objects.filter(given_up_at=None).count() == 0
+    assert readers.given_up_mail() == 0
+    assert cards_of(superuser)["Outbox"].state == "good"
 
 
 def test_it_takes_a_bounded_number_of_statements(superuser: Account, world: World) -> None:
