@@ -35,7 +35,7 @@ INLINE_SECONDS = 1.0
 # After the mail server was unavailable, this process leaves new mails to the periodic task for this long.
 PAUSE_SECONDS = 10.0
 # SMTP errors that concern one mail only; the server accepts other mails.
-_REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
+REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
 _CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the mail
 
 _paused_until = 0.0
@@ -162,7 +162,7 @@ def _note(row: Outbox, error: Exception | None) -> bool:
         resume()
         row.note_sent()
         return True
-    if isinstance(error, _REFUSALS) and _CLOSING not in _codes(error):
+    if isinstance(error, REFUSALS) and _CLOSING not in _codes(error):
         metrics.mail_tried("refused")
         _failed(row, error)
     elif isinstance(error, OSError | SoftTimeLimitExceeded):  # includes SMTPException and time-outs
@@ -188,7 +188,7 @@ def _failed(row: Outbox, error: Exception) -> None:
     # The server's message may contain the email address, so it is only stored in the row.
     log.warning("Mail %d was not sent at attempt %d: %s.", row.pk, row.attempts, type(error).__name__)
     # RFC 5321 4.2.1: after a 5xx reply, the same mail should not be sent again.
-    row.note_failure(error, is_final=isinstance(error, _REFUSALS) and min(_codes(error)) >= 500)
+    row.note_failure(error, is_final=isinstance(error, REFUSALS) and min(_codes(error)) >= 500)
 
 
 def clear_old_mail() -> int:

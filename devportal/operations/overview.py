@@ -141,7 +141,8 @@ def _cases() -> Card:
 
 def _mail() -> Card:
     waiting, given_up = readers.waiting_mail(), readers.given_up_mail()
-    notes = [f"The oldest has waited for {_age(waiting.oldest)}"] if waiting.oldest else ["No mail waits."]
+    nothing = "The mail server refuses the ones that wait." if waiting.number else "No mail waits."
+    notes = [f"The oldest has waited for {_age(waiting.oldest)}" if waiting.oldest else nothing]
     notes.append(f"{_count(given_up, readers.MOST_WAITING)} given up")
     is_old = waiting.oldest is not None and clock.now() - waiting.oldest > OLD_MAIL
     state = BAD if is_old else ATTENTION if given_up else GOOD

@@ -83,6 +83,22 @@ def test_mails_with_a_code_do_not_count_as_given_up(superuser: Account) -> None:
     assert cards_of(superuser)["Outbox"].state == "good"
 
 
+def test_a_mailbox_that_refuses_a_mail_is_no_outage(superuser: Account) -> None:
+    """It is tried for three days, during which OpenportMailWaits would fire although all other mail is sent."""
+    Outbox.objects.all().delete()
+    before = clock.now() - timedelta(hours=3)
+    refused = store_mail("gone@example.com", Mail("subject", "text", ""))
+    refused.note_failure(SMTPRecipientsRefused({"gone@example.com": (550, b"no such mailbox")}))
+    Outbox.objects.update(created_at=before)
+    # The mail server may refuse everything.
+    assert readers.waiting_mail() == (1, before)
+    mail(sent_at=clock.now())
+    assert readers.waiting_mail() == (1, None)
+    assert cards_of(superuser)["Outbox"].notes[0] == "The mail server refuses the ones that wait."
+    Outbox.objects.filter(pk=refused.pk).update(last_error="TimeoutError: the mail server took longer")
+    assert readers.waiting_mail() == (1, before)
+
+
 def test_it_takes_a_bounded_number_of_statements(superuser: Account, world: World) -> None:
     with CaptureQueriesContext(
         connection,
