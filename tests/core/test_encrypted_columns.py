@@ -137,6 +137,17 @@ def test_the_check_says_whether_the_old_key_is_needed(stored: Account, settings:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_a_fallback_that_is_missing_is_not_one_that_is_not_needed(
+    stored: Account, settings: Any, arguments: list[str]
+) -> None:
+    """As in a shell without the variable: the service's processes would lose the key that everything needs."""
+    rotate(settings)
+    settings.KEY_ENCRYPTION_KEY_FALLBACKS = []
+    with pytest.raises(CommandError, match="missing in KEY_ENCRYPTION_KEY_FALLBACKS"):
+        said(*arguments)
+
+
 def test_a_second_run_changes_nothing(stored: Account, settings: Any) -> None:
     rotate(settings)
     said()

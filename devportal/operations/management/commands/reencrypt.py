@@ -7,6 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.audit import Event, report
 from core.database import encryption
+from oidc.models import SigningKey
+from oidc.signing_keys import is_readable
 
 
 class Command(BaseCommand):
@@ -32,6 +34,12 @@ class Command(BaseCommand):
             report(Event("encryption_key.rotated", details={"reencrypted": renewed}))
         if any(count.unreadable for count in counts.values()):
             self.stdout.write("No key can decrypt these values. See docs/secrets.md, The encryption key is lost.")
+        live = SigningKey.objects.exclude(state=SigningKey.State.RETIRED)
+        if not all(map(is_readable, live)):  # not only damaged: then the hourly rotation would have replaced it
+            raise CommandError(
+                "A signing key that is in use can't be read. Is its key missing in KEY_ENCRYPTION_KEY_FALLBACKS? "
+                "If it is lost, see docs/secrets.md, The encryption key is lost."
+            )
         if any(count.needing_fallback for count in counts.values()):
             raise CommandError("KEY_ENCRYPTION_KEY_FALLBACKS is still needed. Run manage.py reencrypt.")
         self.stdout.write("KEY_ENCRYPTION_KEY_FALLBACKS is no longer needed.")
