@@ -138,6 +138,18 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in folder.iterdir()} == made
 
 
+def test_secrets_of_an_interrupted_run_are_made_again(tmp_path: Path) -> None:
+    """Such as after a full disk: an empty password or key would otherwise stay for ever."""
+    for name in ("secret_key", "database_password", "email_url"):
+        (tmp_path / name).touch(mode=0o444)
+    (tmp_path / "key_encryption_key.new").touch(mode=0o444)
+    run([str(DEPLOY / "make-secrets"), str(tmp_path)], env=os.environ | {"EMAIL_URL": "smtp://mail.example.com"})
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert set(made) == set(compose.read(**VARIABLES)["secrets"])
+    assert all(len(text) >= 64 for name, text in made.items() if name != "email_url")
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o444}
+
+
 def test_the_build_context_is_a_list_of_folders() -> None:
     taken = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert {line[1:].partition("/")[0] for line in taken} <= {
