@@ -17,8 +17,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, storages
 from django.core.mail import EmailMessage
 from django.db import DatabaseError
+from django.http.request import validate_host
 
-from core.environment import is_writable
+from core.environment import host_of, is_writable
 from core.http import client_ip
 from core.outbound.name_lookup import read_server
 
@@ -61,12 +62,17 @@ def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E013` and `E014`: a public URL without https, and accepting any Host header."""
+    """Return `devportal.E013`, `E014` and `E023`: BASE_URL without https; accepting any Host; rejecting one's own."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT == "production" and not settings.BASE_URL.startswith("https://"):
         found.append(Error("BASE_URL must be https: access tokens are sent to it.", id="devportal.E013"))
     if "*" in settings.ALLOWED_HOSTS:
         found.append(_danger("ALLOWED_HOSTS accepts any Host header.", "List the hosts, without *.", "E014"))
+    for name in ("AUTH_URL", "BASE_URL", "ADMIN_URL"):
+        url = getattr(settings, name)
+        if url and not validate_host(host_of(url), settings.ALLOWED_HOSTS):
+            text = f"ALLOWED_HOSTS does not contain the host of {name}, so all requests to it would be rejected."
+            found.append(_danger(text, "List it, without scheme and port, or remove ALLOWED_HOSTS.", "E023"))
     return found
 
 

@@ -44,6 +44,7 @@ def production(settings: Any) -> Any:
     """The settings of a service for people, in which nothing is wrong."""
     settings.ENVIRONMENT, settings.EMBEDDED = "production", False
     settings.AUTH_URL, settings.BASE_URL = "https://auth.example.com", "https://api.example.com"
+    settings.ALLOWED_HOSTS = ["auth.example.com", "api.example.com"]
     settings.SECRET_KEY, settings.KEY_ENCRYPTION_KEY = "s" * 40, "k" * 40
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_USE_TLS, settings.EMAIL_USE_SSL = "mail.example.com", True, False
@@ -147,6 +148,16 @@ def test_base_url_without_https(production: Any) -> None:
 def test_any_host(production: Any) -> None:
     production.ALLOWED_HOSTS = ["auth.example.com", "*"]
     assert (ids(settings_checks.check_hosts), serious(settings_checks.check_hosts)) == (["E014"], [True])
+
+
+@pytest.mark.parametrize("allowed", [[], ["https://auth.example.com", "api.example.com"], ["api.example.com"]])
+def test_hosts_that_do_not_contain_the_services_own(production: Any, allowed: list[str]) -> None:
+    production.ALLOWED_HOSTS = allowed
+    found = settings_checks.check_hosts(None)
+    assert {(message.id, message.is_serious()) for message in found} == {("devportal.E023", True)}
+    assert "AUTH_URL" in found[0].msg
+    production.ALLOWED_HOSTS = [".example.com"]
+    assert ids(settings_checks.check_hosts) == []
 
 
 @pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x"])
