@@ -65,11 +65,15 @@ def change_role(member: ProjectMember, role: str, actor: Account) -> None:
 
 
 def declare_member(project: Project, account: Account, role: str) -> None:
-    """Make a person a member with this role for the operator, without events. Runs in the caller's transaction."""
+    """Make a person a member with this role for the operator, in the caller's transaction.
+
+    The only events are those of invitations that end because their sender is no longer an owner.
+    """
     row = ProjectMember.objects.filter(project=project, account=account).first()
     member = row or ProjectMember(project=project, account=account)
     if member.role == Role.OWNER != role:
         member.owner_until = clock.now()
+        invitations.end_of(project, account, None)
     member.role = role
     member.save()
 

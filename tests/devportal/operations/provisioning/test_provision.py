@@ -12,13 +12,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import Account
+from accounts.plans.invitations import InvitationNotFound
 from api.models import ApiKey
 from devportal.review.conflicts import Conflict, conflict_of
 from oidc.clients.authentication import authenticate_client
 from oidc.models import Client, Project, ProjectMember
-from oidc.projects import lifecycle
+from oidc.projects import invitations, lifecycle
 from tests.devportal.review.reviewing import make_reviewer
-from tests.factories import make_project
+from tests.factories import make_account, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -186,6 +187,18 @@ def test_nothing_is_declared_twice(tmp_path: Path, text: str, where: str) -> Non
     with pytest.raises(CommandError, match=re.escape(f"{where}: another table of this list has it")):
         provision(tmp_path, OWNER + text)
     assert not Account.objects.exists()
+
+
+def test_invitations_of_an_owner_who_gets_another_role_do_not_come_back_with_the_role(tmp_path: Path) -> None:
+    as_owner = FILE.replace('role = "viewer"', 'role = "owner"')
+    provision(tmp_path, as_owner)
+    robin = ProjectMember.objects.get(account__email="robin@example.com")
+    invited = make_account()
+    invitation = invitations.invite(robin.project, invited.email, "owner", robin.account)
+    provision(tmp_path, FILE)
+    provision(tmp_path, as_owner)
+    with pytest.raises(InvitationNotFound):
+        invitations.accept(invitation.pk, invited)
 
 
 def test_optional_scopes(tmp_path: Path) -> None:
