@@ -4,11 +4,15 @@ When one of these tests fails, somebody added a claim. People who allowed the sc
 the claim another scope, or change the sentence and have people asked again.
 """
 
+import re
+
 import pytest
+from django.conf import settings
 
 from accounts.models import Account
 from api import me
 from oidc import scopes
+from oidc.apis.registry import IDENTITY_SCOPES, OPENID
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -44,6 +48,18 @@ def test_every_scope_has_the_sentence_that_people_have_read() -> None:
     assert {name: scope.title for name, scope in scopes.known_scopes().items()} == {
         name: title for name, (title, _) in CLAIMS.items()
     }
+
+
+def test_the_documentation_lists_the_identity_scopes_with_their_claims() -> None:
+    page = (settings.PROJECT_DIR / "docs" / "sign-in.md").read_text(encoding="utf-8")
+    table = page.partition("### Scopes\n")[2].partition("\n#")[0]
+    told = {
+        scope: re.findall(r"`(\w+)`", cell) for scope, cell in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.M)
+    }
+    claims = {scope.name: list[str]() for scope in IDENTITY_SCOPES} | {OPENID: ["sub"]}
+    for claim, scope in scopes.CLAIM_SCOPES.items():
+        claims[scope].append(claim)
+    assert told == claims, "the table “Scopes” of docs/sign-in.md"
 
 
 @pytest.mark.parametrize("names", [("email",), ("profile",), ("email", "profile")])
