@@ -307,6 +307,7 @@ def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> 
     for public_id, last_minute in sorted(latest.items()):
         moment = datetime.fromtimestamp(last_minute * 60, UTC)
         keys = ApiKey.objects.filter(public_id=public_id)
+        # With Redis, the address is unknown until a later batch brings it to `_note_addresses`.
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_INTERVAL)).update(
             last_used_at=moment, last_used_address=addresses.get(public_id)
         )
