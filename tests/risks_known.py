@@ -102,7 +102,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         3,
         "The admin's index and the page of the second factor, from reverse(); the password page, on AUTH_URL.",
     ),
-    ("core/admin/model_admin.py", "redirect to a value"): (5, "Pages of the admin, from reverse()."),
+    ("core/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
     ("devportal/console/notices/views.py", "redirect to a value"): (
         3,
         "The list of notices with its own query, the page of a notice, from reverse(), and this page.",

@@ -253,10 +253,8 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
             raise Http404
         if not self._may(request, action, row):
             raise PermissionDenied
-        if not action.is_open(request, row):
-            messages.error(request, f"“{action.label}” is not possible now; the page shows the current state.")
-            return redirect(self._page_of(row))
-        if refusal := self.why_not(request, action, row):
+        closed = f"“{action.label}” is not possible now; the page shows the current state."
+        if refusal := self.why_not(request, action, row) if action.is_open(request, row) else closed:
             messages.error(request, refusal)
             return redirect(self._page_of(row))
         form = action.form(request.POST if request.method == "POST" else None, request=request, row=row)
