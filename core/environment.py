@@ -23,7 +23,8 @@ FALSE = frozenset({"false", "0", "no", "off", "n", ""})
 # An empty value must not select the embedded environment, whose admin requires no second factor.
 EVEN_EMPTY = frozenset({"ENVIRONMENT"})
 _BACKENDS = "django.db.backends"
-_MAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
+# With smtps://, the library would use STARTTLS on a port that begins with TLS, so that no mail could be sent.
+_MAIL_SCHEMES = ("smtp://", "smtp+tls://", "smtp+ssl://")
 _ENCODED = "characters such as / # ? @ :"
 Bounds = tuple[float, float]  # the lowest and the highest allowed value
 
@@ -74,7 +75,7 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         config = self._config(self.email_url_config, url)
         if url.startswith(_MAIL_SCHEMES) and config.get("EMAIL_HOST"):
             return config
-        form = "smtp+tls://user:password@host:587"
+        form = "smtp+tls://user:password@host:587 or smtp+ssl://user:password@host:465"
         self.problems.append(f"{var} must have the form {form}, with {_ENCODED} in the password percent-encoded.")
         return {}
 

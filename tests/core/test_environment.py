@@ -106,6 +106,7 @@ def test_a_database_is_read(url: str) -> None:
         "smtp+tls://",
         "smtp+tls://portal:hunter2@mail.example.com:99999",
         "smtp+tls://portal:hunter2/x@mail.example.com:587",
+        "smtps://portal:hunter2@mail.example.com:465",  # would use STARTTLS, and never send a mail
         "consolemail://",  # would print codes into the log
         "dummymail://",
     ],
