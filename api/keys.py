@@ -147,6 +147,15 @@ def set_key_expiry(key: ApiKey, expires_at: datetime | None, actor: Account | No
         _report("api_key.expiry_changed", old, actor, before=before, after=_shown(old))
 
 
+def declare_key(key: ApiKey, permissions: list[str], expires_at: datetime | None) -> None:
+    """Give a key the permissions and the expiry that an operator's file declares, in the caller's transaction."""
+    before = _shown(key)
+    key.permissions, key.expires_at = " ".join(permissions), expires_at
+    key.save(update_fields=["permissions", "expires_at"])
+    if before != _shown(key):
+        _report("api_key.changed", key, None, before=before, after=_shown(key))
+
+
 def _lock_live(key: ApiKey) -> ApiKey:
     rows = ApiKey.objects.select_for_update(of=("self",)).select_related("owner", "project")
     row = rows.filter(pk=key.pk, revoked_at=None).exclude(expires_at__lte=clock.now()).first()

@@ -66,6 +66,7 @@ SENTENCES: Mapping[str, str] = {
     "client_secret.leaked_ended": "{who} got a report that a secret of {target} leaked, which had already ended",
     "api_key.created": "{who} created the API key {target}",
     "api_key.rotated": "{who} rotated the API key {target}",
+    "api_key.changed": "{who} changed the API key {target}",
     "api_key.expiry_changed": "{who} changed when the API key {target} expires",
     "api_key.revoked": "{who} revoked the API key {target}",
     "api_key.leaked_revoked": "{who} revoked the API key {target}, because it was reported as leaked",

@@ -93,8 +93,7 @@ def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dic
             keys.revoke_key(existing)
         _, raw = keys.create_key(project, owner, name, permissions, expires_at)
     else:
-        existing.permissions, existing.expires_at = " ".join(permissions), expires_at
-        existing.save(update_fields=["permissions", "expires_at"])
+        keys.declare_key(existing, permissions, expires_at)
     return {"name": name, "key": raw, "owner": owner.email}
 
 

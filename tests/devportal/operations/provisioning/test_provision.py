@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from accounts.models import Account
 from accounts.plans.invitations import InvitationNotFound
 from api.models import ApiKey
+from devportal.console.models import AuditEvent
 from devportal.review.conflicts import Conflict, conflict_of
 from oidc.clients.authentication import authenticate_client
 from oidc.models import Client, Project, ProjectMember
@@ -372,6 +373,16 @@ def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: P
     live = ApiKey.objects.get(revoked_at=None)
     assert live.permissions == "account.read"
     assert live.expires_at is not None
+
+
+def test_what_a_file_changes_of_a_key_is_in_the_audit_trail(tmp_path: Path) -> None:
+    provision(tmp_path, FILE + KEY)
+    provision(tmp_path, FILE + KEY)
+    changes = AuditEvent.objects.filter(action="api_key.changed")
+    assert not changes.exists()
+    provision(tmp_path, FILE + KEY.replace('["account.read"]', "[]"))
+    change = changes.get()
+    assert (change.before["permissions"], change.after["permissions"]) == (["account.read"], [])
 
 
 def test_the_demo_file_is_valid() -> None:
