@@ -89,5 +89,8 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
 
     @admin.display(description="members")
     def members(self, project: Project) -> str:
-        rows = project.members.select_related("account").order_by("pk")[:MAX_MEMBERS]
-        return format_html_join("", "<div>{} ({})</div>", ((row.account.email, row.role) for row in rows))
+        rows = list(project.members.select_related("account").order_by("pk")[: MAX_MEMBERS + 1])
+        lines = [f"{row.account.email} ({row.role})" for row in rows[:MAX_MEMBERS]]
+        if len(rows) > MAX_MEMBERS:
+            lines.append(f"and more; these are the first {MAX_MEMBERS}")
+        return format_html_join("", "<div>{}</div>", ((line,) for line in lines))

@@ -239,3 +239,13 @@ def test_reviewers_find_developers_only_where_conflicts_are_left_out(
     assert len(listed) == found
     world.project.members.create(account=Account.objects.get(email="rena@example.com"), role="viewer")
     assert not as_reviewer.get(f"/admin/{path}/", {"q": world.person.email}).context["cl"].result_list
+
+
+def test_the_page_of_a_project_says_if_it_does_not_list_all_members(as_operator: Browser, world: World) -> None:
+    url = f"/admin/oidc/project/{world.project.pk}/change/"
+    for _ in range(49):
+        world.project.members.create(account=make_account(), role="viewer")
+    assert world.project.members.count() == 50
+    assert "and more" not in as_operator.get(url).content.decode()
+    world.project.members.create(account=make_account(), role="viewer")
+    assert "and more; these are the first 50" in as_operator.get(url).content.decode()
