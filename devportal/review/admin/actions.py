@@ -154,7 +154,7 @@ LIFT = RowAction(
     "Lift the suspension",
     "Within 30 seconds the project's apps work again, with the tokens that they have.",
     action_handlers.lift,
-    form=forms.OptionalNoteForm,
+    form=forms.LiftForm,
     is_open=lambda request, row: project_of(row).is_suspended,
     preview=action_handlers.project_preview(Kind.SUSPENSION_LIFTED),
     icon="play_circle",

@@ -147,7 +147,7 @@ CONFIRM = RowAction(
     "Approve as well",
     _confirming,
     _confirm,
-    form=forms.EndingForm,
+    form=forms.ConfirmationForm,
     is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,
     icon="verified",
 )

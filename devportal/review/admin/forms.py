@@ -19,6 +19,7 @@ from core.admin.actions import ActionForm
 from core.admin.forms import PointsField
 from core.database.storable import is_key
 from devportal.review import canned_replies
+from devportal.review.admin.action_handlers import project_of
 from devportal.review.cases import content_of, require_content
 from devportal.review.checklist import Group, checklist_for, failing_checks, new_failures
 from devportal.review.differences import reveal
@@ -132,6 +133,28 @@ class NoteForm(ReplyForm):
 
 class OptionalNoteForm(NoteForm):
     text = _note("Note to the developers (optional)")
+
+
+class LiftForm(OptionalNoteForm):
+    """A note to the developers. The hidden field holds the suspension that the reviewer saw."""
+
+    suspended_at = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["suspended_at"] = self._suspended_at()
+
+    def _suspended_at(self) -> str:
+        moment = project_of(self.row).suspended_at
+        return moment.isoformat() if moment else ""
+
+    def clean_suspended_at(self) -> str:
+        """Reject lifting a newer suspension. The form that is shown again says so, and can then be sent."""
+        seen: str = self.cleaned_data["suspended_at"]
+        if seen != self._suspended_at():
+            self.show_again(suspended_at=self._suspended_at())
+            raise ValidationError("The project was suspended again after you opened this page. Read the new reasons.")
+        return seen
 
 
 class RevisionForm(OptionalNoteForm):
@@ -335,6 +358,12 @@ class EndingForm(OptionalNoteForm):
             self.show_again(seen=content_of(self.row))
             raise ValidationError(str(error)) from error
         return seen
+
+
+class ConfirmationForm(EndingForm):
+    """A second approval of the scopes that an app already has. The developers do not read the note."""
+
+    text = _note("What you checked (optional). Only reviewers can read this")
 
 
 class CloseForm(EndingForm):

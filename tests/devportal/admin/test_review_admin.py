@@ -272,11 +272,12 @@ def test_the_mail_that_is_shown_is_the_mail_that_is_queued(
         review = reviewer_actions.start(review, reviewer)
     if step == "withdraw-approval":
         review = reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+    form = {"revision": review.revision, **(ticked(review) if step == "approve" else {}), **MAILED[step]}
     if step == "lift":
-        reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"])
+        suspended_at = reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"]).suspended_at
+        form["suspended_at"] = suspended_at.isoformat() if suspended_at else ""
     forget_mails()
     entries = ReviewEntry.objects.count()
-    form = {"revision": review.revision, **(ticked(review) if step == "approve" else {}), **MAILED[step]}
     response = as_reviewer.post(f"{QUEUE}{review.pk}/do/{step}/", form)
     shown = html.unescape(re.findall(r'<pre class="mail">(.*?)</pre>', response.content.decode(), re.S)[0])
     assert developer.email in response.content.decode()

@@ -428,8 +428,13 @@ class TestPages:
         shown_again = dict(re.findall(r'name="(seen)" value="([^"]*)"', said))
         assert "The case is closed." in as_reviewer.post(form[1], filled | shown_again, follow=True).content.decode()
 
-    def test_a_suspension_is_lifted_from_its_appeal(
-        self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
+    def test_a_suspension_is_lifted_from_its_appeal_but_not_a_newer_one(
+        self,
+        app: Client,
+        developer: Account,
+        reviewer: Account,
+        browser_of: Callable[[Account], Browser],
+        later: Callable[[float], None],
     ) -> None:
         reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"])
         case = appeals.appeal_suspension(app.project, developer, "It was not us.")
@@ -438,7 +443,15 @@ class TestPages:
         assert f"{CASES}{case.pk}/do/" not in text, "no step for who decided before"
         as_reviewer = browser_of(make_reviewer())
         assert "It was not us." in as_reviewer.get(page(case)).content.decode()
-        assert "is lifted" in press(as_reviewer, case, "lift", text="", confirm="1")
+        lifted = as_reviewer.get(f"{CASES}{case.pk}/do/lift/").context["form"]["suspended_at"].value()
+        later(60)
+        reviewer_actions.lift_suspension(app.project, reviewer)
+        reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
+        said = as_reviewer.post(f"{CASES}{case.pk}/do/lift/", {"text": "", "confirm": "1", "suspended_at": lifted})
+        assert "The project was suspended again after you opened this page." in said.content.decode()
+        assert Project.objects.get(pk=app.project_id).is_suspended
+        shown = said.context["form"]["suspended_at"].value()
+        assert "is lifted" in press(as_reviewer, case, "lift", text="", confirm="1", suspended_at=shown)
         assert not Project.objects.get(pk=app.project_id).is_suspended
         assert "The case is closed." in press(as_reviewer, case, "close", outcome="acted", text="Lifted.")
 
