@@ -14,8 +14,10 @@ from oidc.apis.registry import current_registry
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # younger accounts and projects get a warning
 RECENT = timedelta(days=365)
-MANY_PEOPLE = 10  # of one part. Half of what the evidence lists, so nobody can be pushed out of the list unseen
-MANY = {
+# People with the same part in the project, such as owners. It is half of what the evidence lists, so that nobody can be
+# pushed out of the list without a warning.
+MANY_OF_ONE_PART = 10
+_MANY_OF_PART = {
     Part.OWNER: Code.MANY_OWNERS,
     Part.FORMER_OWNER: Code.MANY_FORMER_OWNERS,
     Part.EARLIER_SUBMITTER: Code.MANY_SUBMITTERS,
@@ -30,8 +32,8 @@ def check_accounts(found: Gathered) -> Finding:
     if any(person.created_at is None for person in found.people):
         return failed(Code.SUBMITTER_DELETED, *details)
     counts = Counter(person.part for person in found.people)
-    if many := next((part for part in MANY if counts[part] >= MANY_PEOPLE), None):
-        return warned(MANY[many], *details, count=counts[many])
+    if many := next((part for part in _MANY_OF_PART if counts[part] >= MANY_OF_ONE_PART), None):
+        return warned(_MANY_OF_PART[many], *details, count=counts[many])
     young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
     if young:
         return warned(Code.ACCOUNTS_YOUNG, *details, people=young)
