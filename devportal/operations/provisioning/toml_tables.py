@@ -49,12 +49,12 @@ class Table(StrictSerializer):
 
 
 class TablesField(StrictListField):
-    """A list of tables that are each known by the values of some keys: no two of them may have the same.
+    """A list of tables of which no two may have the same values of the keys `known_by`.
 
     Otherwise each run would apply both to the same row, and undo and repeat changes that can end credentials.
     """
 
-    default_error_messages = {"twice": "another table of this list has it"}
+    default_error_messages = {"twice": "another table of this list has the same {keys}"}
 
     def __init__(self, *known_by: str, **kwargs: Any) -> None:
         self._known_by = known_by
@@ -66,8 +66,9 @@ class TablesField(StrictListField):
         for position, table in enumerate(tables):
             identity = tuple(table[key] for key in self._known_by)
             if identity in seen:
-                twice: Any = {position: {self._known_by[-1]: self.error_messages["twice"]}}
-                raise serializers.ValidationError(twice)
+                twice = self.error_messages["twice"].format(keys=" and ".join(self._known_by))
+                found: Any = {position: {self._known_by[-1]: twice}}
+                raise serializers.ValidationError(found)
             seen.add(identity)
         return tables
 

@@ -163,29 +163,32 @@ CLIENT = '[[projects.clients]]\nname = "Web"\nredirect_uris = ["http://localhost
 
 
 @pytest.mark.parametrize(
-    ("text", "where"),
+    ("text", "where", "keys"),
     [
         # Each run would change the type twice, which ends the secrets and all authorizations.
-        (f'{PROJECT}{CLIENT}type = "web"\n{CLIENT}type = "spa"', "projects[0].clients[1].name"),
+        (f'{PROJECT}{CLIENT}type = "web"\n{CLIENT}type = "spa"', "projects[0].clients[1].name", "name"),
         # Each run would revoke both keys, and create them again.
         (
             f'{PROJECT}{ROBIN}api_keys = [{{name = "k", owner = "dana@example.com"}}, '
             '{name = "k", owner = "robin@example.com"}]',
             "projects[0].api_keys[1].name",
+            "name",
         ),
         (
             PROJECT + ROBIN.replace("]", ', {email = "Robin@example.com", role = "owner"}]'),
             "projects[0].members[1].email",
+            "email",
         ),
-        (PROJECT + PROJECT, "projects[1].name"),
-        ('[[people]]\nemail = "Dana@example.com"', "people[2].email"),
-        ('[[families]]\nowner = "dana@example.com"\n' * 2, "families[1].owner"),
-        ('[[organizations]]\nname = "Lantern"\n' * 2, "organizations[1].name"),
-        ('[[plans]]\nid = "pro"\ndisplay_name = "Pro"\n' * 2, "plans[1].id"),
+        (PROJECT + PROJECT, "projects[1].name", "owner and name"),
+        ('[[people]]\nemail = "Dana@example.com"', "people[2].email", "email"),
+        ('[[families]]\nowner = "dana@example.com"\n' * 2, "families[1].owner", "owner"),
+        ('[[organizations]]\nname = "Lantern"\n' * 2, "organizations[1].name", "name"),
+        ('[[plans]]\nid = "pro"\ndisplay_name = "Pro"\n' * 2, "plans[1].id", "id"),
     ],
 )
-def test_nothing_is_declared_twice(tmp_path: Path, text: str, where: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(f"{where}: another table of this list has it")):
+def test_nothing_is_declared_twice(tmp_path: Path, text: str, where: str, keys: str) -> None:
+    said = f"{where}: another table of this list has the same {keys}"
+    with pytest.raises(CommandError, match=f"{re.escape(said)}$"):
         provision(tmp_path, OWNER + text)
     assert not Account.objects.exists()
 
