@@ -32,7 +32,8 @@ def check_urls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             continue
         if not _is_origin(url):
             text = f"{name} must be an http(s) URL of a host, with a port if necessary, and nothing else."
-            found.append(Error(text, hint="Write a name with other letters as xn--….", id="devportal.E002"))
+            hint = "Write it like https://id.example.com. A name with letters such as ä has the form xn--…."
+            found.append(Error(text, hint=hint, id="devportal.E002"))
     return found
 
 
@@ -40,7 +41,7 @@ _HOST = re.compile(r"[A-Za-z0-9_.:-]+")  # a name or an IP address
 
 
 def _is_origin(url: str) -> bool:
-    """Return whether a URL has a host and nothing behind it: all paths of the service begin at the root."""
+    """Return whether a URL has a host, perhaps a port, and nothing else: all paths of the service begin at the root."""
     try:
         parts = urlsplit(url)
         is_valid_port = parts.port != 0
@@ -67,8 +68,9 @@ def check_prefixes(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     for name, prefix in named.items():
         others = [_JWT_BEGINNING, *(other for key, other in named.items() if key != name)]
         if not _PREFIX.fullmatch(prefix) or any(other.startswith(prefix) for other in others):
-            text = f"{name} must be up to 64 letters, digits, _ and -, and not the beginning of another prefix."
-            found.append(Error(text, hint=f"Set {name}.", id="devportal.E021"))
+            text = f"{name} must be 1 to 64 letters, digits, _ and -, and not the beginning of another prefix."
+            hint = f"Access tokens begin with {_JWT_BEGINNING}, so it must not be the beginning of that either."
+            found.append(Error(text, hint=hint, id="devportal.E021"))
     return found
 
 
