@@ -80,16 +80,12 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.ENVIRONMENT != "production":
         return []
     database, mail = settings.DATABASES["default"]["ENGINE"], settings.EMAIL_BACKEND
+    is_admin_without_https = settings.ADMIN_URL != "" and not settings.ADMIN_URL.startswith("https://")
     short = f"Give it at least {MIN_SECRET_LENGTH} random characters."
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to visitors.", "Remove DEBUG.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
-        (
-            not (settings.ADMIN_URL or "https://").startswith("https://"),
-            "ADMIN_URL must be https.",
-            "Set ADMIN_URL.",
-            "E004",
-        ),
+        (is_admin_without_https, "ADMIN_URL must be https.", "Set ADMIN_URL.", "E004"),
         (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
         (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
         (_has_short("SECRET_KEY_FALLBACKS"), "One of SECRET_KEY_FALLBACKS is short.", short, "E005"),

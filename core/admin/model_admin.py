@@ -254,7 +254,8 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         if not self._may(request, action, row):
             raise PermissionDenied
         closed = f"“{action.label}” is not possible now; the page shows the current state."
-        if refusal := self.why_not(request, action, row) if action.is_open(request, row) else closed:
+        refusal = self.why_not(request, action, row) if action.is_open(request, row) else closed
+        if refusal:
             messages.error(request, refusal)
             return redirect(self._page_of(row))
         form = action.form(request.POST if request.method == "POST" else None, request=request, row=row)
