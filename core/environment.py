@@ -25,7 +25,6 @@ EVEN_EMPTY = frozenset({"ENVIRONMENT"})
 _BACKENDS = "django.db.backends"
 # With smtps://, the library would use STARTTLS on a port that begins with TLS, so that no mail could be sent.
 _MAIL_SCHEMES = ("smtp://", "smtp+tls://", "smtp+ssl://")
-_ENCODED = "characters such as / # ? @ :"
 Bounds = tuple[float, float]  # the lowest and the highest allowed value
 
 
@@ -66,17 +65,18 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         engine, is_named = config.get("ENGINE"), config.get("NAME") or config.get("OPTIONS", {}).get("service")
         if engine == f"{_BACKENDS}.sqlite3" or (engine == f"{_BACKENDS}.postgresql" and is_named):
             return config
-        form = "postgresql://user:password@host:5432/name"
-        self.problems.append(f"{var} must have the form {form}, with {_ENCODED} in the password percent-encoded.")
-        return {}
+        return self._unreadable_url(var, "postgresql://user:password@host:5432/name")
 
     def mail_server(self, var: str, url: str) -> dict[str, Any]:
         """Return the settings of the mail server in the value of `var`; {} if it can't be read."""
         config = self._config(self.email_url_config, url)
         if url.startswith(_MAIL_SCHEMES) and config.get("EMAIL_HOST"):
             return config
-        form = "smtp+tls://user:password@host:587 or smtp+ssl://user:password@host:465"
-        self.problems.append(f"{var} must have the form {form}, with {_ENCODED} in the password percent-encoded.")
+        return self._unreadable_url(var, "smtp+tls://user:password@host:587 or smtp+ssl://user:password@host:465")
+
+    def _unreadable_url(self, var: str, form: str) -> dict[str, Any]:
+        encoded = "characters such as / # ? @ : in the password percent-encoded"
+        self.problems.append(f"{var} must have the form {form}, with {encoded}.")
         return {}
 
     @staticmethod
