@@ -25,9 +25,11 @@ from core.outbound.name_lookup import read_server
 
 # The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
-_SENDER = re.compile(r'[^\s"@]+@[^\s"@]+')
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
+# The URLs of links and of an operator's own sources.
+URLS = ("HELP_URL", "PLANS_URL", "PLAN_SOURCE_URL", "PRIVACY_URL", "PROFILE_SOURCE_URL", "TERMS_URL")
+_EMAIL_ADDRESS = re.compile(r'[^\s"@]+@[^\s"@]+')
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 def _danger(text: str, hint: str, number: str) -> CheckMessage:
@@ -62,7 +64,7 @@ def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E013`, `E014` and `E023`: BASE_URL without https; accepting any Host; rejecting one's own."""
+    """Return `devportal.E013`, `E014` and `E023`: BASE_URL without https; any Host accepted; own hosts rejected."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT == "production" and not settings.BASE_URL.startswith("https://"):
         found.append(Error("BASE_URL must be https: access tokens are sent to it.", id="devportal.E013"))
@@ -163,20 +165,6 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [checks.Warning(text, hint="Use smtp+tls:// or smtp+ssl://.", id="devportal.W002")]
 
 
-@register(Tags.security)
-def check_sender(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E020`: a sender that is not an email address, so that no mail could be sent."""
-    try:
-        sender = str(EmailMessage(from_email=settings.DEFAULT_FROM_EMAIL, to=["x@example.com"]).message()["From"])
-    except ValueError:
-        sender = ""
-    if _SENDER.fullmatch(parseaddr(sender)[1]):
-        return []
-    text = f"DEFAULT_FROM_EMAIL: {settings.DEFAULT_FROM_EMAIL!r} is not a name and an email address."
-    hint = 'Write "Name" <no-reply@example.com>, with the quotation marks if the name has special characters.'
-    return [Error(text, hint=hint, id="devportal.E020")]
-
-
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -184,7 +172,18 @@ def _is_loopback(host: str) -> bool:
         return host.lower() in LOOPBACK_NAMES
 
 
-URLS = ("HELP_URL", "PLANS_URL", "PLAN_SOURCE_URL", "PRIVACY_URL", "PROFILE_SOURCE_URL", "TERMS_URL")
+@register(Tags.security)
+def check_sender(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return `devportal.E020`: a sender that is not an email address, so that no mail could be sent."""
+    try:
+        sender = str(EmailMessage(from_email=settings.DEFAULT_FROM_EMAIL, to=["x@example.com"]).message()["From"])
+    except ValueError:
+        sender = ""
+    if _EMAIL_ADDRESS.fullmatch(parseaddr(sender)[1]):
+        return []
+    text = f"DEFAULT_FROM_EMAIL: {settings.DEFAULT_FROM_EMAIL!r} is not a name and an email address."
+    hint = 'Write "Name" <no-reply@example.com>, with the quotation marks if the name has special characters.'
+    return [Error(text, hint=hint, id="devportal.E020")]
 
 
 @register(Tags.security)
@@ -194,10 +193,11 @@ def check_other_services(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     for name in URLS:
         url = getattr(settings, name)
         if url and not _is_web_url(url):
-            found.append(Error(f"{name} is not an http(s) URL.", hint=f"Set {name}.", id="devportal.E022"))
+            hint = "Write it like https://example.com/help."
+            found.append(Error(f"{name} is not an http(s) URL.", hint=hint, id="devportal.E022"))
     if settings.SOURCE_TOKEN and not _TOKEN.fullmatch(settings.SOURCE_TOKEN):
         text = "SOURCE_TOKEN may only have printable ASCII characters without spaces."
-        found.append(Error(text, hint="Set SOURCE_TOKEN.", id="devportal.E022"))
+        found.append(Error(text, hint="Choose another one, and give it to the source too.", id="devportal.E022"))
     return found
 
 
