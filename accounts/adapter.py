@@ -143,7 +143,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         address_changes.make_way(new, account)
         old = account.email if account.email_verified else ""
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
-        if sign_up.apply_kept_form(request, account):  # a code from a mail chose it, as in a reset
+        if sign_up.apply_kept_form(request, account):  # chosen with a code from a mail, as in a reset
             own_recovery.record_password(request, account, "password_reset")
         request.former_email = old  # type: ignore[attr-defined]  # for accounts/activity/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))

@@ -124,8 +124,8 @@ def end_changes_since(account: Account, moment: datetime) -> None:
 def lock_for_address(pk: int, email: str) -> Account | None:
     """Lock an account that is about to get an email address, and the sign-ups that make way for it.
 
-    Call it first in a transaction: their projects are locked before the accounts (docs/architecture.md#locking). A
-    sign-up that is verified at this moment has made its account somebody's when this returns, or waits until later.
+    Call it first in a transaction: their projects are locked before the accounts (docs/architecture.md#locking). If
+    somebody verifies such a sign-up at this moment, that either succeeds first, so that `is_taken` sees it, or waits.
     """
     for sign_up in _unproven_sign_ups(email).exclude(pk=pk):
         lock_blockers(sign_up)

@@ -18,8 +18,8 @@ from django.urls import reverse
 from accounts.entrance_forms import SIGN_IN_PAGES
 from accounts.models import Account
 
-# Session keys, each with the name and the form of the account's key in its value. The account's key is missing where
-# the page only looks the same as for another email address.
+# Session keys, each with the name of the account's primary key in its value, and the function that reads it. If the
+# email address has no account, the primary key is missing, because the pages have to look the same.
 _STATES: dict[str, tuple[str, Callable[[str], Any]]] = {
     LOGIN_SESSION_KEY: ("user_pk", url_str_to_user_pk),
     EMAIL_VERIFICATION_CODE_SESSION_KEY: ("user_id", str_to_user_id),

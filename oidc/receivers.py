@@ -69,7 +69,7 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(account_enabled)
 def end_late_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
-    """Revoke what requests have stored that did not see the deactivation, because it was not committed yet."""
+    """Revoke again: requests that began before the deactivation was committed may have stored codes and tokens."""
     end_authorizations(sender, account)
 
 

@@ -173,17 +173,18 @@ def addresses_of(account: Account) -> set[str]:
 
 
 def earlier_addresses_of(account: Account) -> dict[str, datetime]:
-    """Return the person's earlier email addresses that the activity names, and until when mails there were theirs.
+    """Return the person's earlier email addresses that the activity names, and until when mails to them were theirs.
 
-    Without the ones that belong to another account now. Until a change can't be taken back, mails about it are theirs.
+    That is for as long as the change can be taken back, because they get mails about it. Email addresses that belong to
+    another account now are left out.
     """
     events = SecurityEvent.objects.filter(account=account, kind__in=("address_changed", "address_removed"))
     earlier = {}
     for at, details in events.order_by("pk").values_list("at", "details"):
         address = str(details.get("old") or details.get("address") or "").lower()
         earlier[address] = at + timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
-    others = Account.objects.filter(email__in=earlier).exclude(pk=account.pk).values_list("email", flat=True)
-    return {address: until for address, until in earlier.items() if address and address not in set(others)}
+    others = set(Account.objects.filter(email__in=earlier).exclude(pk=account.pk).values_list("email", flat=True))
+    return {address: until for address, until in earlier.items() if address and address not in others}
 
 
 def verified_addresses_of(account: Account) -> list[str]:

@@ -85,8 +85,8 @@ def withdraw_mail(pk: int) -> bool:
 def delete_mail_to(addresses: Collection[str], until: datetime | None = None) -> None:
     """Delete mails to these email addresses, including waiting ones, and remove the addresses from mails to others.
 
-    With `until`, mails that were queued later stay: the email addresses may be somebody else's since. Mails that a mail
-    server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
+    With `until`, mails that were queued later stay, because the email addresses may belong to somebody else since then.
+    Mails that a mail server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
     """
     stored = Outbox.objects.all() if until is None else Outbox.objects.filter(created_at__lte=until)
     stored.filter(to__in=addresses).delete()

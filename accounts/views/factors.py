@@ -179,8 +179,8 @@ class EnrolmentMixin:
                 end_other_sessions(self.request)
                 record(account, "sessions_ended", self.request)
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
-            added, *_ = record_added_factors(self.request, account, before)
-            if is_first:  # allauth only reports an added app after the commit
+            added, *_ = record_added_factors(self.request, account, before)  # recovery codes follow a first factor
+            if is_first:
                 note_first_factor(self.request, account, added)
         if is_first:
             messages.info(self.request, OTHERS_SIGNED_OUT)
@@ -286,7 +286,7 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
         return response
 
     def _exit_after_another_click(self, account: Account) -> HttpResponse:
-        """Sign in. The browser keeps the session of its last click, and the new passkey has to count in it."""
+        """Sign in, and count the passkey of the other click: the browser may keep either of the two sessions."""
         factors = list(second_factors_of(account))
         if len(factors) == 1:
             note_first_factor(self.request, account, factors[0])

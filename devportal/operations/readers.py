@@ -55,8 +55,8 @@ class SigningKeys(NamedTuple):
 def waiting_mail() -> Waiting:
     """Return the mails that wait in the outbox, counted up to MOST_WAITING, and since when the oldest could be sent.
 
-    Mails that the mail server refuses for three days, because a mailbox no longer exists for example, count as waiting,
-    but not for the second figure, unless it accepts no other mail since.
+    A mail that the mail server refuses is tried for three days, for example if the mailbox no longer exists. It counts
+    as waiting, but for the second figure only as long as the server has accepted no later mail.
     """
     sent_since = Exists(Outbox.objects.filter(created_at__gt=OuterRef("created_at"), sent_at__isnull=False))
     rows = Outbox.objects.waiting().annotate(is_only_refused=_refused() & Q(sent_since))

@@ -211,7 +211,7 @@ class History:
 
 
 def history_of(review: AppReview, *, with_owners: bool) -> History:
-    """Return the history of a review's app and its project, and, with the owners, of their other projects."""
+    """Return the history of a review's app and its project; `with_owners` adds the other projects of its owners."""
     client = review.client
     projects = _projects_of_owners(client.project) if with_owners else [client.project_id]
     sent = AppReview.objects.filter(client=OuterRef("pk")).exclude(status=AppReview.Status.DRAFT)

@@ -82,7 +82,7 @@ def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, r
 def store_tokens(
     consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
 ) -> bool:
-    """Consume the row and store the tokens; return False, storing nothing, if it can't be consumed any more."""
+    """Consume the row and store the tokens; return False, storing nothing, if it can no longer be consumed."""
     connection = connections[DEFAULT_DB_ALIAS]
     statements = _statements(connection.vendor, isinstance(consumed, RefreshToken), refresh is not None)
     parameters = _parameters(connection, consumed, moment, access, refresh)

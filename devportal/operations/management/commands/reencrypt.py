@@ -35,7 +35,8 @@ class Command(BaseCommand):
         if any(count.unreadable for count in counts.values()):
             self.stdout.write("No key can decrypt these values. See docs/secrets.md, The encryption key is lost.")
         live = SigningKey.objects.exclude(state=SigningKey.State.RETIRED)
-        if not all(map(is_readable, live)):  # not only damaged: then the hourly rotation would have replaced it
+        # The hourly rotation replaces damaged signing keys, so this one's encryption key is missing in this process.
+        if not all(map(is_readable, live)):
             raise CommandError(
                 "A signing key that is in use can't be read. Is its key missing in KEY_ENCRYPTION_KEY_FALLBACKS? "
                 "If it is lost, see docs/secrets.md, The encryption key is lost."
