@@ -246,24 +246,24 @@ def content_of(case: ReviewCase) -> str:
 def require_content(case: ReviewCase, seen: str) -> None:
     """Raise IllegalReviewStep if something was added to a case after the reviewer opened it (see `content_of`)."""
     if seen and seen != content_of(case):
-        raise IllegalReviewStep("Something was added to this case after you opened it. Read it first.")
+        raise IllegalReviewStep("Something was added to this case after you opened it. Read the case again first.")
 
 
 @transaction.atomic
 def close_case(
-    case: ReviewCase, actor: Account, outcome: str, text: str = "", *, note: str = "", seen: str = ""
+    case: ReviewCase, actor: Account, outcome: str, text: str = "", *, for_developers: str = "", seen: str = ""
 ) -> ReviewCase:
     """Close a case. `text` says what was found or done. If the case is an appeal, the developers read it.
 
-    `seen` is the content that the reviewer saw (`content_of`), "" for the present one.
+    `seen` is the content that the reviewer saw (`content_of`); with "", additions since then are not looked for.
 
-    A re-review that found everything in order renews the approval from now on; developers read only `note`. A case
-    about scopes can't be closed before a review has decided on them, or their approval was withdrawn. Raises
+    A re-review that found everything in order renews the approval from now on, and developers read `for_developers`. A
+    case about scopes can't be closed before a review has decided on them, or their approval was withdrawn. Raises
     ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     row = _begin(case, actor)
     require_content(row, seen)
-    said, for_developers = clean_text(text), clean_text(note)
+    said, told = clean_text(text), clean_text(for_developers)
     if scopes := undecided_scopes(row):
         raise IllegalReviewStep(f"Reviewers have to decide on {', '.join(scopes)} first.")
     if outcome not in Outcome.values:
@@ -272,7 +272,7 @@ def close_case(
         raise IncompleteSubmission("Write down what you found and did.")
     _close(row, actor, outcome, said)
     if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
-        _renew(row.client, actor, for_developers)
+        _renew(row.client, actor, told)
     if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
         _confirm_approval(row.client)
     if row.kind == Kind.APPEAL:

@@ -59,27 +59,26 @@ def _ask(request: HttpRequest, case: ReviewCase, form: Any) -> str:
     return "The developers were notified."
 
 
-def _written(form: Any) -> dict[str, str]:
+def _text_and_seen(form: Any) -> dict[str, str]:
     return {name: form.cleaned_data[name] for name in ("text", "seen")}
 
 
 @report_refusals
 def _close(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), form.cleaned_data["outcome"], **_written(form))
+    cases.close_case(case, account_of(request), form.cleaned_data["outcome"], **_text_and_seen(form))
     return "The case is closed."
 
 
 @report_refusals
 def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    written = _written(form)
-    outcome = ReviewCase.Outcome.IN_ORDER
-    cases.close_case(case, account_of(request), outcome, **written, note=written["text"])
+    text, outcome = form.cleaned_data["text"], ReviewCase.Outcome.IN_ORDER
+    cases.close_case(case, account_of(request), outcome, for_developers=text, **_text_and_seen(form))
     return "The approval stays valid, and the developers were notified."
 
 
 @report_refusals
 def _confirm(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, **_written(form))
+    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, **_text_and_seen(form))
     return "Your approval is noted as the second one."
 
 

@@ -1,4 +1,4 @@
-"""Cases at the desk: opening, working on them, closing, and the re-review on a schedule (docs/review.md#cases)."""
+"""Cases: opening, working on them, closing, and the re-review on a schedule (docs/review.md#cases)."""
 
 import re
 from collections import Counter
@@ -199,7 +199,7 @@ class TestReReview:
         assert len(due) == 1
         assert "support email address" in " ".join(due[0].split())
         was = old.last_reviewed_at
-        cases.close_case(case, reviewer, "in_order", note="All well.")
+        cases.close_case(case, reviewer, "in_order", for_developers="All well.")
         now = fresh(old)
         assert was is not None
         assert now.last_reviewed_at is not None
