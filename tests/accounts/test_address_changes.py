@@ -280,7 +280,7 @@ def test_a_sign_up_before_the_code_is_typed_makes_way_too(thief: Browser, person
 
 
 @pytest.mark.parametrize("kind", ["provisioned", "owner", "verified"])
-def test_an_address_of_another_account_can_not_be_had(kind: str, thief: Browser, person: Account) -> None:
+def test_an_email_address_of_another_account_is_refused(kind: str, thief: Browser, person: Account) -> None:
     """Only unverified accounts that nobody but a stranger has created make way."""
     if kind == "owner":
         sign_up(Browser(), NEW)

@@ -139,7 +139,7 @@ def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
-def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """An empty DATA_DIR would be the current folder, whose permissions would change; METRICS_ADDRESS every address."""
     for name in ("X", "ENVIRONMENT"):
         monkeypatch.setenv(name, text)
@@ -150,6 +150,6 @@ def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> N
 
 
 @pytest.mark.parametrize("url", ["", "auth.example.com", "https://[::1", "https://"])
-def test_a_url_without_a_host_stops_no_reading(url: str) -> None:
+def test_a_url_without_a_host_is_read_as_localhost(url: str) -> None:
     """The checks name it (`devportal.E002`)."""
     assert host_of(url) == "localhost"

@@ -151,7 +151,7 @@ def test_any_host(production: Any) -> None:
 
 
 @pytest.mark.parametrize("allowed", [[], ["https://auth.example.com", "api.example.com"], ["api.example.com"]])
-def test_hosts_that_do_not_contain_the_services_own(production: Any, allowed: list[str]) -> None:
+def test_allowed_hosts_have_to_contain_the_services_own(production: Any, allowed: list[str]) -> None:
     production.ALLOWED_HOSTS = allowed
     found = settings_checks.check_hosts(None)
     assert {(message.id, message.is_serious()) for message in found} == {("devportal.E023", True)}
@@ -239,7 +239,7 @@ SENDERS = (
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-def test_a_sender_with_which_no_mail_can_be_sent(production: Any, sender: str) -> None:
+def test_a_sender_that_is_no_email_address_is_rejected(production: Any, sender: str) -> None:
     production.DEFAULT_FROM_EMAIL = sender
     assert (ids(settings_checks.check_sender), serious(settings_checks.check_sender)) == (["E020"], [True])
 
@@ -247,7 +247,7 @@ def test_a_sender_with_which_no_mail_can_be_sent(production: Any, sender: str) -
 @pytest.mark.parametrize(
     "sender", ["a@example.com", "Müller <a@localhost>", '"Acme, Inc." <no-reply@xn--mller-kva.de>']
 )
-def test_a_sender_that_is_one(production: Any, sender: str) -> None:
+def test_an_email_address_with_or_without_a_name_is_a_sender(production: Any, sender: str) -> None:
     production.DEFAULT_FROM_EMAIL = sender
     assert ids(settings_checks.check_sender) == []
 
@@ -263,7 +263,7 @@ WRONG_URLS = (
 
 
 @pytest.mark.parametrize("name", settings_checks.URLS)
-def test_a_url_that_can_not_be_requested_or_linked_to(production: Any, name: str) -> None:
+def test_only_web_urls_can_be_requested_or_linked_to(production: Any, name: str) -> None:
     for url in WRONG_URLS:
         setattr(production, name, url)
         found = settings_checks.check_other_services(None)
@@ -275,7 +275,7 @@ def test_a_url_that_can_not_be_requested_or_linked_to(production: Any, name: str
 
 
 @pytest.mark.parametrize("token", ["a\nb", "a b", "äöü"])
-def test_a_credential_that_no_header_can_contain(production: Any, token: str) -> None:
+def test_a_credential_that_no_header_can_contain_is_rejected_but_not_quoted(production: Any, token: str) -> None:
     production.SOURCE_TOKEN = token
     found = settings_checks.check_other_services(None)
     assert [(message.id, token in message.msg) for message in found] == [("devportal.E022", False)]

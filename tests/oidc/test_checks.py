@@ -83,7 +83,7 @@ def test_a_url_of_a_host_is_valid(monkeypatch: pytest.MonkeyPatch, address: str)
 
 
 @pytest.mark.parametrize("prefix", ["", "op key_", "op:key", "öp_", "e", "eyJ", "op_", "op_secret_", "x" * 65])
-def test_a_prefix_that_does_not_tell_credentials_apart(settings: Any, prefix: str) -> None:
+def test_a_prefix_that_does_not_tell_credentials_apart_is_rejected(settings: Any, prefix: str) -> None:
     assert check_prefixes(None) == []
     settings.API_KEY_PREFIX = prefix
     found = check_prefixes(None)
@@ -92,6 +92,6 @@ def test_a_prefix_that_does_not_tell_credentials_apart(settings: Any, prefix: st
 
 
 @pytest.mark.parametrize("prefix", ["acme_", "k-", "op_key"])
-def test_a_prefix_that_does(settings: Any, prefix: str) -> None:
+def test_a_prefix_that_tells_credentials_apart_is_accepted(settings: Any, prefix: str) -> None:
     settings.API_KEY_PREFIX = prefix
     assert check_prefixes(None) == []

@@ -252,7 +252,7 @@ def test_a_permanently_deleted_project_is_remembered_for_every_owner(
     assert result(sent(app, developer), "other_apps") == "fail"
 
 
-def test_many_people_hide_nobody_unseen(app: Client, developer: Account) -> None:
+def test_many_owners_give_a_warning_because_some_are_not_listed(app: Client, developer: Account) -> None:
     review = sent(app, developer)
     for _ in range(20):
         ProjectMember.objects.create(project=app.project, account=make_account(), role="owner")
