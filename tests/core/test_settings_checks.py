@@ -384,6 +384,7 @@ def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
         "EMAIL_URL": "smtp+tls://portal:hunter2#x@mail.example.com:587",
         "LOG_LEVEL": "verbose",
         "SECRET_KEY_FILE": "/nonexistent",
+        "SERVICE_NAME": "Open\nport",
     }
     done = run("manage.py", "check", **changes)
     assert done.returncode == 1
@@ -394,19 +395,13 @@ def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Acme, Inc.", 'The "Best": Login', "Müller; Söhne", "[Acme] @ Home"])
-def test_mail_can_be_sent_in_the_name_of_every_service(name: str) -> None:
+def test_mail_can_be_sent_in_the_name_of_every_service() -> None:
+    name = 'The "Best", [Acme] @ Home: Müller; Söhne'
     # What Django's SMTP backend does with the sender.
     send = "from django.core.mail.message import sanitize_address as s; print(s(settings.DEFAULT_FROM_EMAIL, 'utf-8'))"
     done = run("manage.py", "shell", "-c", f"from django.conf import settings; {send}", SERVICE_NAME=name)
     assert done.returncode == 0, done.stderr
     assert "no-reply@api.example.com" in done.stdout
-
-
-@pytest.mark.slow
-def test_a_service_has_a_name_in_one_line() -> None:
-    done = run("manage.py", "check", SERVICE_NAME="Open\nport")
-    assert "SERVICE_NAME must be a name in one line" in done.stderr
 
 
 @pytest.mark.slow
