@@ -1,13 +1,15 @@
 """Calls at the same moment, each with a separate connection to PostgreSQL, which is closed at the end."""
 
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 
 T = TypeVar("T")
+SECONDS = 20  # the longest that one call is waited for
 
 
 def at_once(count: int, act: Callable[[int], T]) -> list[T]:
@@ -46,3 +48,29 @@ def somebody_waits_for_us() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
         return cursor.fetchone() is not None
+
+
+def blocked_by(first: Callable[[], Any], second: Callable[[], T]) -> T:
+    """Call `first`, and commit it once `second`, which another connection calls, waits for it; return what that did."""
+
+    def run() -> T:
+        try:
+            return second()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            first()
+            waiting: Future[T] = pool.submit(run)
+            wait_until(lambda: waiting.done() or somebody_waits_for_us())
+            assert not waiting.done(), "it did not wait"
+        return waiting.result(SECONDS)
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    """Wait until `what` returns True, at most `SECONDS`."""
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

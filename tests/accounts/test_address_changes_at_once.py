@@ -23,9 +23,8 @@ from tests.accounts.test_address_changes import (
     take_back_code,
 )
 from tests.accounts.test_sign_up import sign_up
-from tests.at_once import at_once, somebody_waits_for_us
+from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.factories import PASSWORD, make_account, make_project
-from tests.oidc.events.test_concurrency import blocked_by, wait_until
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -12,9 +12,8 @@ from django.test import Client as Browser
 from accounts.models import SecurityEvent
 from accounts.sessions import end_sessions_by_key, valid_sessions
 from core.http.sessions import SessionStore
-from tests.at_once import at_once
+from tests.at_once import at_once, blocked_by
 from tests.factories import make_account
-from tests.oidc.events.test_concurrency import blocked_by
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -18,9 +18,8 @@ from accounts.models import Account, DataExport, Outbox, SecurityEvent
 from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import members
-from tests.at_once import at_once, somebody_waits_for_us, together
+from tests.at_once import at_once, somebody_waits_for_us, together, wait_until
 from tests.factories import PASSWORD, make_account, make_project
-from tests.oidc.events.test_concurrency import wait_until
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -7,9 +7,8 @@ from django.test import Client as Browser
 from accounts.models import Account
 from tests.accounts.factors.conftest import confirm, give_app, give_codes, sign_in_as_far_as_possible
 from tests.accounts.factors.test_last_way_in import end_password, give_key
-from tests.at_once import at_once
+from tests.at_once import at_once, blocked_by
 from tests.factories import PASSWORD, make_account
-from tests.oidc.events.test_concurrency import blocked_by
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -6,8 +6,8 @@ from django.test import Client as Browser
 from core import clock
 from oidc.clients.registration import delete_client
 from oidc.models import Connection, ProjectMember
+from tests.at_once import blocked_by
 from tests.factories import make_account, make_client
-from tests.oidc.events.test_concurrency import blocked_by
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -26,15 +26,12 @@ from oidc.clients import registration as clients
 from oidc.events import queueing, registration, sending
 from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
 from oidc.tokens import codes
-from tests.at_once import at_once, somebody_waits_for_us
+from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_project, make_web_client
 from tests.inbox import send_due
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
-
-T = TypeVar("T")
-SECONDS = 20
 
 
 @pytest.fixture
@@ -64,31 +61,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(sending, "post", post)
     return urls
-
-
-def blocked_by(first: Callable[[], Any], second: Callable[[], T]) -> T:
-    """Call `first`, and commit it once `second`, which another connection calls, waits for it; return what that did."""
-
-    def run() -> T:
-        try:
-            return second()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            first()
-            waiting: Future[T] = pool.submit(run)
-            wait_until(lambda: waiting.done() or somebody_waits_for_us())
-            assert not waiting.done(), "it did not wait"
-        return waiting.result(SECONDS)
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def waiting() -> list[str]:

@@ -16,9 +16,8 @@ from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
 from oidc.projects.roles import lock_project
-from tests.at_once import somebody_waits_for_us, together
+from tests.at_once import SECONDS, somebody_waits_for_us, together, wait_until
 from tests.factories import make_account, make_key, make_project
-from tests.oidc.events.test_concurrency import SECONDS, wait_until
 from tests.oidc.tokens.test_concurrency import party
 from tests.relying_party import RelyingParty
 

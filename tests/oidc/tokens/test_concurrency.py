@@ -18,7 +18,7 @@ from oidc.clients.registration import delete_client
 from oidc.clients.secrets import change_type
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
-from tests.at_once import at_once, somebody_waits_for_us
+from tests.at_once import SECONDS, at_once, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -261,9 +261,8 @@ def test_no_tokens_survive_a_change_of_type_at_the_same_moment(party: RelyingPar
         with transaction.atomic():
             change_type(Client.objects.get(pk=party.client.pk), Client.Type.SPA)
             asked = pool.submit(get_tokens)
-            while not asked.done() and not somebody_waits_for_us():
-                time.sleep(0.01)
-        asked.result(20)
+            wait_until(lambda: asked.done() or somebody_waits_for_us())
+        asked.result(SECONDS)
     public = RelyingParty(party.client, party.browser)
     for each in tokens:
         assert public.refresh(each["refresh_token"]).json().get("error") == "invalid_grant"
@@ -295,10 +294,9 @@ def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: Rely
         with transaction.atomic():
             Account.objects.select_for_update().get(pk=account.pk)  # as `delete_account` begins
             removed = pool.submit(remove)
-            while not removed.done() and not somebody_waits_for_us():
-                time.sleep(0.01)
+            wait_until(lambda: removed.done() or somebody_waits_for_us())
             delete_account(account)
-        removed.result(20)
+        removed.result(SECONDS)
     assert not Account.objects.filter(pk=account.pk).exists()
 
 

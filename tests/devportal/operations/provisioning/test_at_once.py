@@ -19,11 +19,10 @@ from oidc.clients.lookup import lock_client
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import members
 from oidc.projects.roles import lock_project
-from tests.at_once import at_once, somebody_waits_for_us, together
+from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, together, wait_until
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 from tests.devportal.review.reviewing import fresh, make_reviewer
 from tests.factories import make_account
-from tests.oidc.events.test_concurrency import SECONDS, blocked_by, wait_until
 
 T = TypeVar("T")
 
