@@ -76,7 +76,7 @@ def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 
 def _may_notify(request: HttpRequest, account: Account) -> bool:
-    """Return whether a mail about a sign-in from a new browser is sent (docs/accounts.md#notices)."""
+    """Return whether a mail about a sign-in from a new browser is sent (docs/accounts.md#how-often)."""
     name = browser_name(user_agent(request))
     try:
         hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, usage.address(request), name)

@@ -1,6 +1,6 @@
 """Each change that its person hears of is mailed once, by the outbox, in plain words; none where nothing changed.
 
-docs/accounts.md#notices has the list. Passkeys are added by a device: tests/browser/test_activity.py does that.
+`KINDS` in accounts/activity/kinds.py has the list. Passkeys are added by a device, in tests/browser/test_activity.py.
 """
 
 from collections.abc import Callable
