@@ -127,9 +127,9 @@ def lock_for_address(pk: int, email: str) -> Account | None:
     Call it first in a transaction: their projects are locked before the accounts (docs/architecture.md#locking). If
     somebody verifies such a sign-up at this moment, that either succeeds first, so that `is_taken` sees it, or waits.
     """
-    for sign_up in _unproven_sign_ups(email).exclude(pk=pk):
+    for sign_up in _unverified_sign_ups(email).exclude(pk=pk):
         lock_blockers(sign_up)
-    rows = Account.objects.select_for_update(no_key=True).filter(Q(pk=pk) | _is_unproven_sign_up(email))
+    rows = Account.objects.select_for_update(no_key=True).filter(Q(pk=pk) | _is_unverified_sign_up(email))
     return next((row for row in rows.order_by("pk") if row.pk == pk), None)
 
 
@@ -144,7 +144,7 @@ def is_taken(email: str, account: Account) -> bool:
         return False
     others = Account.objects.filter(email=email).exclude(pk=account.pk)
     proven = EmailAddress.objects.filter(email__iexact=email, verified=True).exclude(user=account)
-    sign_ups = _unproven_sign_ups(email)
+    sign_ups = _unverified_sign_ups(email)
     if proven.exists() or others.exclude(pk__in=sign_ups).exists():
         return True
     return any(deletion_blockers(each) for each in sign_ups.exclude(pk=account.pk))
@@ -153,19 +153,19 @@ def is_taken(email: str, account: Account) -> bool:
 def make_way(email: str, account: Account) -> None:
     """Delete an unverified sign-up that uses an email address which the account is about to get.
 
-    Raises deletion.DeletionBlocked. Call `lock_for_address` before.
+    Raises DeletionBlocked. Call `lock_for_address` before.
     """
-    for other in _unproven_sign_ups(email).exclude(pk=account.pk):
+    for other in _unverified_sign_ups(email).exclude(pk=account.pk):
         delete_account(other)
     EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
 
 
-def _unproven_sign_ups(email: str) -> "QuerySet[Account]":
+def _unverified_sign_ups(email: str) -> "QuerySet[Account]":
     """Return the accounts that signed up with an email address, but never verified it or signed in."""
-    return Account.objects.filter(_is_unproven_sign_up(email))
+    return Account.objects.filter(_is_unverified_sign_up(email))
 
 
-def _is_unproven_sign_up(email: str) -> Q:
+def _is_unverified_sign_up(email: str) -> Q:
     signed_up = SecurityEvent.objects.filter(kind="signed_up").values("account")
     return Q(email=email, email_verified=False, last_login=None, is_staff=False, pk__in=signed_up)
 

@@ -222,7 +222,7 @@ def _remind(pk: int) -> bool:
 @transaction.atomic
 def _complete(pk: int) -> bool:
     due = AccountRecovery.objects.open().select_related("account").filter(pk=pk).first()
-    if due is not None:
+    if due is not None:  # first, because `_lock` locks the account
         address_changes.lock_for_address(due.account_id, _address_then(due))
     recovery = _lock(pk)
     if recovery is None:
