@@ -306,7 +306,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         return str(row.client.client_id) if row.client else row.project.public_id
 
     def why_not(self, request: HttpRequest, action: RowAction, row: Any) -> str:
-        if action in actions.OF_THE_APP:
+        if action in actions.OF_THE_APP:  # a conflict in one case does not concern these
             return message_of(row.conflict)
         return message_of(cases.case_conflict(account_of(request), row, row.conflict))
 

@@ -325,7 +325,7 @@ class AppReviewAdmin(EvidenceViews):
         return str(row.client.client_id)
 
     def why_not(self, request: HttpRequest, action: RowAction, row: Any) -> str:
-        if action in actions.OF_THE_APP:
+        if action in actions.OF_THE_APP:  # a conflict in one appeal does not concern these
             return message_of(conflict_of(account_of(request), row.client.project))
         return message_of(row.conflict)
 
