@@ -49,7 +49,7 @@ def gather(review: AppReview) -> Gathered:
 def _proven_elsewhere(client: Client, names: list[str]) -> list[ProjectDomain]:
     """Return the proofs of these domains in other projects: first the oldest one of each domain.
 
-    So many proofs of one domain hide no other.
+    Otherwise many proofs of one domain could hide the proofs of another.
     """
     rows = ProjectDomain.objects.filter(name__in=names, proven_at__isnull=False, lost_at=None)
     others = rows.exclude(project=client.project_id).select_related("project")
