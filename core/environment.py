@@ -132,11 +132,12 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
 
 
 def host_of(url: str) -> str:
-    """Return the host of a public URL; "localhost" if it has none, which the checks reject."""
+    """Return the host of a public URL as in a Host header; "localhost" if it has none, which the checks reject."""
     try:
-        return urlsplit(url).hostname or "localhost"
+        host = urlsplit(url).hostname or "localhost"
     except ValueError:
         return "localhost"
+    return f"[{host}]" if ":" in host else host
 
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

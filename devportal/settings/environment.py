@@ -228,8 +228,9 @@ ADMIN_IDLE_SECONDS = env.int("ADMIN_IDLE_SECONDS", 12 * 3600, between=(3600, 30 
 
 # --- Mail and uploaded files -----------------------------------------------------------------------------
 
-# In quotes, a name may contain every character, such as a comma.
-DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", f'"{quote(SERVICE_NAME)}" <no-reply@{hosts[0]}>')
+# In quotes, a name may contain every character, such as a comma. An IPv6 address is no host of an email address.
+sender_host = next((host for host in hosts if ":" not in host), "localhost")
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", f'"{quote(SERVICE_NAME)}" <no-reply@{sender_host}>')
 email_url: str = env.str("EMAIL_URL", "")
 # An object store for several machines, with its key (docs/operations.md#static-and-uploaded-files). Empty: MEDIA_ROOT.
 media_storage_url: str = env.str("MEDIA_STORAGE_URL", "")

@@ -1,8 +1,12 @@
 """Reading settings: values that can't be read are named, without a traceback."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from core.environment import Env, host_of
 
@@ -153,3 +157,14 @@ def test_an_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, text:
 def test_a_url_without_a_host_is_read_as_localhost(url: str) -> None:
     """The checks name it (`devportal.E002`)."""
     assert host_of(url) == "localhost"
+
+
+def test_an_ipv6_address_is_accepted_as_a_host(tmp_path: Path) -> None:
+    """Django compares the Host header with its brackets, and no mail server accepts one as a sender's host."""
+    code = "import devportal.settings.environment as of; print(of.ALLOWED_HOSTS, of.DEFAULT_FROM_EMAIL)"
+    urls = {"AUTH_URL": "http://[::1]:8000", "BASE_URL": "http://[::1]:8001"}
+    given = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), **urls}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=given, cwd=settings.PROJECT_DIR, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == """['[::1]', '127.0.0.1'] "Openport" <no-reply@localhost>\n"""

@@ -160,6 +160,14 @@ def test_allowed_hosts_have_to_contain_the_services_own(production: Any, allowed
     assert ids(settings_checks.check_hosts) == []
 
 
+def test_an_ipv6_address_is_among_the_hosts_with_its_brackets(production: Any) -> None:
+    production.AUTH_URL = production.BASE_URL = "https://[2001:db8::7]:8443"
+    production.ADMIN_URL, production.ALLOWED_HOSTS = "", ["[2001:db8::7]"]
+    assert ids(settings_checks.check_hosts) == []
+    production.ALLOWED_HOSTS = ["2001:db8::7"]
+    assert set(ids(settings_checks.check_hosts)) == {"E023"}
+
+
 @pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x"])
 def test_a_proxy_network_that_is_too_wide_or_invalid(production: Any, proxy: str) -> None:
     production.TRUSTED_PROXIES = ["192.0.2.7", proxy]
