@@ -156,6 +156,7 @@ def make_way(email: str, account: Account) -> None:
     Raises DeletionBlocked. Call `lock_for_address` before.
     """
     for other in _unverified_sign_ups(email).exclude(pk=account.pk):
+        other.passes_on = email
         delete_account(other)
     EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
 

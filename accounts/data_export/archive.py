@@ -165,11 +165,14 @@ def _exports(account: Account) -> list[dict[str, Any]]:
 
 
 def addresses_of(account: Account) -> set[str]:
-    """Return all email addresses of the account, verified or not, and its recent former ones."""
+    """Return all email addresses of the account, verified or not, and its recent former ones.
+
+    Without the one that it makes way for: invitations and mails to it are for the person who has the mailbox.
+    """
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
     somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
-    return {account.email, *(address.lower() for address in more), *left} - set(somebody_elses)
+    return {account.email, *(address.lower() for address in more), *left} - {*somebody_elses, account.passes_on}
 
 
 def earlier_addresses_of(account: Account) -> dict[str, datetime]:

@@ -68,6 +68,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
 
     # `is_active` as it was read from the database; None for a new account. Not a column.
     was_active: bool | None = None
+    # The email address that another account gets when this one is deleted: what was sent there stays. Not a column.
+    passes_on: str = ""
 
     def __str__(self) -> str:
         return self.email

@@ -16,6 +16,8 @@ from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.tasks import clear_address_changes
 from core.database import encryption
 from devportal.console.models import AuditEvent
+from oidc.projects import invitations
+from oidc.projects.roles import Role
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import age_sign_in, sign_in
@@ -277,6 +279,17 @@ def test_a_sign_up_before_the_code_is_typed_makes_way_too(thief: Browser, person
     sign_up(Browser(), NEW)
     thief.post("/account/confirm-email/", {"code": code_in(thief)})
     assert list(Account.objects.values_list("pk", "email", "email_verified")) == [(person.pk, NEW, True)]
+
+
+def test_invitations_to_the_address_of_a_sign_up_stay(thief: Browser, person: Account) -> None:
+    """Otherwise strangers who sign up with an email address could keep its owner from answering."""
+    owner = make_account("owner@example.com")
+    invitations.invite(make_project(owner), NEW, Role.DEVELOPER, owner)
+    sign_up(Browser(), NEW)
+    change(thief, NEW)
+    person.refresh_from_db()
+    assert [row.email for row in invitations.invitations_to_account(person)] == [NEW]
+    assert Outbox.objects.filter(to=NEW, subject__contains="project").exists()
 
 
 @pytest.mark.parametrize("kind", ["provisioned", "owner", "verified"])
