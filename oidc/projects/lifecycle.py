@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.models import Account, PairwiseSubject
 from core import clock
-from oidc.models import ClientSecret, Project, ProjectDomain, ProjectMember, TokenFamily
+from oidc.models import Client, ClientSecret, Project, ProjectDomain, ProjectMember, TokenFamily
 from oidc.names import validate_name
 from oidc.projects.colleagues import remember_members
 from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
@@ -122,6 +122,8 @@ def purge_project(project: Project) -> bool:
         return False
     report_project_event("project.removed", row, None, before={"name": row.name})
     remember_members(row)
+    # Before the rows that refer to them, in the order of those who remove an app from their account at this moment.
+    list(Client.objects.select_for_update().filter(project=row).order_by("pk").values_list("pk"))
     row.delete()
     PairwiseSubject.objects.filter(sector=row.public_id).delete()
     return True

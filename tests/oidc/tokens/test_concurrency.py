@@ -3,21 +3,25 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connections, transaction
+from django.db.models.signals import post_delete
 from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account, PairwiseSubject
 from accounts.subjects import subject_for
+from core import clock
 from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.clients.secrets import change_type
 from oidc.errors import UserCapExceeded
-from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
+from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
+from oidc.projects.lifecycle import purge_project
 from tests.at_once import SECONDS, at_once, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
@@ -298,6 +302,34 @@ def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: Rely
             delete_account(account)
         removed.result(SECONDS)
     assert not Account.objects.filter(pk=account.pk).exists()
+
+
+def test_removing_access_while_a_deleted_project_is_removed_is_no_deadlock(party: RelyingParty) -> None:
+    party.tokens()
+    connection, project = Connection.objects.get(), party.client.project
+    Project.objects.filter(pk=project.pk).update(deleted_at=clock.now() - timedelta(days=400))
+
+    def remove() -> None:
+        try:
+            consent.remove_consent(connection)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def begin_removal(**kwargs: Any) -> None:
+            """Let the person begin after the project's connections are deleted, and before its clients are."""
+            removals.append(pool.submit(remove))
+            wait_until(lambda: removals[0].done() or somebody_waits_for_us())
+
+        removals: list[Any] = []
+        post_delete.connect(begin_removal, sender=Connection)
+        try:
+            assert purge_project(project)
+        finally:
+            post_delete.disconnect(begin_removal, sender=Connection)
+        removals[0].result(SECONDS)
+    assert not Connection.objects.exists()
 
 
 @pytest.mark.parametrize("what", ["client", "account"])
