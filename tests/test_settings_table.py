@@ -21,7 +21,7 @@ COMPUTED = {
     "AUTH_URL": "`http://localhost:$PORT`",
     "BASE_URL": "`http://localhost:$PORT`",
     "ALLOWED_HOSTS": "the hosts of the three URLs; embedded: `127.0.0.1` too",
-    "DEFAULT_FROM_EMAIL": "`SERVICE_NAME <no-reply@HOST>`",
+    "DEFAULT_FROM_EMAIL": '`"SERVICE_NAME" <no-reply@HOST>`',
     "ADMIN_SECOND_FACTOR": "`true`; embedded: `false`",
     "SSL_REDIRECT": "true with an https `AUTH_URL`",
     "HSTS_INCLUDE_SUBDOMAINS": "true with an https `AUTH_URL`",
