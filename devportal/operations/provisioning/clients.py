@@ -92,7 +92,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
     elif client.type != values["type"]:
         secrets.change_type(client, values["type"])
-    approvals = _approvals(client)
+    scopes_before, was_verified = set(client.approved_scopes.split()), client.is_verified
     for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
@@ -111,7 +111,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     else:
         set_reviewed_hosts(client)
     client.save()
-    if approvals - _approvals(client):
+    if scopes_before - set(client.approved_scopes.split()) or (was_verified and not client.is_verified):
         record_operator_measure(ReviewEntry.Kind.APPROVAL_WITHDRAWN, project, client)
     _apply_receivers(values, client)
     return {
@@ -122,11 +122,6 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
     }
-
-
-def _approvals(client: Client) -> set[str]:
-    """Return the approved scopes, and the label of a reviewed app."""
-    return {*client.approved_scopes.split(), *(["verified"] if client.is_verified else [])}
 
 
 def _apply_receivers(values: dict[str, Any], client: Client) -> None:
