@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from datetime import timedelta
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from smtplib import SMTPDataError, SMTPRecipientsRefused, SMTPSenderRefused
 from threading import Thread, current_thread
 from typing import Any
@@ -20,6 +21,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.core.mail import get_connection
 from django.db import connections
+from django.db.models import Q
 
 from accounts.models import Outbox
 from core import clock
@@ -35,7 +37,7 @@ INLINE_SECONDS = 1.0
 # After the mail server was unavailable, this process leaves new mails to the periodic task for this long.
 PAUSE_SECONDS = 10.0
 # SMTP errors that concern one mail only; the server accepts other mails.
-REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
+_REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
 _CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the mail
 
 _paused_until = 0.0
@@ -162,7 +164,7 @@ def _note(row: Outbox, error: Exception | None) -> bool:
         resume()
         row.note_sent()
         return True
-    if isinstance(error, REFUSALS) and _CLOSING not in _codes(error):
+    if isinstance(error, _REFUSALS) and _CLOSING not in _codes(error):
         metrics.mail_tried("refused")
         _failed(row, error)
     elif isinstance(error, OSError | SoftTimeLimitExceeded):  # includes SMTPException and time-outs
@@ -188,7 +190,15 @@ def _failed(row: Outbox, error: Exception) -> None:
     # The server's message may contain the email address, so it is only stored in the row.
     log.warning("Mail %d was not sent at attempt %d: %s.", row.pk, row.attempts, type(error).__name__)
     # RFC 5321 4.2.1: after a 5xx reply, the same mail should not be sent again.
-    row.note_failure(error, is_final=isinstance(error, REFUSALS) and min(_codes(error)) >= 500)
+    row.note_failure(error, is_final=isinstance(error, _REFUSALS) and min(_codes(error)) >= 500)
+
+
+def was_refused() -> Q:
+    """Return the condition of mails that the mail server refused at their last attempt.
+
+    `Outbox.note_failure` stores the name of the exception first.
+    """
+    return reduce(or_, (Q(last_error__startswith=f"{error.__name__}:") for error in _REFUSALS))
 
 
 def clear_old_mail() -> int:

@@ -1,15 +1,13 @@
 """Figures about the database, Redis and the broker, for metrics and the overview (docs/monitoring.md)."""
 
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q
 
-from accounts.mail.delivery import REFUSALS
+from accounts.mail.delivery import was_refused
 from accounts.models import Outbox
 from api.models import RequestLog
 from core import clock, redis_address
@@ -59,15 +57,11 @@ def waiting_mail() -> Waiting:
     as waiting, but for the second figure only as long as the server has accepted no later mail.
     """
     sent_since = Exists(Outbox.objects.filter(created_at__gt=OuterRef("created_at"), sent_at__isnull=False))
-    rows = Outbox.objects.waiting().annotate(is_only_refused=_refused() & Q(sent_since))
+    rows = Outbox.objects.waiting().annotate(is_only_refused=was_refused() & Q(sent_since))
     found = rows.order_by("not_before")[:MOST_WAITING].aggregate(
         number=Count("pk"), oldest=Min("created_at", filter=Q(is_only_refused=False))
     )
     return Waiting(found["number"], found["oldest"])
-
-
-def _refused() -> Q:
-    return reduce(or_, (Q(last_error__startswith=f"{error.__name__}:") for error in REFUSALS))
 
 
 def given_up_mail() -> int:
