@@ -13,7 +13,7 @@ import stat
 import warnings
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -138,6 +138,16 @@ def host_of(url: str) -> str:
     except ValueError:
         return "localhost"
     return f"[{host}]" if ":" in host else host
+
+
+def web_url_parts(url: str) -> SplitResult | None:
+    """Return the parts of an http(s) URL; None if it has another scheme, no host, or an invalid host or port."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_valid else None
 
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

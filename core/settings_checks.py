@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 from itertools import combinations
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
@@ -19,7 +18,7 @@ from django.core.mail import EmailMessage
 from django.db import DatabaseError
 from django.http.request import validate_host
 
-from core.environment import host_of, is_writable
+from core.environment import host_of, is_writable, web_url_parts
 from core.http import client_ip
 from core.outbound.name_lookup import read_server
 
@@ -192,23 +191,13 @@ def check_other_services(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for name in URLS:
         url = getattr(settings, name)
-        if url and not _is_web_url(url):
+        if url and not (web_url_parts(url) and url.isprintable() and " " not in url):
             hint = "Write it like https://example.com/help."
             found.append(Error(f"{name} is not an http(s) URL.", hint=hint, id="devportal.E022"))
     if settings.SOURCE_TOKEN and not _TOKEN.fullmatch(settings.SOURCE_TOKEN):
         text = "SOURCE_TOKEN may only have printable ASCII characters without spaces."
         found.append(Error(text, hint="Choose another one, and give it to the source too.", id="devportal.E022"))
     return found
-
-
-def _is_web_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        is_valid_port = parts.port != 0
-    except ValueError:
-        return False
-    is_one_word = url.isprintable() and " " not in url
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and is_valid_port and is_one_word
 
 
 @register(Tags.security)

@@ -6,13 +6,13 @@ Checks that concern every layer are in core/settings_checks.py.
 import re
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from core.environment import web_url_parts
 from core.storage.object_store import BACKEND
 from oidc.models import SigningKey
 from oidc.signing_keys import is_readable
@@ -42,14 +42,10 @@ _HOST = re.compile(r"[A-Za-z0-9_.:-]+")  # a name or an IP address
 
 def _is_origin(url: str) -> bool:
     """Return whether a URL has a host, perhaps a port, and nothing else: all paths of the service begin at the root."""
-    try:
-        parts = urlsplit(url)
-        is_valid_port = parts.port != 0
-    except ValueError:
+    parts = web_url_parts(url)
+    if parts is None or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         return False
-    is_alone = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
-    is_host = _HOST.fullmatch(parts.hostname or "") is not None
-    return parts.scheme in ("http", "https") and is_host and is_valid_port and is_alone
+    return _HOST.fullmatch(parts.hostname or "") is not None
 
 
 _PREFIXES = ("CLIENT_ID_PREFIX", "CLIENT_SECRET_PREFIX", "API_KEY_PREFIX")
