@@ -38,8 +38,9 @@ class Command(BaseCommand):
         # The hourly rotation replaces damaged signing keys, so this one's encryption key is missing in this process.
         if not all(map(is_readable, live)):
             raise CommandError(
-                "A signing key that is in use can't be read. Is its key missing in KEY_ENCRYPTION_KEY_FALLBACKS? "
-                "If it is lost, see docs/secrets.md, The encryption key is lost."
+                "A signing key that is in use can't be decrypted, because the key that encrypted it is missing in "
+                "KEY_ENCRYPTION_KEY_FALLBACKS. Add it there. If it is lost, see docs/secrets.md, The encryption key is "
+                "lost."
             )
         if any(count.needing_fallback for count in counts.values()):
             raise CommandError("KEY_ENCRYPTION_KEY_FALLBACKS is still needed. Run manage.py reencrypt.")
