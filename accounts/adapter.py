@@ -131,7 +131,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         try:
             with transaction.atomic():
                 return self._confirm(request, email_address)
-        except (IntegrityError, DeletionBlocked):  # another account, with an unverified email address, has it
+        except (IntegrityError, DeletionBlocked):  # another account has it, unverified, and can't make way
             messages.error(request, "Another account has this email address, so yours was not changed.")
             return False
 

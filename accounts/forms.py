@@ -164,7 +164,7 @@ class ConfirmEmailForm(MailedCodeMixin, allauth_forms.ConfirmEmailVerificationCo
         try:
             code: str = super().clean_code()
         except forms.ValidationError as error:
-            # The code is right. A sign-up that nobody has verified makes way for the person who has the mailbox.
+            # The code is right. A sign-up that nobody has verified makes way for the owner of the mailbox.
             if error.code != "email_taken" or self.user is None or address_changes.is_taken(self.email, self.user):
                 raise
             return str(self.cleaned_data["code"])
