@@ -167,7 +167,8 @@ def _exports(account: Account) -> list[dict[str, Any]]:
 def addresses_of(account: Account) -> set[str]:
     """Return all email addresses of the account, verified or not, and its recent former ones.
 
-    Without the one that it makes way for: invitations and mails to it are for the person who has the mailbox.
+    An email address that another account is about to get (`passes_on`) is left out, because invitations and mails to it
+    are for the person who has the mailbox.
     """
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)

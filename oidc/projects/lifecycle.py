@@ -122,7 +122,7 @@ def purge_project(project: Project) -> bool:
         return False
     report_project_event("project.removed", row, None, before={"name": row.name})
     remember_members(row)
-    # Before the rows that refer to them, in the order of those who remove an app from their account at this moment.
+    # Lock the clients before the rows that refer to them, as `remove_consent` does. Otherwise the two could deadlock.
     list(Client.objects.select_for_update().filter(project=row).order_by("pk").values_list("pk"))
     row.delete()
     PairwiseSubject.objects.filter(sector=row.public_id).delete()
