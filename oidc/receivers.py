@@ -26,12 +26,13 @@ from accounts.signals import (
 from core import clock
 from oidc.authorization.interactions import add_pending, pending_interactions, take_pending
 from oidc.clients.branding import client_context
-from oidc.clients.lookup import find_client
+from oidc.clients.lookup import find_client, hold_rows
 from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.events.causes import tell_purged
 from oidc.events.types import EventType
 from oidc.models import (
     AppPage,
+    Client,
     Connection,
     Delivery,
     FormerMember,
@@ -239,6 +240,8 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
     """Revoke and anonymize the connections of an account before it is deleted. Projects keep counting the person."""
     with transaction.atomic():
+        # Like those who delete an app: clients before their rows. PostgreSQL checks at the end that the clients exist.
+        hold_rows(Client, Connection.objects.filter(account=instance).values_list("client", flat=True))
         tell_purged(instance)
         end_authorizations(sender, instance)
         keep_places_of_account(instance)

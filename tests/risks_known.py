@@ -39,6 +39,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("core/database/partitions.py", "execute"): (15, "Names of our own tables; days, as partitions.literal."),
     ("core/database/postgres/replica.py", "execute"): (1, "A statement without values."),
     ("core/database/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
+    ("oidc/clients/lookup.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("oidc/clients/lookup.py", "RawSQL"): (2, "Names of tables come from the models; values are parameters."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("api/usage_counts.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),

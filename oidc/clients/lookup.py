@@ -1,9 +1,10 @@
 """Find a client by its client id, lock its row, and report its changes to the audit trail."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Exists, OuterRef, Q
+from django.db.models import BooleanField, Exists, Model, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
 from accounts.models import Account
@@ -78,6 +79,14 @@ def held_until_end(account_pk: int, client_pk: int) -> RawSQL | Q:
     if connection.vendor != "postgresql":
         return Q()
     return RawSQL(hold_sql("%s", "%s"), (account_pk, client_pk), output_field=BooleanField())  # noqa: S611  (as above)
+
+
+def hold_rows(model: type[Model], keys: Iterable[int]) -> None:
+    """Keep rows from being deleted until this transaction ends, in the order of their keys; see `held_until_end`."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            found = f'SELECT FROM "{model._meta.db_table}" WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE'
+            cursor.execute(found, [list(keys)])
 
 
 def report_client_event(action: str, client: Client, actor: Account | None, **fields: Any) -> None:

@@ -13,7 +13,7 @@ from django.db import transaction
 from accounts.models import Account
 from core.audit import changes
 from oidc.clients import redirect_uris as client_redirect_uris
-from oidc.clients.lookup import lock_client, report_client_event
+from oidc.clients.lookup import hold_rows, lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
 from oidc.domains.names import hosts_of
@@ -31,7 +31,7 @@ from oidc.models import (
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
 from oidc.projects.lifecycle import QuotaExceeded
-from oidc.projects.people import keep_places_of_client
+from oidc.projects.people import keep_places_of_client, people_to_keep
 from oidc.projects.roles import Gone, lock_project
 from oidc.scopes import clean_optional_scopes, optional_candidates, optional_scopes
 from oidc.signals import renaming_client
@@ -186,6 +186,7 @@ def delete_client(client: Client, actor: Account) -> None:
     People who authorized an unreviewed client keep counting toward the project's user limit (docs/review.md#people).
     """
     with transaction.atomic():
+        hold_rows(Account, people_to_keep(client))  # accounts before clients, like the deletion of one of them
         try:
             row = lock_client(client.pk, no_new_rows=True)  # so that no authorization is added meanwhile
         except Gone:

@@ -91,14 +91,19 @@ def keep_places_of_client(client: Client) -> None:
     If the app had more people than the limit, only as many as the limit are kept, which is enough to reach it. Owners
     are kept as well, because they count once they are no longer owners, and until then they take nobody's place.
     """
+    TakenPlace.objects.bulk_create(
+        [TakenPlace(project_id=client.project_id, account_id=account) for account in people_to_keep(client)],
+        ignore_conflicts=True,
+    )
+
+
+def people_to_keep(client: Client) -> list[int]:
+    """Return the primary keys of the people who `keep_places_of_client` keeps counting."""
     rows = counted_connections(client.project_id).filter(client=client).order_by("pk")
     people = rows.values_list("account", flat=True)
     members = ProjectMember.objects.filter(project=client.project_id, role=ProjectMember.Role.OWNER)
     owners = set(members.values_list("account", flat=True))
-    kept = [*people.exclude(account__in=owners)[: settings.UNVERIFIED_APP_PEOPLE], *people.filter(account__in=owners)]
-    TakenPlace.objects.bulk_create(
-        [TakenPlace(project_id=client.project_id, account_id=account) for account in kept], ignore_conflicts=True
-    )
+    return [*people.exclude(account__in=owners)[: settings.UNVERIFIED_APP_PEOPLE], *people.filter(account__in=owners)]
 
 
 def keep_places_of_account(account: Account) -> None:

@@ -320,7 +320,7 @@ def test_deletion_takes_a_statement_for_each_kind(
     tokens = app.tokens()
     for _ in range(20):
         tokens = app.refresh(tokens["refresh_token"]).json()
-    with django_assert_max_num_queries(35):
+    with django_assert_max_num_queries(39):
         delete_client(app.client, actor)
 
 

@@ -304,6 +304,35 @@ def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: Rely
     assert not Account.objects.filter(pk=account.pk).exists()
 
 
+def test_deleting_an_app_while_the_account_of_a_user_is_deleted_is_no_deadlock(party: RelyingParty) -> None:
+    party.tokens()
+    account, owner = Account.objects.get(email="ada@example.com"), make_account()
+
+    def delete() -> None:
+        try:
+            delete_client(party.client, owner)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def begin_deletion(**kwargs: Any) -> None:
+            """Let the app's deletion begin after the person's connections have changed."""
+            deletions.append(pool.submit(delete))
+            while not deletions[0].done() and not somebody_waits_for_us():
+                time.sleep(0.01)
+
+        deletions: list[Any] = []
+        post_delete.connect(begin_deletion, sender=Account)
+        try:
+            delete_account(account)
+        finally:
+            post_delete.disconnect(begin_deletion, sender=Account)
+        deletions[0].result(20)
+    assert not Account.objects.filter(pk=account.pk).exists()
+    assert not Client.objects.filter(pk=party.client.pk).exists()
+
+
 def test_removing_access_while_a_deleted_project_is_removed_is_no_deadlock(party: RelyingParty) -> None:
     party.tokens()
     connection, project = Connection.objects.get(), party.client.project
