@@ -15,8 +15,9 @@ from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
 from devportal.review.requirements import cover_submission, domains_to_cover, why_not_approvable
 from devportal.review.snapshots import approved_snapshot, held_since, sensitive_among
-from devportal.review.timeline import Kind, clean_text, record_entry
+from devportal.review.timeline import Kind, action_of, clean_text, record_entry
 from devportal.review.workflow import (
+    MEASURES,
     IllegalReviewStep,
     IncompleteSubmission,
     ReviewNotAllowed,
@@ -35,6 +36,7 @@ from oidc.clients import reviewed_hosts
 from oidc.domains.names import domains_of
 from oidc.models import Client, Project
 from oidc.names import validate_name
+from oidc.projects.roles import report_project_event
 from oidc.scopes import format_scope
 
 Outcome = ReviewCase.Outcome
@@ -300,14 +302,16 @@ def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Proj
     return row
 
 
-def record_operator_measure(kind: str, project: Project, client: Client | None = None) -> None:
-    """Add a measure that the operator took with a provisioned file to the timeline, in the caller's transaction.
+def record_operator_step(kind: str, project: Project, client: Client | None = None) -> None:
+    """Add a step that the operator took with a provisioned file to the timeline and the audit trail.
 
-    Reviewers whose page is older must read it again, and first approvals end, as after a reviewer's measure. The
-    operator informs the developers, so nobody gets a mail.
+    Call it in the transaction of the step. After a measure (workflow.MEASURES), reviewers whose page is older must read
+    it again, and first approvals end. The operator informs the developers, so nobody gets a mail.
     """
     details = {} if client is None else {"name": client.name}
     ReviewEntry.objects.create(
         project=project, client=client, at=clock.now(), side=Side.REVIEWER, kind=kind, details=details
     )
-    second_approval.end_first_approvals(project)
+    report_project_event(action_of(kind), project, None, client.client_id if client else "", details=details)
+    if kind in MEASURES:
+        second_approval.end_first_approvals(project)

@@ -10,7 +10,7 @@ from core import clock
 from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
 from devportal.operations.provisioning.toml_tables import ScopeField, Table
 from devportal.review.models import ReviewEntry
-from devportal.review.reviewer_actions import record_operator_measure
+from devportal.review.reviewer_actions import record_operator_step
 from oidc import names, scopes
 from oidc.apis.registry import OPENID
 from oidc.clients import redirect_uris as client_redirect_uris
@@ -112,7 +112,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         set_reviewed_hosts(client)
     client.save()
     if scopes_before - set(client.approved_scopes.split()) or (was_verified and not client.is_verified):
-        record_operator_measure(ReviewEntry.Kind.APPROVAL_WITHDRAWN, project, client)
+        record_operator_step(ReviewEntry.Kind.APPROVAL_WITHDRAWN, project, client)
     _apply_receivers(values, client)
     return {
         "client_id": client.client_id,

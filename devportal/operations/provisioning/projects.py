@@ -35,7 +35,7 @@ from devportal.operations.provisioning.toml_tables import (
     table_error,
 )
 from devportal.review.models import ReviewEntry
-from devportal.review.reviewer_actions import record_operator_measure
+from devportal.review.reviewer_actions import record_operator_step
 from oidc import names
 from oidc.domains.claims import declare_domain
 from oidc.domains.names import clean_domain_name
@@ -168,8 +168,8 @@ def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, 
     if suspended != project.is_suspended:
         project.suspended_at = clock.now() if suspended else None
         project.save(update_fields=["suspended_at"])
-        if suspended:
-            record_operator_measure(ReviewEntry.Kind.SUSPENDED, project)
+        kind = ReviewEntry.Kind.SUSPENDED if suspended else ReviewEntry.Kind.SUSPENSION_LIFTED
+        record_operator_step(kind, project)
     for member in values["members"]:
         declare_member(project, member["email"], member["role"])
     if "domains" in values:

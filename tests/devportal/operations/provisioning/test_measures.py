@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
+from devportal.console.models import AuditEvent
 from devportal.review import appeals, reviewer_actions
 from devportal.review.cases import case_conflict
-from devportal.review.models import AppReview
+from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.second_approval import first_approval
 from devportal.review.workflow import last_measure
 from oidc.models import Client
@@ -59,6 +60,10 @@ def test_the_same_file_again_is_no_second_measure(app: Client, owner: Account, t
     assert last_measure(app) == first
     provision(tmp_path, file_of(app, owner, project="suspended = false"))
     assert last_measure(app) == first
+    steps = ReviewEntry.objects.filter(project=app.project, author=None).order_by("pk")
+    assert [step.kind for step in steps] == ["suspended", "suspension_lifted"]
+    events = AuditEvent.objects.filter(project=app.project.public_id, action__contains="susp").order_by("pk")
+    assert [event.action for event in events] == ["project.suspended", "project.suspension_lifted"]
 
 
 @pytest.mark.parametrize("lost", ["verified = false", "approved_scopes = []"])
