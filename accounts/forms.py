@@ -82,7 +82,7 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
             return self._save_or_keep(request)
 
     def _save_or_keep(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
-        if self.account_already_exists and (account := sign_up.find_unproven(self.cleaned_data["email"])):
+        if self.account_already_exists and (account := sign_up.find_unverified(self.cleaned_data["email"])):
             sign_up.keep_form(request, account, self.hashed_password, **self.names())
             return account, None
         saved: tuple[Account | None, HttpResponse | None] = super().try_save(request)

@@ -46,7 +46,7 @@ class NamesForm(forms.Form):
 SESSION_KEY = f"{OF_A_SIGN_IN}sign_up_again"
 
 
-def find_unproven(email: str) -> Account | None:
+def find_unverified(email: str) -> Account | None:
     """Return the account with this email address, if nobody has verified it."""
     return Account.objects.filter(email=email.lower(), email_verified=False, is_active=True).first()
 

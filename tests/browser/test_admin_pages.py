@@ -1,4 +1,4 @@
-"""The admin in a browser: every kind of page, looked at wide and narrow, light and dark; and a review on the desk."""
+"""The admin in a browser: every kind of page, looked at wide and narrow, light and dark; and a review."""
 
 from pathlib import Path
 from typing import Any

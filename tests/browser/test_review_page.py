@@ -13,7 +13,7 @@ from tests.services.service import Service
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 OWNER, REVIEWER, COLLEAGUE = (f"{name}@example.com" for name in ("tess.of.plover", "rory.reviewer", "cole.league"))
-# An approved app whose owners sent a change twice, on the desk; said in the service's own process.
+# An approved app whose owners submitted a change twice. Run in the process of the service.
 STAGE = """
 from accounts.models import Account
 from devportal.review import developer_actions, notes, reviewer_actions

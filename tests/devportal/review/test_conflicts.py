@@ -1,4 +1,4 @@
-"""Who has a conflict of interest: for one review, for the desk's list, and for a whole project, by one rule."""
+"""Conflicts of interest: in one review, in the queue, and in a whole project, by one rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -116,7 +116,7 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
 
 
 def listed(account: Account) -> dict[int, str]:
-    """Return the conflict of each review in the desk's list of this account."""
+    """Return the conflict of each review in the queue of this account."""
     request = RequestFactory().get("/admin/review/appreview/")
     request.user = account
     rows: Any = admin.site._registry[AppReview].get_queryset(request)

@@ -1,4 +1,4 @@
-"""Differences as the desk shows them: word by word, bounded in time, and with nothing hidden."""
+"""Differences as reviewers see them: word by word, bounded in time, and with nothing hidden."""
 
 import time
 

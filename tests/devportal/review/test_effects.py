@@ -392,7 +392,7 @@ def test_a_step_and_its_records_are_stored_together(
     assert not AuditEvent.objects.filter(action="review.submitted").exists()
 
 
-# --- What the desk reads ---
+# --- What reviewers read ---
 
 
 def test_differences_of_a_first_review_and_of_a_change(app: Client, developer: Account, reviewer: Account) -> None:

@@ -305,7 +305,7 @@ def test_the_rules_hold_without_the_form(given: Credentials, app: Client, develo
     assert not AppReview.objects.exists()
 
 
-# --- The page of the desk ---
+# --- The page of the review ---
 
 
 def test_the_page_shows_it_after_a_press_alone(

@@ -1,4 +1,4 @@
-"""Who hears of a proof that is missing, lost or found again; and the cases at the desk."""
+"""Notices about a proof that is missing, lost or found again, and cases about it."""
 
 from collections.abc import Callable
 
