@@ -64,7 +64,7 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
         "people": apply_person,
         "families": apply_family,
         "organizations": apply_organization,
-        "projects": partial(apply_project, rotate_secrets=rotate_secrets),
+        "projects": partial(apply_project, applied=set(), rotate_secrets=rotate_secrets),
     }
     try:
         with contextlib.suppress(_DryRun), files.discarded_on_failure(), transaction.atomic():

@@ -158,12 +158,18 @@ def _is_member(project: Project | None, account: Account) -> bool:
     return project is not None and ProjectMember.objects.filter(project=project, account=account).exists()
 
 
-def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, Any]:
-    """Create or update one project with everything in its table. A missing key changes nothing."""
+def apply_project(values: dict[str, Any], *, applied: set[int], rotate_secrets: bool) -> dict[str, Any]:
+    """Create or update one project with everything in its table. A missing key changes nothing.
+
+    `applied` are the projects of the file's earlier tables: one with several owners could be named by several tables.
+    """
     project = _find(values)
     if project is None:
         project = Project.objects.create(name=values["name"])
         ProjectMember.objects.create(project=project, account=values["owner"], role=OWNER)
+    if project.pk in applied:
+        raise serializers.ValidationError({"name": "another table of this list is about the same project"})
+    applied.add(project.pk)
     suspended = values.get("suspended", project.is_suspended)
     if suspended != project.is_suspended:
         project.suspended_at = clock.now() if suspended else None

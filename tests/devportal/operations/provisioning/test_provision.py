@@ -205,6 +205,13 @@ def test_invitations_of_an_owner_who_gets_another_role_do_not_come_back_with_the
         invitations.accept(invitation.pk, invited)
 
 
+def test_two_owners_of_one_project_can_not_both_declare_it(tmp_path: Path) -> None:
+    both = PROJECT + ROBIN.replace("viewer", "owner") + PROJECT.replace("dana", "robin")
+    with pytest.raises(CommandError, match=re.escape("projects[1].name: another table of this list is about the same")):
+        provision(tmp_path, OWNER + both)
+    assert not Account.objects.exists()
+
+
 def test_optional_scopes(tmp_path: Path) -> None:
     approved = 'approved_scopes = ["account.read"]'
     provision(tmp_path, FILE.replace(approved, f'{approved}\noptional_scopes = ["email", "account.read"]'))
