@@ -240,8 +240,10 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
     """Revoke and anonymize the connections of an account before it is deleted. Projects keep counting the person."""
     with transaction.atomic():
-        # Like those who delete an app: clients before their rows. PostgreSQL checks at the end that the clients exist.
-        hold_rows(Client, Connection.objects.filter(account=instance).values_list("client", flat=True))
+        # Like those who delete an app or a project: these before their rows, whose foreign keys are checked at the end.
+        connected = Connection.objects.filter(account=instance)
+        hold_rows(Project, connected.values_list("client__project", flat=True))
+        hold_rows(Client, connected.values_list("client", flat=True))
         tell_purged(instance)
         end_authorizations(sender, instance)
         keep_places_of_account(instance)

@@ -304,13 +304,15 @@ def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: Rely
     assert not Account.objects.filter(pk=account.pk).exists()
 
 
-def test_deleting_an_app_while_the_account_of_a_user_is_deleted_is_no_deadlock(party: RelyingParty) -> None:
+@pytest.mark.parametrize("what", ["app", "project"])
+def test_deleting_an_app_while_the_account_of_a_user_is_deleted_is_no_deadlock(party: RelyingParty, what: str) -> None:
     party.tokens()
-    account, owner = Account.objects.get(email="ada@example.com"), make_account()
+    account, owner, project = Account.objects.get(email="ada@example.com"), make_account(), party.client.project
+    Project.objects.filter(pk=project.pk).update(deleted_at=clock.now() - timedelta(days=400))
 
     def delete() -> None:
         try:
-            delete_client(party.client, owner)
+            delete_client(party.client, owner) if what == "app" else purge_project(project)
         finally:
             connections.close_all()
 
