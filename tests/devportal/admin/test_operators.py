@@ -53,7 +53,8 @@ def test_a_suspension_applies_until_it_is_lifted(as_operator: Browser, operator:
     before = AuditEvent.objects.count()
     assert "not possible now" in press(as_operator, f"{path}/suspend", **form, confirm="1")
     assert AuditEvent.objects.count() == before
-    press(as_operator, f"{path}/lift", text="They stopped.", confirm="1")
+    shown = as_operator.get(f"/admin/{path}/lift/").context["form"]["suspended_at"].value()
+    press(as_operator, f"{path}/lift", text="They stopped.", confirm="1", suspended_at=shown)
     assert app.authorize().status_code == 302
     assert last_event().actor == operator
 
