@@ -5,7 +5,6 @@ email address, and only that is recorded. A new password is recorded where it is
 in the same transaction.
 """
 
-from collections.abc import Collection
 from typing import Any
 
 from allauth.account.authentication import get_authentication_records
@@ -24,11 +23,10 @@ from django.http import HttpRequest
 
 from accounts import known_browsers, sign_up
 from accounts.activity import factor_events
+from accounts.activity.added_factors import record_factor
 from accounts.activity.kinds import METHODS
 from accounts.activity.places import browser_name, user_agent
 from accounts.activity.recording import record
-from accounts.factors import removal
-from accounts.factors.keys import is_first_factor
 from accounts.models import Account, SecurityEvent
 from core.limits import Rate, RateLimited, hit, usage
 
@@ -120,45 +118,7 @@ def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator
     Recovery codes that are created together with another factor are mentioned in its mail. At sign-up the email address
     is not verified yet.
     """
-    _record_factor(request, user, authenticator)
-
-
-def record_added_factors(request: HttpRequest, account: Account, before: Collection[int]) -> list[Authenticator]:
-    """Record the factors that are not among `before`, in the transaction that adds them, and return them.
-
-    allauth reports apps and recovery codes only after the commit: if the process ended between the two, nobody would
-    learn of the new factor, and nobody could undo it.
-    """
-    added = list(Authenticator.objects.filter(user=account).exclude(pk__in=before).order_by("pk"))
-    for factor in added:
-        _record_factor(request, account, factor)
-    return added
-
-
-def record_replaced_codes(request: HttpRequest, account: Account) -> None:
-    """Record new recovery codes that replaced others, in the transaction that creates them."""
-    for codes in Authenticator.objects.filter(user=account, type=Type.RECOVERY_CODES):
-        _record_factor(request, account, codes, notify=True)
-
-
-def _record_factor(
-    request: HttpRequest, account: Account, factor: Authenticator, *, notify: bool | None = None
-) -> None:
-    """Record a new factor once for each request, unless its session has ended since.
-
-    With `notify=None`, recovery codes send no mail, nor does a factor that is created at sign-up.
-    """
-    recorded: set[int] = request.__dict__.setdefault("recorded_factors", set())
-    if factor.pk in recorded:
-        return
-    recorded.add(factor.pk)
-    removal.refuse_if_session_ended(request, factor)
-    if notify is None:
-        notify = factor.type != Type.RECOVERY_CODES and request.user.is_authenticated
-    details = factor_events.added_details(request, account, factor, notify=notify)
-    if notify and factor.type != Type.RECOVERY_CODES and is_first_factor(factor):
-        details["is_first"] = True
-    record(account, factor_events.added_kind(factor), request, notify=notify, **details)
+    record_factor(request, user, authenticator)
 
 
 @receiver(authenticator_removed)
@@ -176,7 +136,7 @@ def removed_factor(
 def made_recovery_codes(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
-    _record_factor(request, user, authenticator, notify=True)
+    record_factor(request, user, authenticator, notify=True)
 
 
 @receiver(authenticator_used)

@@ -32,7 +32,7 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.activity.receivers import record_added_factors, record_replaced_codes
+from accounts.activity.added_factors import record_added_factors, record_replaced_codes
 from accounts.activity.recording import record
 from accounts.authentication import COMPLETES, account_of, note_first_factor
 from accounts.factors import browser_passkeys, first_codes, keys, removal, staff

@@ -359,7 +359,7 @@ def test_a_factor_is_never_added_without_its_notice(kind: str, owner: Owner, mon
     def fail(*args: Any, **kwargs: Any) -> None:
         raise DatabaseError
 
-    monkeypatch.setattr("accounts.activity.receivers.record", fail)
+    monkeypatch.setattr("accounts.activity.added_factors.record", fail)
     owner.browser.raise_request_exception = False
     with suppress(AssertionError):  # the response is an error page
         (set_up_app if kind == "authenticator_on" else post_new_codes)(owner)
