@@ -26,10 +26,11 @@ from accounts.signals import (
 from core import clock
 from oidc.authorization.interactions import add_pending, pending_interactions, take_pending
 from oidc.clients.branding import client_context
-from oidc.clients.lookup import find_client, hold_rows
+from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.events.causes import tell_purged
 from oidc.events.types import EventType
+from oidc.holds import hold_rows
 from oidc.models import (
     AppPage,
     Client,

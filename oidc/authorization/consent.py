@@ -15,10 +15,11 @@ from accounts.subjects import subject_for
 from core import clock
 from oidc import scopes as scope_rules
 from oidc.authorization.user_cap import find_place, is_capped
-from oidc.clients.lookup import held_until_end, lock_client, report_client_event
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.events.causes import tell_removed
+from oidc.holds import held_until_end
 from oidc.models import Client, Connection, TokenFamily
 from oidc.projects.roles import Gone
 from oidc.reasons import Reason

@@ -1,11 +1,8 @@
 """Find a client by its client id, lock its row, and report its changes to the audit trail."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from django.db import connection
-from django.db.models import BooleanField, Exists, Model, OuterRef, Q
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, OuterRef
 
 from accounts.models import Account
 from core.database.prepared_queries import PreparedQuery, RowMapper
@@ -59,34 +56,6 @@ def lock_client(client_pk: int, *, no_new_rows: bool = False, with_project: bool
     if row is None:
         raise Gone
     return row
-
-
-def hold_sql(account: str, client: str) -> str:
-    """Return a condition for PostgreSQL; see `held_until_end`. The arguments are placeholders of primary keys."""
-    tables = f'"{Account._meta.db_table}" AS person, "{Client._meta.db_table}" AS client'
-    found = f"person.id = {account} AND client.id = {client}"
-    # Tables are locked in the order in which they are named.
-    return f"EXISTS (SELECT 1 FROM {tables} WHERE {found} FOR KEY SHARE OF person, client)"  # noqa: S608  (no values)
-
-
-def held_until_end(account_pk: int, client_pk: int) -> RawSQL | Q:
-    """Return a condition that a person and a client exist, which keeps both from being deleted in this transaction.
-
-    Use it in the first statement that locks rows of theirs, if the transaction then adds rows that refer to them. At
-    its end it would otherwise wait for a deletion, which may wait for the locked rows. On SQLite, transactions wait for
-    each other.
-    """
-    if connection.vendor != "postgresql":
-        return Q()
-    return RawSQL(hold_sql("%s", "%s"), (account_pk, client_pk), output_field=BooleanField())  # noqa: S611  (as above)
-
-
-def hold_rows(model: type[Model], keys: Iterable[int]) -> None:
-    """Keep rows from being deleted until this transaction ends, in the order of their keys; see `held_until_end`."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            found = f'SELECT FROM "{model._meta.db_table}" WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE'
-            cursor.execute(found, [list(keys)])
 
 
 def report_client_event(action: str, client: Client, actor: Account | None, **fields: Any) -> None:

@@ -13,10 +13,11 @@ from django.db import transaction
 from accounts.models import Account
 from core.audit import changes
 from oidc.clients import redirect_uris as client_redirect_uris
-from oidc.clients.lookup import hold_rows, lock_client, report_client_event
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
 from oidc.domains.names import hosts_of
+from oidc.holds import hold_rows
 from oidc.models import (
     AccessToken,
     AuthorizationCode,

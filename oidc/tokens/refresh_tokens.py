@@ -10,8 +10,9 @@ from django.db.models import Exists
 from core import clock
 from core.credentials import digest, random_text
 from oidc.apis.registry import current_registry
-from oidc.clients.lookup import held_until_end, report_client_event
+from oidc.clients.lookup import report_client_event
 from oidc.errors import TokenRefusal
+from oidc.holds import held_until_end
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
 from oidc.reasons import Facts, Reason
 

@@ -17,7 +17,7 @@ from core import clock
 from core.credentials import digest
 from core.database.postgres.statements import PreparedStatement
 from core.database.prepared_queries import InsertSpec
-from oidc.clients.lookup import hold_sql
+from oidc.holds import hold_sql
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import refresh_tokens
 
