@@ -1,6 +1,7 @@
 """Forms of reviewers' decisions: reasons, a decision for each scope, and a note."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -74,6 +75,20 @@ class ReplyForm(ActionForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         cleaned.pop("begin_with", None)
         return cleaned
+
+    def require_seen(self, name: str, require: Callable[[Any], None], present: Callable[[], Any]) -> Any:
+        """Return what the reviewer saw, from the hidden field `name`.
+
+        If `require` refuses it, because it has changed since, the form is shown again with what the reviewer wrote, the
+        reason and the `present` value. It can then be sent.
+        """
+        seen = self.cleaned_data[name]
+        try:
+            require(seen)
+        except IllegalReviewStep as error:
+            self.show_again(**{name: present()})
+            raise ValidationError(str(error)) from error
+        return seen
 
     def show_again(self, **values: Any) -> None:
         """Replace submitted values in the form that is shown again, so that it can be sent."""
@@ -149,12 +164,12 @@ class LiftForm(OptionalNoteForm):
         return moment.isoformat() if moment else ""
 
     def clean_suspended_at(self) -> str:
-        """Reject lifting a newer suspension. The form that is shown again says so, and can then be sent."""
-        seen: str = self.cleaned_data["suspended_at"]
+        """Reject lifting a newer suspension."""
+        return str(self.require_seen("suspended_at", self._require_suspension, self._suspended_at))
+
+    def _require_suspension(self, seen: str) -> None:
         if seen != self._suspended_at():
-            self.show_again(suspended_at=self._suspended_at())
-            raise ValidationError("The project was suspended again after you opened this page. Read the new reasons.")
-        return seen
+            raise IllegalReviewStep("The project was suspended again after you opened this page. Read the new reasons.")
 
 
 class RevisionForm(OptionalNoteForm):
@@ -167,14 +182,8 @@ class RevisionForm(OptionalNoteForm):
         self.initial["revision"] = self.row.revision
 
     def clean_revision(self) -> int:
-        """Reject a decision on an older revision here, so that the form is shown again with what the reviewer wrote."""
-        seen: int = self.cleaned_data["revision"]
-        try:
-            require_revision(self.row, seen)
-        except IllegalReviewStep as error:
-            self.show_again(revision=self.row.revision)
-            raise ValidationError(str(error)) from error
-        return seen
+        """Reject a decision on an older revision."""
+        return int(self.require_seen("revision", partial(require_revision, self.row), lambda: self.row.revision))
 
 
 def _reasons(table: Mapping[str, ReviewReason]) -> forms.MultipleChoiceField:
@@ -287,14 +296,9 @@ class ApprovalForm(RevisionForm):
             raise
 
     def clean_measure(self) -> int:
-        """Reject an approval from before a measure. The form that is shown again says so, and can then be sent."""
-        seen: int = self.cleaned_data["measure"]
-        try:
-            require_measure(self.row.client, seen)
-        except IllegalReviewStep as error:
-            self.show_again(measure=last_measure(self.row.client))
-            raise ValidationError(str(error)) from error
-        return seen
+        """Reject an approval from before a measure."""
+        client = self.row.client
+        return int(self.require_seen("measure", partial(require_measure, client), partial(last_measure, client)))
 
     def clean_domains(self) -> list[str]:
         return str(self.cleaned_data["domains"]).split()
@@ -350,14 +354,8 @@ class EndingForm(OptionalNoteForm):
         self.initial["seen"] = self.request.GET.get("seen") or content_of(self.row)
 
     def clean_seen(self) -> str:
-        """Reject a case to which something was added. The form that is shown again says so, and can then be sent."""
-        seen: str = self.cleaned_data["seen"]
-        try:
-            require_content(self.row, seen)
-        except IllegalReviewStep as error:
-            self.show_again(seen=content_of(self.row))
-            raise ValidationError(str(error)) from error
-        return seen
+        """Reject a case to which something was added."""
+        return str(self.require_seen("seen", partial(require_content, self.row), partial(content_of, self.row)))
 
 
 class ConfirmationForm(EndingForm):
