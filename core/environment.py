@@ -75,8 +75,9 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return self._unreadable_url(var, "smtp+tls://user:password@host:587 or smtp+ssl://user:password@host:465")
 
     def _unreadable_url(self, var: str, form: str) -> dict[str, Any]:
-        encoded = "characters such as / # ? @ : in the password percent-encoded"
-        self.problems.append(f"{var} must have the form {form}, with {encoded}.")
+        self.problems.append(
+            f"{var} must have the form {form}, with characters such as / # ? @ : in the password percent-encoded."
+        )
         return {}
 
     @staticmethod
