@@ -117,7 +117,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         asked: bool = super().is_reauthentication_required(app=app, **kwargs)
         if not asked or reauthentication.is_confirmed(allauth_context.request):
             return False
-        reauthentication.require(allauth_context.request)
         reauthentication.drop_password_confirmations(allauth_context.request)
         return True
 

@@ -28,13 +28,14 @@ COMPLETES = "completes"
 PASSWORD, KEY = "password", str(Authenticator.Type.WEBAUTHN)
 CODE = str(Authenticator.Type.TOTP)
 CODES = (CODE, str(Authenticator.Type.RECOVERY_CODES))
+MAILED_CODE = "mailed_code"
 
-# allauth's name of each method -> its `amr` values (RFC 8176). Whether a key is stored in hardware (`hwk`) is unknown,
-# because no attestation is requested; but a test of user presence (`user`) always takes place.
+# Method in the records of a session -> its `amr` values (RFC 8176). Whether a key is stored in hardware (`hwk`) is
+# unknown, because no attestation is requested; but a test of user presence (`user`) always takes place.
 _AMR = {
     PASSWORD: ("pwd",),
     KEY: ("pop", "user"),
-    "code": ("otp",),
+    MAILED_CODE: ("otp",),
 } | dict.fromkeys(CODES, ("otp",))
 
 

@@ -184,8 +184,7 @@ DIGITS = {"inputmode": "numeric"}  # codes of authenticator apps and recovery co
 def _use_up(account: Account, code: str) -> bool:
     """Return whether a code of the person's authenticator app is used for the first time (RFC 6238 §5.2).
 
-    django-allauth remembers a used code for one period only, but clocks that differ may make it valid for longer. It
-    does not remember the code that sets up the app.
+    django-allauth remembers used codes too, but not the one that sets up the app.
     """
     seconds = app_settings.TOTP_PERIOD * (2 * app_settings.TOTP_TOLERANCE + 1)
     return bool(cache.add(f"used_app_code:{account.pk}:{normalize_user_code(code)}", 1, seconds))

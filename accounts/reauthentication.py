@@ -5,7 +5,6 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY, get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
-from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset
 from django.conf import settings
@@ -17,14 +16,20 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.authentication import COMPLETES, shown_factors, signed_in_lately, verified_keys, was_added_here
+from accounts.authentication import (
+    COMPLETES,
+    MAILED_CODE,
+    shown_factors,
+    signed_in_lately,
+    verified_keys,
+    was_added_here,
+)
 from accounts.factors.staff import needs_verified_keys
 from accounts.mail import codes
 from accounts.models import Account
 from core import clock
 from core.http import hosts
 
-METHOD = "code"
 # How long a code is valid (seconds).
 LASTS = 15 * 60
 
@@ -34,12 +39,6 @@ def is_only_way(user: Any) -> bool:
     if not isinstance(user, Account) or user.has_usable_password():
         return False
     return not Authenticator.objects.filter(user=user).exists()
-
-
-def require(request: HttpRequest) -> None:
-    """Raise ReauthenticationRequired for people who can only confirm by a mailed code, and have not done so lately."""
-    if is_only_way(request.user) and not _is_confirmed(request):
-        raise ReauthenticationRequired
 
 
 def email_methods(user: Any) -> list[dict[str, Any]]:
@@ -66,13 +65,13 @@ def is_right(account: Account, code: str) -> bool:
 
 def note_confirmed(request: HttpRequest, account: Account) -> None:
     """Store in the session that the person has just confirmed."""
-    record_authentication(request, account, method=METHOD, reauthenticated=True)
+    record_authentication(request, account, method=MAILED_CODE, reauthenticated=True)
 
 
-def _is_confirmed(request: HttpRequest) -> bool:
-    oldest = clock.now().timestamp() - settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+def _has_shown_code(request: HttpRequest, seconds: int) -> bool:
+    oldest = clock.now().timestamp() - seconds
     records = get_authentication_records(request, request.user)
-    return any(each["method"] == METHOD and each.get("reauthenticated") and each["at"] > oldest for each in records)
+    return any(record["method"] == MAILED_CODE and record["at"] > oldest for record in records)
 
 
 def _purpose(account: Account) -> str:
@@ -121,7 +120,7 @@ def is_confirmed(request: HttpRequest) -> bool:
         return False
     seconds = settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
     if not asks_for_factor(request):
-        return signed_in_lately(request, seconds)
+        return signed_in_lately(request, seconds) or _has_shown_code(request, seconds)
     oldest, shown = clock.now().timestamp() - seconds, shown_factors(request, request.user)
     needs_verification, verified = needs_verified_keys(request.user), verified_keys(request, request.user)
     return any(

@@ -110,6 +110,8 @@ NOTHING_SHOWN = frozenset(
         "/account/plan/family/invitations/{from_me}/withdraw",
         "/account/password/set/",
         "/account/login/code/confirm/",
+        "/account/reauthenticate/code/",
+        "/account/reauthenticate/code/confirm/",
         "/account/sessions/{session}/end",
         "/account/2fa/webauthn/conditional/",
         "/account/2fa/webauthn/login/",

@@ -27,14 +27,12 @@ from accounts.activity.added_factors import record_factor
 from accounts.activity.kinds import METHODS
 from accounts.activity.places import browser_name, user_agent
 from accounts.activity.recording import record
+from accounts.authentication import MAILED_CODE
 from accounts.models import Account, SecurityEvent
 from core.limits import Rate, RateLimited, hit, usage
 
 Type = Authenticator.Type
 DAY = 24 * 3600
-
-# allauth's names of methods that have a different name in `kinds.METHODS`.
-_MAILED = {"code": "mailed_code", "password_reset": "mailed_code"}
 
 
 def methods_of(records: list[dict[str, Any]]) -> list[str]:
@@ -47,7 +45,7 @@ def _method(record: dict[str, Any]) -> str:
     if record.get("type") == Type.WEBAUTHN:
         return "passkey" if record.get("passwordless") else "security_key"
     name = str(record.get("type") or record["method"])
-    return _MAILED.get(name, name)
+    return MAILED_CODE if name == "password_reset" else name
 
 
 @receiver(user_signed_up)

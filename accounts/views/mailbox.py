@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allauth.account.views import BaseReauthenticateView
+from allauth.account.views._reauthenticate import BaseReauthenticateView
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import guesses, reauthentication
-from accounts.authentication import account_of
+from accounts.authentication import MAILED_CODE, account_of
 from accounts.mail import recipient_limit
 from core.limits import Rate, RateLimited, hit, undo_hit
 from core.limits.middleware import limited_by_address
@@ -37,6 +37,7 @@ class CodeForm(forms.Form):
 class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  # allauth is untyped
     """Mails the code on request, and checks it."""
 
+    reauthentication_method = MAILED_CODE
     form_class = CodeForm
     template_name = "account/reauthenticate_by_email.html"
 

@@ -84,6 +84,8 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
+# "mailed_code" is this service's (accounts/reauthentication.py). The library's "code" would do for everyone.
+ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa", "mailed_code"]
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if is_https else "http"

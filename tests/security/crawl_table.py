@@ -347,6 +347,8 @@ GROUPS = (
         /account/password/set/              302 302 | 302 302
         /account/reauthenticate/            302 200 | 302 200
         /account/reauthenticate/email/      302 302 | 302 302
+        /account/reauthenticate/code/       302 403 | 302 403
+        /account/reauthenticate/code/confirm/  302 403 | 302 403
         /account/login/again/               302 200 | 302 405
         /account/logout/                    302 200 | 302 302
         /account/sessions/                  302 200 | 302 302
