@@ -113,6 +113,12 @@ def test_every_limit_setting_is_in_the_table() -> None:
         assert isinstance(getattr(declared, row.setting), int), row.setting
 
 
+def test_every_setting_that_limits_how_often_is_on_the_page() -> None:
+    page = PAGE.read_text()
+    limits = [name for name in dir(declared) if re.search(r"_PER_(MINUTE|HOUR|DAY)$", name)]
+    assert [name for name in limits if f"`{name}`" not in page] == []
+
+
 def test_every_listed_path_is_mounted() -> None:
     assert {url.written for url in every_url()} >= LISTED
 
