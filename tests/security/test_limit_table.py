@@ -91,6 +91,7 @@ def is_beyond(row: Row, response: Any) -> bool:
     return bool(response.status_code == 302 and response["Location"].startswith("/account/login"))
 
 
+@pytest.mark.django_db  # the steps request their fixtures when they need them
 @pytest.mark.parametrize(("row", "path"), EACH)
 def test_each_limit_is_reached(row: Row, path: str, request: pytest.FixtureRequest, settings: Any) -> None:
     drive = DRIVES[row.what]

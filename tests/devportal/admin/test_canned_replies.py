@@ -42,7 +42,7 @@ def note_in(text: str) -> str:
 
 
 @pytest.mark.parametrize("who", ["as_reviewer", "as_operator"])
-def test_reviewers_and_operators_can_write_replies(request: pytest.FixtureRequest, who: str) -> None:
+def test_reviewers_and_operators_can_write_replies(db: None, request: pytest.FixtureRequest, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     browser.post(f"{REPLIES}add/", {"title": "Logo", "text": " The logo of {app} is small. \x07"})
     row = CannedReply.objects.get()

@@ -52,7 +52,7 @@ def enrol(browser: Browser) -> Any:
 
 
 @pytest.mark.parametrize("who", ["reviewer", "operator", "superuser"])
-def test_staff_without_a_factor_set_one_up_and_reach_the_page(who: str, request: Any) -> None:
+def test_staff_without_a_factor_set_one_up_and_reach_the_page(db: None, who: str, request: Any) -> None:
     account: Account = request.getfixturevalue(who)
     browser = sign_in(Browser(), account)
     wanted = "/admin/" if who == "reviewer" else WANTED
