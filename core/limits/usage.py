@@ -95,6 +95,7 @@ def _count(group: str, rate: Rate, key: tuple[object, ...], increment: bool) -> 
     usage = get_usage(None, group=group, key=lambda *_: value, rate=period, increment=increment)
     if usage is None:  # RATELIMIT_ENABLE is False
         return 0, 0
-    if usage["time_left"] < 0:  # the entry expired between two steps of the library; treat the limit as reached
+    if usage["should_limit"] and not usage["count"]:  # a count that just existed is gone; treat the limit as reached
         return rate.most + 1, 1
-    return usage["count"], usage["time_left"]
+    # Negative if the window ended after the library had chosen it: it counted in that window.
+    return usage["count"], max(usage["time_left"], 0)

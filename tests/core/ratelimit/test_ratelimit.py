@@ -1,9 +1,13 @@
 """The wrapper around django-ratelimit, and the cache that it counts in."""
 
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from types import SimpleNamespace
 from typing import Any
 
+import django_ratelimit.core
 import pytest
 import redis
 from django.core.cache import cache
@@ -56,6 +60,14 @@ def test_the_wait_is_at_least_a_second_and_never_beyond_the_window(later: Callab
         later(1)
     assert waits <= set(range(1, 11))
     assert len(waits) >= 9
+
+
+def test_a_window_that_ends_during_a_hit_refuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = 1_800_000_000
+    last_second = begin + zlib.crc32(b"a") % THREE.seconds
+    moments = cycle([last_second, last_second + 1])
+    monkeypatch.setattr(django_ratelimit.core, "time", SimpleNamespace(time=lambda: next(moments)))
+    assert hits(THREE, "a", times=4) == 3
 
 
 @pytest.mark.parametrize("wait", [-1, 0, 1, 59, 60, 61, 3600, 86400])
