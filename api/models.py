@@ -32,6 +32,7 @@ class ApiKey(models.Model):
     leaked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "API key"
         indexes = [
             models.Index(fields=["digest"], name="api_keys_by_digest"),
             models.Index(
@@ -187,6 +188,8 @@ class RequestLog(models.Model):
     is_counted = models.BooleanField(default=True)
 
     class Meta:
+        verbose_name = "entry"
+        verbose_name_plural = "request log"
         indexes = [
             models.Index(fields=["project", "-id"], name="requests_of_a_project"),
             models.Index(fields=["request_id"], name="requests_by_request_id"),

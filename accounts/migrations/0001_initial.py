@@ -75,6 +75,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "person",
+                "verbose_name_plural": "people",
+            },
         ),
         migrations.CreateModel(
             name="Catalogue",

@@ -59,6 +59,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta:
+        verbose_name = "person"
+        verbose_name_plural = "people"
         constraints = [models.UniqueConstraint(Lower("email"), name="one_account_per_address")]
         indexes = [
             models.Index(

@@ -61,6 +61,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "API key",
                 "indexes": [
                     models.Index(fields=["digest"], name="api_keys_by_digest"),
                     models.Index(
@@ -103,6 +104,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "entry",
+                "verbose_name_plural": "request log",
                 "indexes": [
                     models.Index(fields=["project", "-id"], name="requests_of_a_project"),
                     models.Index(fields=["request_id"], name="requests_by_request_id"),

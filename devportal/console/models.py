@@ -35,6 +35,8 @@ class AuditEvent(models.Model):
     details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
 
     class Meta:
+        verbose_name = "event"
+        verbose_name_plural = "audit trail"
         indexes = [
             models.Index(fields=["project", "-id"], name="audit_of_a_project"),
             models.Index(fields=["request_id"], name="audit_by_request_id"),
@@ -133,6 +135,8 @@ class SignInEvent(models.Model):
     family = models.BigIntegerField(null=True)
 
     class Meta:
+        verbose_name = "entry"
+        verbose_name_plural = "sign-in log"
         indexes = [
             models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
             models.Index(fields=["request_id"], name="sign_ins_by_request_id"),

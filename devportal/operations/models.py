@@ -13,5 +13,8 @@ class TaskRun(models.Model):
     failed_at = models.DateTimeField(null=True)
     seconds = models.FloatField(default=0)  # duration of the last successful run
 
+    class Meta:
+        verbose_name = "periodic task"
+
     def __str__(self) -> str:
         return self.task

@@ -246,6 +246,7 @@ class ReviewCase(models.Model):
     late_notified_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "case"
         constraints = [
             # An app has one open case of each kind. Further reports and events are added to it.
             models.UniqueConstraint(

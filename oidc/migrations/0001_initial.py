@@ -448,6 +448,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "domain",
+            },
         ),
         migrations.CreateModel(
             name="ProjectInvitation",

@@ -59,6 +59,7 @@ class ProjectDomain(models.Model):
     problems: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list)
 
     class Meta:
+        verbose_name = "domain"
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_row_per_project_and_domain")]
         indexes = [
             models.Index(fields=["check_at"], name="domains_by_next_check"),

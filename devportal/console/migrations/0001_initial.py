@@ -49,6 +49,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "event",
+                "verbose_name_plural": "audit trail",
                 "indexes": [
                     models.Index(fields=["project", "-id"], name="audit_of_a_project"),
                     models.Index(fields=["request_id"], name="audit_by_request_id"),
@@ -138,6 +140,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "entry",
+                "verbose_name_plural": "sign-in log",
                 "indexes": [
                     models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
                     models.Index(fields=["request_id"], name="sign_ins_by_request_id"),

@@ -19,5 +19,8 @@ class Migration(migrations.Migration):
                 ("failed_at", models.DateTimeField(null=True)),
                 ("seconds", models.FloatField(default=0)),
             ],
+            options={
+                "verbose_name": "periodic task",
+            },
         ),
     ]

@@ -229,6 +229,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "case",
+            },
         ),
         migrations.CreateModel(
             name="InternalNote",
