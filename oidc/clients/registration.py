@@ -34,7 +34,7 @@ from oidc.names import validate_name
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.people import keep_places_of_client, people_to_keep
 from oidc.projects.roles import Gone, lock_project
-from oidc.scopes import clean_optional_scopes, optional_candidates, optional_scopes
+from oidc.scopes import clean_optional_scopes, format_scope, optional_candidates, optional_scopes, parse_scope
 from oidc.signals import renaming_client
 
 CHANGED_BY_SETTINGS = (
@@ -149,13 +149,15 @@ def update_client(
 def change_optional_scopes(client: Client, actor: Account, names: Collection[str]) -> Client:
     """Set the scopes of a client that people may leave out; return it.
 
-    Scopes of APIs that are turned off stay as they are, because no page offers them. Raises ValidationError, Gone.
+    Scopes that the page does not offer stay as they are: of APIs that are turned off, without an approval now, or known
+    only to other processes yet. Raises ValidationError, Gone.
     """
     with transaction.atomic():
         row = lock_client(client.pk)
         before = _shown(row)
-        kept = {scope.name for scope in optional_candidates(row) if not scope.enabled} & optional_scopes(row)
-        row.optional_scopes = clean_optional_scopes(row, {*names, *kept})
+        chosen = parse_scope(clean_optional_scopes(row, names))
+        offered = {scope.name for scope in optional_candidates(row) if scope.enabled}
+        row.optional_scopes = format_scope({*chosen, *(optional_scopes(row) - offered)})
         row.save(update_fields=["optional_scopes", "updated"])
         was, now = changes(before, _shown(row))
         if now:

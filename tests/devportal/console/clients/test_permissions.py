@@ -15,7 +15,7 @@ from devportal.console.clients.permissions import permissions_of
 from devportal.console.models import SignInEvent
 from devportal.review import developer_actions
 from devportal.review.for_reviewers import ForReviewers
-from oidc.apis.registry import reload_registry
+from oidc.apis.registry import Registry, reload_registry, use_registry
 from oidc.clients.registration import change_optional_scopes
 from oidc.models import Api, Client, Project, TokenFamily
 from oidc.sign_in_steps import Endpoint, Outcome, Step
@@ -224,6 +224,23 @@ def test_the_choice_for_an_api_that_is_turned_off_is_kept(as_developer: Browser,
     save(as_developer, app, ["email"])
     assert optional_of(app) == "email calendar.read"
     assert save(as_developer, app, ["calendar.read"]).status_code == 200, "it is not offered"
+
+
+def test_the_choice_for_a_scope_that_the_process_does_not_know_yet_is_kept(
+    as_developer: Browser, app: Client, calendar: Api
+) -> None:
+    save(as_developer, app, ["calendar.read"])
+    use_registry(Registry())  # loaded before the API was declared
+    save(as_developer, app, ["email"])
+    assert optional_of(app) == "email calendar.read"
+
+
+def test_the_choice_for_a_scope_is_kept_while_its_approval_is_withdrawn(as_developer: Browser, app: Client) -> None:
+    Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
+    save(as_developer, app, ["account.read"])
+    Client.objects.filter(pk=app.pk).update(approved_scopes="")
+    save(as_developer, app, ["email"])
+    assert optional_of(app) == "email account.read"
 
 
 def test_viewers_can_read_optional_scopes_and_outsiders_can_not(
