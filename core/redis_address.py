@@ -132,7 +132,26 @@ def connect(url: str, seconds: float, connect_seconds: float) -> Any:
         asked = {"retry": once, **times, **address.sentinel_options}
         sentinels = _Sentinel(address.nodes, sentinel_kwargs=asked, **times, **address.options)
         return sentinels.master_for(address.master)
-    return redis.Redis.from_url(url, **times)
+    client = redis.Redis.from_url(url, **times)
+    pool: Any = client.connection_pool
+    pool.connection_class = type("Connection", (_LeavesReplicas, pool.connection_class), {})
+    return client
+
+
+class _LeavesReplicas:
+    """Part of a connection to one server: it is closed once the server only accepts reads.
+
+    After a failover behind one address, the former master keeps its connections, and only a new connection leads to the
+    new master. The library does the same for Sentinel.
+    """
+
+    def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        connection: Any = super()
+        try:
+            return connection.read_response(*args, **kwargs)
+        except redis.ReadOnlyError as error:
+            connection.disconnect()
+            raise redis.ConnectionError("The server has become a replica.") from error
 
 
 def _cluster_client(address: RedisAddress, once: Retry, times: dict[str, Any]) -> Any:

@@ -43,12 +43,16 @@ class SlowRoad:
     """A proxy in front of a Redis, which delays every response by `delay` seconds."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
         self.delay = 0.0
-        self._target = (parts.hostname or "127.0.0.1", parts.port or 6379)
+        self.lead_to(url)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def lead_to(self, url: str) -> None:
+        """Carry new connections to another Redis; existing ones stay where they are."""
+        parts = urlsplit(url)
+        self._target = (parts.hostname or "127.0.0.1", parts.port or 6379)
 
     def close(self) -> None:
         self._listener.close()

@@ -1,8 +1,10 @@
 """Limits while Redis is lost, frozen, flushed or comes and goes: they hold, and no caller waits long."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis
@@ -12,9 +14,11 @@ from django.core.cache import cache
 from core.limits import Rate, RateLimited, hit, undo_hit
 from core.limits import redis as breaker
 from core.limits import store as shadow
-from core.limits.redis import Breaker, process_breaker
+from core.limits.redis import Breaker, counters_at, process_breaker
 from core.limits.store import FailoverCache, Shadow
+from core.limits.windows import Batch, Finished
 from tests.api.stores import slow_road, stopped
+from tests.services.redis import start
 
 FIVE = Rate("tests", 5, 300)
 BACKEND = "core.limits.store.FailoverCache"
@@ -210,6 +214,29 @@ def test_a_far_redis_is_used_where_the_time_out_allows_it(on_redis: Any, redis_u
             another_process(settings, road.url)
             hit(FIVE, seconds)
             assert process_breaker().failures == failures
+
+
+@pytest.mark.redis
+def test_a_master_that_became_a_replica_is_left_for_the_new_one(on_redis: Any, redis_url: str, settings: Any) -> None:
+    """A failover behind one address, as of a managed Redis: the former master keeps its connections."""
+    settings.REDIS_TIMEOUT_SECONDS = 1.0
+    with slow_road(redis_url) as road, start() as new_url, contextlib.ExitStack() as at_the_end:
+        another_process(settings, road.url)
+        counters = counters_at(road.url)
+        hit(FIVE, "a")
+        counters.ask()
+        road.lead_to(new_url)
+        at_the_end.callback(on_redis.replicaof, "NO", "ONE")
+        on_redis.replicaof("127.0.0.1", urlsplit(new_url).port)
+        for batch in ("first", "second"):
+            hit(FIVE, batch)
+            with contextlib.suppress(redis.ConnectionError):
+                counters.keep(Batch(batch, Finished({"calls": 1})))
+            process_breaker().answered()  # as after its pause
+        assert process_breaker().failures == 1
+        new = redis.Redis.from_url(new_url)
+        assert new.hgetall("usage") == {b"calls": b"1"}
+        new.close()
 
 
 @pytest.mark.redis
