@@ -25,6 +25,7 @@ from core.telemetry import metrics
 from oidc import limits, scopes, sign_in_steps
 from oidc.apis.registry import OFFLINE_ACCESS, OPENID
 from oidc.apis.resources import InvalidTarget, choose_target
+from oidc.authorization.consent import left_out_scopes
 from oidc.clients import authentication, lookup
 from oidc.clients.vouchers import VouchedRequest, Voucher
 from oidc.errors import InvalidToken, TokenRefusal
@@ -117,10 +118,11 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         if "" in request_scopes:
             raise TokenRefusal(Reason.SCOPE_SPACES)
         # Libraries repeat the scopes of the authorization request with each refresh, so scopes that the person left out
-        # are ignored (docs/sign-in.md#optional-scopes).
+        # are ignored (docs/sign-in.md#optional-scopes), also once they are no longer optional.
         left_out = set(request_scopes) - set(request.granted)
         request.scopes = [scope for scope in request_scopes if scope not in left_out]
-        return left_out <= scopes.optional_scopes(request.client)
+        connection = request.presented.family.connection
+        return left_out <= scopes.optional_scopes(request.client) | left_out_scopes(connection)
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         family = row.family

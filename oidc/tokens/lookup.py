@@ -46,7 +46,7 @@ _CLIENT_FIELDS = (
 )
 _SECRET_FIELDS = ("digest", "last_used_at", "expires_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "authentication_claims", "sid", "revoked_at")
-_CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
+_CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "left_out", "removed_at")
 _CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
 _REFRESH_FIELDS = (
     "family_id",

@@ -138,6 +138,14 @@ def test_a_refresh_for_left_out_scopes_returns_the_granted_ones(choosy: RelyingP
     assert choosy.refresh(newer["refresh_token"], scope="email").json()["scope"] == "openid"
 
 
+def test_a_refresh_for_left_out_scopes_succeeds_after_they_became_required(choosy: RelyingParty) -> None:
+    page = choosy.authorize(scope="openid email offline_access")
+    tokens = choosy.exchange(answer_of(choosy.answer_consent(page, optional=["offline_access"]))["code"]).json()
+    make_optional(choosy, "offline_access")
+    newer = choosy.refresh(tokens["refresh_token"], scope="openid email offline_access").json()
+    assert newer["scope"] == "openid offline_access"
+
+
 def test_unticking_withdraws_a_granted_scope(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["email", "offline_access"])
     tokens = choosy.exchange(answer_of(response)["code"]).json()
