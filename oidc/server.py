@@ -340,8 +340,10 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
 
 def choose_api(request: Any) -> None:
     """Choose the API of the new access token, and its scopes there (RFC 8707 §2.2). Raises TokenRefusal."""
-    granted = request.presented.family.scope
-    implying = " ".join(request.scopes) if request.grant_type == "refresh_token" and request.scope else granted
+    granted = implying = request.presented.family.scope
+    if request.grant_type == "refresh_token" and request.scope:
+        # Scopes that the person has withdrawn since still count, so that later tokens are for the same API.
+        implying = " ".join(scope for scope in scope_to_list(request.scope) if scope in granted.split())
     try:
         request.target, request.token_scopes = choose_target(
             request.resource, request.scopes, request.granted, implying

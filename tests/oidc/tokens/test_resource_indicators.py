@@ -139,6 +139,31 @@ def test_a_refresh_may_repeat_all_scopes_beside_a_resource(party: RelyingParty) 
     assert (answer["scope"], claims_of(answer["access_token"])["aud"]) == ("calendar.read", CALENDAR)
 
 
+def _sign_in(party: RelyingParty, *optional: str, **changes: str) -> Any:
+    """Return the token response to a sign-in for SEVERAL, with these optional scopes ticked."""
+    page = party.authorize(scope=SEVERAL, **changes)
+    return party.exchange(answer_of(party.answer_consent(page, optional=optional))["code"]).json()
+
+
+def test_a_scope_that_is_withdrawn_changes_no_audience(party: RelyingParty) -> None:
+    Client.objects.filter(pk=party.client.pk).update(optional_scopes="tasks.read")
+    tokens = _sign_in(party, "tasks.read")
+    _sign_in(party, prompt="consent")
+    for changes in ({}, {"scope": SEVERAL}):
+        tokens = party.refresh(tokens["refresh_token"], **changes).json()
+        claims = claims_of(tokens["access_token"])
+        assert (claims["aud"], claims["scope"]) == (settings.BASE_URL, "openid email offline_access"), changes
+
+
+def test_a_scope_that_is_left_out_changes_no_audience(party: RelyingParty) -> None:
+    Client.objects.filter(pk=party.client.pk).update(optional_scopes="tasks.read")
+    tokens = _sign_in(party)
+    for changes in ({}, {"scope": SEVERAL}):
+        assert claims_of(tokens["access_token"])["aud"] == CALENDAR
+        tokens = party.refresh(tokens["refresh_token"], **changes).json()
+    assert claims_of(tokens["access_token"])["aud"] == CALENDAR
+
+
 def _authorize(party: RelyingParty, scope: str, *resources: str) -> Any:
     query = urlencode(party.parameters(scope=scope)) + "".join(f"&{urlencode({'resource': uri})}" for uri in resources)
     return party.browser.get(f"/connect/authorize?{query}")
