@@ -77,14 +77,18 @@ class KeyTable(Table):
     expires = StrictDateTimeField(required=False)
 
 
-def live_keys(project: Project, name: str) -> QuerySet[ApiKey]:
-    return ApiKey.objects.filter(project=project, name=name, revoked_at=None)
+def keys_named(project: Project, name: str) -> QuerySet[ApiKey]:
+    """Return the live keys with this name; if there are none, the newest expired one, which a file may extend."""
+    live = keys.live_keys(project).filter(name=name)
+    if live.exists():
+        return live
+    return ApiKey.objects.filter(project=project, name=name, revoked_at=None).order_by("-pk")[:1]
 
 
 def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dict[str, Any]:
     """Create or update one key. The result contains the raw key only if it is new or was rotated."""
     name, owner = values["name"], values["owner"]
-    existing = live_keys(project, name).first()
+    existing = keys_named(project, name).first()
     permissions: list[str] = values.get("permissions", existing.permissions.split() if existing else [])
     expires_at = values.get("expires", existing.expires_at if existing else None)
     raw = None
@@ -130,7 +134,7 @@ class ProjectTable(Table):
         for position, key in enumerate(attrs["api_keys"]):
             if key["owner"] not in people and not _is_member(project, key["owner"]):
                 raise table_error("api_keys", position, "owner", f"{key['owner'].email} is not a member of the project")
-            if project is not None and live_keys(project, key["name"]).count() > 1:
+            if project is not None and keys_named(project, key["name"]).count() > 1:
                 message = "several keys of the project have this name; revoke all but one first"
                 raise table_error("api_keys", position, "name", message)
         return attrs

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from accounts.plans.invitations import InvitationNotFound
+from api.keys import rotate_key
 from api.models import ApiKey
+from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review.conflicts import Conflict, conflict_of
 from oidc.clients.authentication import authenticate_client
@@ -383,6 +387,27 @@ def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: P
     live = ApiKey.objects.get(revoked_at=None)
     assert live.permissions == "account.read"
     assert live.expires_at is not None
+
+
+def test_a_key_that_was_rotated_in_the_console_is_known_by_its_replacement(
+    tmp_path: Path, later: Callable[[float], None]
+) -> None:
+    provision(tmp_path, FILE + KEY)
+    old = ApiKey.objects.get()
+    new, _ = rotate_key(old, clock.now() + timedelta(hours=1))
+    later(3700)
+    assert provision(tmp_path, FILE + KEY.replace("2031", "2032"))["projects"][0]["api_keys"][0]["key"] is None
+    for key in (old, new):
+        key.refresh_from_db()
+    assert (old.state, new.state) == ("expired", "live")
+    assert new.expires_at == datetime(2032, 1, 1, tzinfo=UTC)
+
+
+def test_the_expiry_of_an_expired_key_can_be_extended(tmp_path: Path, later: Callable[[float], None]) -> None:
+    provision(tmp_path, FILE + KEY)
+    later(20 * 366 * 24 * 3600)
+    provision(tmp_path, FILE + KEY.replace("2031", "2099"))
+    assert ApiKey.objects.get().state == "live"
 
 
 def test_what_a_file_changes_of_a_key_is_in_the_audit_trail(tmp_path: Path) -> None:
