@@ -19,7 +19,7 @@ from core import clock
 from core.audit import Event, report
 from core.telemetry import metrics
 from oidc.clients.lookup import report_client_event
-from oidc.models import ApiCredential, ClientSecret
+from oidc.models import ApiCredential, ClientSecret, Project
 from oidc.projects.roles import report_project_event
 from oidc.signals import credential_leaked
 
@@ -82,12 +82,22 @@ def _end(found: LeakReport) -> Result:
     """Revoke or flag the credential of a report."""
     key = ApiKey.objects.filter(digest=found.digest).select_related("project").first()
     if key is not None:
+        _lock_project(key.project_id)
         return _key_leaked(key, found)
     secret = ClientSecret.objects.filter(digest=found.digest).select_related("client__project").first()
     if secret is not None:
+        _lock_project(secret.client.project_id)
         return _secret_leaked(secret, found)
     credential = ApiCredential.objects.filter(digest=found.digest).select_related("api").first()
     return Result.UNKNOWN if credential is None else _credential_leaked(credential, found)
+
+
+def _lock_project(pk: int) -> None:
+    """Lock a project, deleted or not, before its credential (docs/architecture.md#locking).
+
+    The notices refer to its members and clients: a deletion of one of them waits here, or has finished before.
+    """
+    list(Project.objects.select_for_update(no_key=True).filter(pk=pk).values_list("pk"))
 
 
 def _mark(row: "QuerySet[Any]", ended: str, revoke: bool) -> Result:

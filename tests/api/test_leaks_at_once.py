@@ -8,17 +8,23 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from accounts.deletion.deleting import delete_account
+from accounts.models import Account
 from api.keys import revoke_key
 from api.leak_reports import take_pasted
 from api.models import ApiKey, LeakReport
 from api.tasks import handle_leak_reports
 from core import clock
 from devportal.console.models import AuditEvent
+from oidc.clients.registration import delete_client
 from oidc.clients.secrets import rotate_secret
 from oidc.credential_rotation import CredentialEnded
-from oidc.models import ClientSecret
+from oidc.models import Client, ClientSecret, ProjectMember
+from oidc.projects.roles import lock_for_change
+from oidc.signals import credential_leaked
 from tests.api.scanning import ScannerKey, entry, leaks_heard, send
-from tests.factories import make_key, make_web_client
+from tests.at_once import SECONDS, somebody_waits_for_us, wait_until
+from tests.factories import make_account, make_key, make_web_client
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -82,3 +88,40 @@ def test_a_report_and_a_rotation_at_once_leave_only_the_new_secret() -> None:
         old.refresh_from_db()
         assert old.ended_at is not None
         assert isinstance(rotated, CredentialEnded) or client.secrets.live().get() == rotated[0]
+
+
+@pytest.mark.parametrize("what", ["app", "account"])
+def test_a_deletion_while_a_leak_is_handled_is_no_deadlock(what: str) -> None:
+    """The notices about a leak refer to the app, and to the members of its project."""
+    client, raw = make_web_client()
+    owner, member = ProjectMember.objects.get(project=client.project).account, make_account()
+    ProjectMember.objects.create(project=client.project, account=member, role=ProjectMember.Role.VIEWER)
+    gone: Any = Client.objects.filter(pk=client.pk)
+    if what == "account":
+        _, raw = make_key(client.project, member)
+        gone = Account.objects.filter(pk=member.pk)
+
+    def delete() -> None:
+        try:
+            if what == "account":
+                delete_account(member)
+            else:
+                with lock_for_change(client.project, owner, ProjectMember.Role.DEVELOPER):
+                    delete_client(client, owner)
+        finally:
+            connection.close()
+
+    def begin_deletion(**kwargs: Any) -> None:
+        deletions.append(pool.submit(delete))
+        wait_until(lambda: deletions[0].done() or somebody_waits_for_us())
+
+    deletions: list[Any] = []
+    take_pasted(raw)
+    credential_leaked.connect(begin_deletion)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            assert handle_leak_reports() == 1
+            deletions[0].result(SECONDS)
+    finally:
+        credential_leaked.disconnect(begin_deletion)
+    assert not gone.exists()
