@@ -5,6 +5,7 @@ dies between a try and its result, another one repeats the try with the same `jt
 workers send to slow receivers at the same time, so that apps that respond quickly never wait for slow ones.
 """
 
+import contextlib
 import logging
 import random
 import time
@@ -23,9 +24,11 @@ from core import clock
 from core.outbound.fetching import post
 from core.outbound.targets import OutboundRefused
 from core.telemetry import metrics
-from oidc.clients.lookup import report_client_event
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.events import receiver_urls, tokens
 from oidc.models import Client, Connection, Delivery, EventReceiver
+from oidc.models.events import PAUSE_AFTER_TRIES
+from oidc.projects.roles import Gone
 from oidc.signals import playground_delivery, receiver_paused
 from oidc.signing_keys import NoSigningKey
 
@@ -225,6 +228,11 @@ def _note_failure(receiver: EventReceiver, delivery: Delivery) -> None:
     """Store a failed try, and when to try again; pause a receiver that has failed for long, and tell its developers."""
     now, attempts = clock.now(), delivery.attempts + 1
     is_over = attempts >= TRIES
+    if receiver.failures + 1 >= PAUSE_AFTER_TRIES:
+        # It may be paused, and the notices about that refer to the client and the project's members: a deletion of one
+        # of them waits here, or has finished before.
+        with contextlib.suppress(Gone):
+            lock_client(receiver.client_id, with_project=True)
     row = _lock_as_tried(receiver)
     waiting = Delivery.objects.waiting().filter(pk=delivery.pk)
     waiting.update(tries=delivery.tries, answer=_kept_answer(delivery))

@@ -14,6 +14,7 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from accounts.activity.recording import record
+from accounts.deletion.deleting import delete_account
 from accounts.models import Account
 from accounts.sessions import end_all_sessions, end_sessions_by_key
 from core import clock
@@ -24,7 +25,9 @@ from oidc.authorization import consent
 from oidc.authorization.consent import remove_consent
 from oidc.clients import registration as clients
 from oidc.events import queueing, registration, sending
-from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
+from oidc.models import Connection, Delivery, EventReceiver, ProjectMember, TokenFamily
+from oidc.projects.roles import lock_for_change
+from oidc.signals import receiver_paused
 from oidc.tokens import codes
 from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_project, make_web_client
@@ -329,3 +332,42 @@ def test_a_client_is_deleted_while_a_failed_try_is_stored(
         sending.send_to(receiver.pk)
         deletions[0].result(SECONDS)
     assert not Delivery.objects.exists()
+
+
+@pytest.mark.parametrize("what", ["app", "account"])
+def test_a_deletion_while_a_receiver_is_paused_is_no_deadlock(
+    party: RelyingParty, receiver: EventReceiver, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The notices about the pause refer to the app, and to the members of its project."""
+    party.tokens()
+    person, project = Account.objects.get(email="ada@example.com"), party.client.project
+    ProjectMember.objects.create(project=project, account=person, role=ProjectMember.Role.DEVELOPER)
+    record(person, "password_changed")
+    since = clock.now() - timedelta(days=2)
+    EventReceiver.objects.filter(pk=receiver.pk).update(failures=20, failing_since=since)
+    monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(500, ""))
+
+    def delete() -> None:
+        try:
+            if what == "account":
+                delete_account(person)
+            else:
+                with lock_for_change(project, person, ProjectMember.Role.DEVELOPER):
+                    clients.delete_client(party.client, person)
+        finally:
+            connections.close_all()
+
+    def begin_deletion(**kwargs: Any) -> None:
+        deletions.append(pool.submit(delete))
+        wait_until(lambda: deletions[0].done() or somebody_waits_for_us())
+
+    deletions: list[Future[None]] = []
+    receiver_paused.connect(begin_deletion)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            sending.send_to(receiver.pk)
+            deletions[0].result(SECONDS)
+    finally:
+        receiver_paused.disconnect(begin_deletion)
+    assert EventReceiver.objects.filter(pk=receiver.pk).exists() == (what == "account")
+    assert Account.objects.filter(pk=person.pk).exists() == (what == "app")
