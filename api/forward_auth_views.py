@@ -8,6 +8,7 @@ from oauth2_provider.utils import parse_bearer_token
 
 from api.errors import ApiError, exception_handler
 from api.forward_auth import ForwardedCall, Permission, authorize_call
+from api.request_targets import methods_in
 from api.resource_metadata import metadata_url
 from core.http import client_ip
 from core.http.responses import FixedHeaders
@@ -45,7 +46,7 @@ def _find_api(slug: str) -> ApiSnapshot:
 def _appended(request: HttpRequest, path: str) -> ForwardedCall:
     """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
     method = request.META["REQUEST_METHOD"]  # `request.method` is in capitals, whatever the caller sent
-    is_unclear = _replaces_method(request, method)
+    is_unclear = _replaces_method(request, method, request.META.get("QUERY_STRING", ""))
     return ForwardedCall(method, path, is_decoded=True, is_unclear=is_unclear, **_caller(request))
 
 
@@ -59,19 +60,15 @@ def _forwarded(request: HttpRequest) -> ForwardedCall:
         scopes = tuple((query.get("scope") or "").split())
     except UnreadableParameters:
         is_clear, scopes = False, ()
-    method = next(iter(methods), None)
-    return ForwardedCall(
-        method,
-        next(iter(targets), None),
-        scopes,
-        is_unclear=not is_clear or len(methods) > 1 or len(targets) > 1 or _replaces_method(request, method),
-        **_caller(request),
-    )
+    method, target = next(iter(methods), None), next(iter(targets), None)
+    is_replaced = _replaces_method(request, method, (target or "").partition("?")[2])
+    is_unclear = not is_clear or len(methods) > 1 or len(targets) > 1 or is_replaced
+    return ForwardedCall(method, target, scopes, is_unclear=is_unclear, **_caller(request))
 
 
-def _replaces_method(request: HttpRequest, method: str | None) -> bool:
-    """Return whether a header asks the API to take the call for one with another method."""
-    return any(each != method for each in _sent(request, *_OVERRIDES))
+def _replaces_method(request: HttpRequest, method: str | None, query: str) -> bool:
+    """Return whether a header or the query of the call asks the API to take it for one with another method."""
+    return any(each != method for each in _sent(request, *_OVERRIDES) | methods_in(query))
 
 
 def _sent(request: HttpRequest, *names: str) -> set[str]:

@@ -7,7 +7,7 @@ reasonable clients don't send is refused (docs/sign-in.md#forward-authentication
 
 import re
 import unicodedata
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 MOST_CHARACTERS = 8192
 # Some servers cut paths at ";", and take "..;" for "..".
@@ -16,6 +16,9 @@ _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})?")
 _NEVER_ENCODED = frozenset(b"/\\.%;?#\x7f") | frozenset(range(0x20))
 _NEVER = re.compile(r"[\x00-\x1f\x7f\\%;?#]")
 _SLASHES = re.compile(r"/{2,}")
+# Parameters with which some frameworks replace the method of a POST: Symfony, Laravel, Spring, Express and ASP.NET MVC.
+_METHOD_PARAMETERS = frozenset({"_method", "x-http-method-override", "x-http-method", "x-method-override"})
+_SEPARATORS = re.compile("[&;]")
 
 
 class AmbiguousPath(Exception):
@@ -71,3 +74,15 @@ def _without_dots(path: str) -> str:
     if segments[-1] in (".", ".."):
         kept.append("")
     return "/" + "/".join(kept)
+
+
+def methods_in(query: str) -> set[str]:
+    """Return the methods with which the query of a call may replace its own one, in any spelling of the parameters."""
+    pairs = (part.partition("=") for part in _SEPARATORS.split(query))
+    return {unquote_plus(value) for name, _, value in pairs if _as_read(name) in _METHOD_PARAMETERS}
+
+
+def _as_read(name: str) -> str:
+    """Return the name of a parameter as PHP reads it: it cuts names at a NUL, and takes dots and spaces for `_`."""
+    decoded = unquote_plus(name).partition("\x00")[0].lstrip(" ")
+    return re.sub("[ .]", "_", decoded).casefold()

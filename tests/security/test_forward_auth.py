@@ -128,6 +128,27 @@ def test_no_header_replaces_the_method(person: Account, db: None, header: str) -
         assert ask_as_envoy(token, "/x", "POST", **{header: named}).status_code == status
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_method", "_METHOD", "%5fmethod", "%5F%6dethod", ".method", "+.method", "%20_method", "_method%00x",
+        "X-HTTP-Method-Override", "x-http-method", "X-Method-Override",
+    ],
+)  # fmt: skip
+def test_no_parameter_replaces_the_method(person: Account, db: None, name: str) -> None:
+    """Symfony and Laravel, for example, take a POST with `?_method=DELETE` for a DELETE. PHP reads `.method` alike."""
+    make_api(rules=[("POST", "/*", "calendar.read"), ("*", "/*", "calendar.write")])
+    token = make_access_token(make_client(), person, ["calendar.read"], "https://calendar.example.com")
+    statuses = {"POST": 200, "%50OST": 200, "DELETE": 403, "delete": 403, "POST%20": 403, "": 403}
+    for named, status in statuses.items():
+        parameter = f"{name}={named}"
+        for query in (parameter, f"a=b&{parameter}", f"a=b;{parameter}&c", f"_method=POST&{parameter}"):
+            assert ask(token, f"/x?{query}", "POST").status_code == status, query
+            assert ask(token, f"/x?{query}", "POST", style="Original").status_code == status, query
+            assert ask_as_envoy(token, f"/x?{query}", "POST").status_code == status, query
+    assert ask(token, f"/x?method=DELETE&a={name}", "POST").status_code == 200
+
+
 def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
     """A proxy sets one pair of headers, and passes on what the caller sends as the other pair."""
     for mine, theirs in product(("Forwarded", "Original"), repeat=2):
