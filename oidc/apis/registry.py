@@ -4,7 +4,8 @@ A change counts immediately in the process that made it, and after REGISTRY_SECO
 """
 
 import functools
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -106,16 +107,16 @@ class ApiSnapshot:
     def scopes_for(self, method: str, path: str) -> frozenset[str]:
         """Return the scopes that a call needs: those of the first matching rules, for every kind of server.
 
-        A server may ignore letter case, a slash at the end, a format at the end (`/events.json`), or several of these.
-        There are none if no rule matches exactly.
+        A server may ignore letter case, a slash at the end, a format at the end (`/events.json`), a PHP script
+        (`/index.php/events`), or several of these. There are none if no rule matches exactly.
         """
         found = self._first_rules(method, path)
         if None in found:
             return frozenset()
-        stem = _without_format(path)
-        # A rule that names the format says what a call with it needs.
-        if stem and found[0] and not found[0].path.startswith(f"{stem}."):
-            found += self._first_rules(method, stem)
+        for named, other in _without_format_or_script(path):
+            # A rule that names the format or the script says what a call with it needs.
+            if found[0] and not found[0].path.startswith(named):
+                found += self._first_rules(method, other)
         return frozenset(rule.scope for rule in found if rule is not None)
 
     def _first_rules(self, method: str, path: str) -> list[Rule | None]:
@@ -124,6 +125,24 @@ class ApiSnapshot:
             next((rule for rule in self.rules if rule.matches(method, path, any_case=case, any_slash=slash)), None)
             for case, slash in product((False, True), repeat=2)
         ]
+
+
+# Symfony and Laravel, for example, take `/index.php/events` for `/events`.
+_SCRIPT = re.compile(r"/[^/]+\.php(?=/|\Z)", re.IGNORECASE)
+
+
+def _without_format_or_script(path: str) -> Iterator[tuple[str, str]]:
+    """Yield a path without its format, without its PHP script, and without both.
+
+    With each comes the beginning of a rule that names what was removed.
+    """
+    if stem := _without_format(path):
+        yield f"{stem}.", stem
+    if script := _SCRIPT.search(path):
+        named, rest = path[: script.end()], path[: script.start()] + path[script.end() :] or "/"
+        yield named, rest
+        if stem := _without_format(rest):
+            yield named, stem
 
 
 def _without_format(path: str) -> str:

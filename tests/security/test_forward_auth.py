@@ -26,6 +26,8 @@ WAYS = (
     "/%c0%afadmin", "/x/%c0%ae%c0%ae/admin", "/x/%ef%bc%8e%ef%bc%8e/admin", "/%ef%bc%8fadmin", "/%ef%bd%81dmin",
     "/adm%c4%b0n", "/adm%c4%b1n", "/ADM%C4%B0N/x", "/adm%c4%b1n/x",
     "/%u0061dmin", "/admin%", "/admin%2", "/admin%zz", "admin", "http://h/admin", "*",
+    "/index.php/admin", "/index.php//admin/x", "/x/../Index.PHP/admin.json", "/index%2ephp/admin",
+    "/a.php/admin/b.php/x",
     "/admin.json", "/admin.json/", "/Admin.JSON", "/x/../admin.xml?x=1", "/admin%ef%bc%8ejson",
     "/a/b/../../admin", "/admin//x/./..//", "/x//./../..//admin", "/..//./..//admin/",
     "/a/b/..//../admin", "/a//../../admin", "/..//admin", "/../admin", "/.//admin", "/x/..", "", " /admin", "/admin ",
