@@ -8,11 +8,10 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
-from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress
 from allauth.account.utils import user_email
 from allauth.core import context as allauth_context
-from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
@@ -23,7 +22,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
@@ -157,7 +156,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         kind = "password_reset"
         if request.user.pk == user.pk and not _is_reset(request):
             kind = "password_changed" if user.has_usable_password() else "password_set"
-            self._confirm_before_first_password(request)
         hashed = make_password(password)  # before the transaction, because it takes long
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
@@ -176,17 +174,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
                 for _, keep in kept:
                     keep(request.session)
             request.session[HALF_SIGNED_IN] = user.get_session_auth_hash()
-
-    def _confirm_before_first_password(self, request: HttpRequest) -> None:
-        """Redirect people who can only confirm by a code from a mail; the form is not kept, as it has a password."""
-        try:
-            raise_if_reauthentication_required(request, app="")
-        except ReauthenticationRequired:
-            if not reauthentication.is_only_way(request.user):
-                return
-            query = urlencode({"next": reverse("account_set_password")})
-            answer = HttpResponseRedirect(f"{reverse('account_reauthenticate_by_email')}?{query}")
-            raise ImmediateHttpResponse(answer) from None
 
     def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
         if not _is_reset(request):

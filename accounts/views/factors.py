@@ -395,20 +395,21 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
 # --- Passwords ---
 
 
-def _with_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Require the second factor first, for people who have one.
+def _once_confirmed(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Require the second factor first, for people who have one, and a code from a mail for those without a password.
 
-    django-allauth's own decorator would store the form, and so the passwords in it, in the session.
+    django-allauth would store the form, and so the passwords in it, in the session.
     """
 
     @functools.wraps(view)
     def confirmed(request: HttpRequest) -> HttpResponseBase:
-        if asks_for_factor(request) and is_reauthentication_required(request, app=""):
+        has_no_password = isinstance(request.user, Account) and not request.user.has_usable_password()
+        if (has_no_password or asks_for_factor(request)) and is_reauthentication_required(request, app=""):
             return HttpResponseRedirect(url(request, request.path))
         return view(request)
 
     return confirmed
 
 
-change_password = limited_by_person(_with_factor(account_views.password_change))
-set_password = limited_by_person(_with_factor(account_views.password_set))
+change_password = limited_by_person(_once_confirmed(account_views.password_change))
+set_password = limited_by_person(_once_confirmed(account_views.password_set))

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -184,6 +185,14 @@ def test_sensitive_actions_ask_for_a_code_from_a_mail(
     person.refresh_from_db()
     assert (person.is_active, person.has_usable_password()) == (True, False)
     assert not mail.outbox
+
+
+def test_a_first_password_is_not_stored_while_the_code_is_asked_for(bare: Browser) -> None:
+    form = urlencode({"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})  # as browsers send it
+    answer = bare.post("/account/password/set/", form, content_type="application/x-www-form-urlencoded")
+    assert answer["Location"] == f"{BY_EMAIL}?next=%2Faccount%2Fpassword%2Fset%2F"
+    assert "battery" in NEW_PASSWORD
+    assert "battery" not in str(dict(bare.session))
 
 
 def test_the_code_from_the_mail_continues_the_action(bare: Browser, person: Account) -> None:
