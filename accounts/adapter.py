@@ -116,7 +116,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         asked: bool = super().is_reauthentication_required(app=app, **kwargs)
         if not asked or reauthentication.is_confirmed(allauth_context.request):
             return False
-        reauthentication.drop_password_confirmations(allauth_context.request)
+        reauthentication.drop_confirmations(allauth_context.request)
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:

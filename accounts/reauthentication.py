@@ -130,23 +130,27 @@ def is_confirmed(request: HttpRequest) -> bool:
     )
 
 
-def drop_password_confirmations(request: HttpRequest) -> None:
-    """Make earlier password confirmations invalid if the person has a second factor.
+def drop_confirmations(request: HttpRequest) -> None:
+    """Make earlier confirmations invalid that `is_confirmed` does not count.
 
     django-allauth checks for its mark on the newest record itself, whatever the adapter returns.
     """
     records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
-    if asks_for_factor(request) and any(_is_password_confirmation(record) for record in records):
+    if any(_is_outdated(request, record) for record in records):
         request.session[AUTHENTICATION_METHODS_SESSION_KEY] = [
             {COMPLETES if name == "reauthenticated" else name: value for name, value in record.items()}
-            if _is_password_confirmation(record)
+            if _is_outdated(request, record)
             else record
             for record in records
         ]
 
 
-def _is_password_confirmation(record: dict[str, Any]) -> bool:
-    return record["method"] == "password" and "reauthenticated" in record
+def _is_outdated(request: HttpRequest, record: dict[str, Any]) -> bool:
+    """Return whether a record is a confirmation with less than the person has now, or with a factor that is gone."""
+    if "reauthenticated" not in record:
+        return False
+    held = {factor.pk for factor in factors_of_person(request)}
+    return asks_for_factor(request) or (record["method"] == "mfa" and record["id"] not in held)
 
 
 def methods(request: HttpRequest, offered: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -423,3 +423,16 @@ def test_a_first_factor_that_was_removed_again_meets_no_level(app: RelyingParty,
     assert claims_of(tokens_after(app, app.authorize(claims=essential("phr")))["id_token"])["acr"] == "phr"
     Authenticator.objects.all().delete()
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
+
+
+@pytest.mark.parametrize("asked_then", [BY_KEY, BY_PASSWORD], ids=["a key is left", "nothing is left"])
+def test_a_removed_app_no_longer_confirms(asked_then: str, signed_in: Browser, person: Account) -> None:
+    secret = give_app(person)
+    if asked_then == BY_KEY:
+        give_key(person, SoftKey())
+    Authenticator.objects.update(created_at=A_YEAR_AGO)
+    age_sign_in(signed_in, 3600)
+    signed_in.post(BY_CODE, {"code": totp(secret)})
+    assert leads_to(signed_in) == ADD
+    Authenticator.objects.filter(type=Authenticator.Type.TOTP).delete()  # in another browser
+    assert leads_to(signed_in) == asked_then
