@@ -1,9 +1,10 @@
-"""The password of somebody who began to sign up with a passkey, and could not create one."""
+"""Passwords of sign-ups: the one of somebody who could not create a passkey, and the one that a stranger chose."""
 
 from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.fields import PasswordField
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib.auth.hashers import make_password
@@ -15,6 +16,7 @@ from accounts.activity.recording import record
 from accounts.authentication import note_first_password
 from accounts.factors.sign_up_stage import SignUpKeyStage
 from accounts.models import Account
+from accounts.sessions import RESETTING, is_current
 
 
 class FirstPasswordForm(forms.Form):
@@ -50,3 +52,19 @@ def set_first_password(request: HttpRequest, stage: SignUpKeyStage, password: st
 
 def _has_factor(account: Account) -> bool:
     return bool(Authenticator.objects.filter(user=account).exists())
+
+
+def drop_unproven_password(request: HttpRequest, pk: int, email: str) -> None:
+    """Remove the password of an account whose email address a password reset is about to verify; lock the account.
+
+    Anyone can sign up with an email address, and the password of a sign-up counts once the address is verified. So it
+    ends now, and not when the person has chosen another one. Call it in the transaction that verifies the address.
+    """
+    account = Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
+    if account is None or not EmailAddress.objects.filter(user=account, email__iexact=email, verified=False).exists():
+        return
+    goes_on = is_current(request.session.get(RESETTING, ""), account)
+    account.set_unusable_password()
+    account.save(update_fields=["password"])
+    if goes_on:
+        request.session[RESETTING] = account.get_session_auth_hash()

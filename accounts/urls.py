@@ -20,7 +20,6 @@ from core.limits.middleware import limited_by_address, limited_by_person
 for view in (
     account_views.complete_password_reset,
     account_views.confirm_login_code,
-    account_views.confirm_password_reset_code,
     account_views.password_reset,
     account_views.signup,
     account_views.signup_by_passkey,
@@ -40,6 +39,11 @@ urlpatterns = [
     # Replacements of allauth's views, under its names, with stricter rules.
     path("account/password/change/", factors.change_password, name="account_change_password"),
     path("account/password/set/", factors.set_password, name="account_set_password"),
+    path(
+        "account/password/reset/confirm/",
+        factors.ConfirmResetView.as_view(),
+        name="account_confirm_password_reset_code",
+    ),
     path(
         "account/reauthenticate/",
         factors.ReauthenticatePasswordView.as_view(),

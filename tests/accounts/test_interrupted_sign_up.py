@@ -123,6 +123,19 @@ def test_by_passkey_the_first_password_ends(client: Browser, mailoutbox: list[An
     assert not Account.objects.get().has_usable_password()
 
 
+def test_a_reset_ends_the_password_of_a_sign_up_before_the_new_one_is_chosen(client: Browser) -> None:
+    sign_up(client)  # by a stranger
+    owner, stranger = Browser(), Browser()
+    owner.post("/account/password/reset/", {"email": EMAIL})
+    chooses = owner.post("/account/password/reset/confirm/", {"code": code_mailed_to(EMAIL)})["Location"]
+    assert Account.objects.get().email_verified
+    sign_in(stranger)
+    assert stranger.get("/account/")["Location"].startswith("/account/login/")
+    owner.post(chooses, {"password1": OTHER, "password2": OTHER})
+    assert owner.get("/account/").status_code == 200
+    assert Account.objects.get().check_password(OTHER)
+
+
 # --- The account is deleted meanwhile, for example because its email address went back to another one ---
 
 
