@@ -120,12 +120,17 @@ class PersonTable(Table):
 
 
 def apply_person(values: dict[str, Any]) -> dict[str, Any]:
-    """Create or update one person. The password is used only at creation. A missing key changes nothing."""
+    """Create or update one person. A missing key changes nothing.
+
+    The password is used only at creation, or for a sign-up that the file verifies: anyone can have chosen its password.
+    """
     email, password = values["email"], values["password"]
     # Locked, because all columns are written and the account may be closed at the same time.
     account = Account.objects.select_for_update(no_key=True).filter(email=email).first()
     if account is None:
         account = Account.objects.create_user(email, password)
+    elif values.get("email_verified") and not account.email_verified and account.last_login is None:
+        account.set_password(password)
     for name in ("given_name", "family_name"):
         if name in values:
             setattr(account, name, values[name])
