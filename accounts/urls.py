@@ -78,6 +78,11 @@ urlpatterns = [
         factors.RemoveKeyView.as_view(),
         name="mfa_remove_webauthn",
     ),
+    path(
+        "account/2fa/webauthn/keys/<int:pk>/edit/",
+        factors.RenameKeyView.as_view(),
+        name="mfa_edit_webauthn",
+    ),
     path("account/2fa/totp/deactivate/", factors.RemoveAppView.as_view(), name="mfa_deactivate_totp"),
     path("account/2fa/recovery-codes/generate/", factors.MakeCodesView.as_view(), name="mfa_generate_recovery_codes"),
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),

@@ -241,6 +241,21 @@ class ConditionalKeyView(EnrolmentMixin, webauthn_views.AddWebAuthnView):  # typ
         return JsonResponse({"errors": form.errors.get_json_data()}, status=400)
 
 
+class RenameKeyView(webauthn_views.EditWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/keys/<id>/edit/: saving a key that is being removed would add it again, so it is locked."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with transaction.atomic():
+            if lock_unchanged(account_of(self.request)) is None:  # its sessions ended since this request began
+                return HttpResponseRedirect(reverse("account_login"))
+            try:
+                form.instance.refresh_from_db(from_queryset=Authenticator.objects.select_for_update())
+            except Authenticator.DoesNotExist:
+                return HttpResponseRedirect(reverse("mfa_list_webauthn"))
+            response: HttpResponse = super().form_valid(form)
+        return response
+
+
 @limited_by_person
 class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
     """/account/2fa/totp/activate/."""

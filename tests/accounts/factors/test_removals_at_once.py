@@ -4,6 +4,8 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
+from accounts.factors.recovery import lock_account
+from accounts.factors.removal import remove_factors
 from accounts.models import Account
 from tests.accounts.factors.conftest import confirm, give_app, give_codes, sign_in_as_far_as_possible
 from tests.accounts.factors.test_last_way_in import end_password, give_key
@@ -43,3 +45,15 @@ def test_a_recovery_code_that_is_replaced_at_this_moment_is_wrong() -> None:
     answer = blocked_by(codes.delete, lambda: browser.post("/account/2fa/authenticate/", {"code": code}))
     assert answer.status_code == 200
     assert "code" in answer.context["form"].errors
+
+
+def test_a_passkey_that_is_renamed_at_this_moment_stays_removed() -> None:
+    account = make_account("ada@example.com")
+    browser, key = sign_in(Browser(), account), give_key(account)
+    confirm(browser, account)
+    path = f"/account/2fa/webauthn/keys/{key.pk}/edit/"
+    answer = blocked_by(
+        lambda: remove_factors(lock_account(account.pk), [key]), lambda: browser.post(path, {"name": "Back again"})
+    )
+    assert answer["Location"] == "/account/2fa/webauthn/"
+    assert not Authenticator.objects.exists()
