@@ -14,7 +14,7 @@ from accounts.views import (
     recovery,
     undo,
 )
-from core.limits.middleware import limited_by_address, limited_by_person
+from core.limits.middleware import limited_by_address
 
 # allauth's own views that are mounted unchanged (devportal/urls.py).
 for view in (
@@ -25,14 +25,14 @@ for view in (
     account_views.signup_by_passkey,
 ):
     limited_by_address(view)
-limited_by_person(account_views.email)
 
 urlpatterns = [
     path("account/", account.home, name="account_home"),
     path("account/profile", account.profile, name="account_profile"),
     path("account/address/take-back", undo.take_back, name="account_address_take_back"),
     path("account/address/taken-back", undo.taken_back, name="account_address_taken_back"),
-    # allauth's view, for people who have to enter a code.
+    # allauth's views: the page of the email address, and the one for people who have to enter a code.
+    path("account/email/", account.email, name="account_email"),
     path("account/confirm-email/", account.confirm_email, name="account_email_verification_sent"),
     path("account/login/mailbox/", mailbox.prove_mailbox, name="account_mailbox_proof"),
     path("account/login/again/", factors.sign_in_again, name="account_sign_in_again"),

@@ -56,7 +56,7 @@ _PAGES = """
     /account/signup/                                     anonymous  0
     /account/signup/passkey/                             anonymous  0
     /account/reauthenticate/                             owner      8
-    /account/email/                                      owner      7
+    /account/email/                                      owner      8
     /account/password/change/                            owner      3
     /account/password/reset/                             anonymous  0
     /account/password/reset/done/                        anonymous  0

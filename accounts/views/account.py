@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.utils import get_next_redirect_url
+from allauth.account.views import email as change_email
 from allauth.account.views import email_verification_sent
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -28,6 +30,7 @@ from accounts.plans import members, resolution
 from accounts.plans.lifecycle import STATE_TEXTS
 from accounts.profile import picture_version
 from accounts.security_check import check_security
+from accounts.sessions import lock_unchanged
 from accounts.signals import showing_home
 from accounts.sources import SourceFailed
 from core.http import error_pages
@@ -117,6 +120,22 @@ def _plan(account: Account) -> dict[str, str] | None:
     except SourceFailed:
         return None
     return {"name": answer["plan_display_name"], "state": STATE_TEXTS[answer["state"]].status}
+
+
+@limited_by_person
+@login_required
+def email(request: HttpRequest) -> HttpResponse:
+    """/account/email/: allauth's page, which may store the email address that the account had when the request began.
+
+    So the account is locked and read again: an email address must not come back while the account is taken back.
+    """
+    with transaction.atomic():
+        account = lock_unchanged(account_of(request))
+        if account is None:  # its sessions ended since this request began
+            return HttpResponseRedirect(reverse("account_login"))
+        request.user = account
+        response: HttpResponse = change_email(request)
+    return response
 
 
 @limited_by_address

@@ -62,6 +62,14 @@ def test_against_another_change_the_old_address_wins(thief: Browser, round_: int
     assert not AddressChange.objects.filter(ended_at=None).exists()
 
 
+def test_the_new_address_does_not_come_back_from_a_form_that_waits(thief: Browser) -> None:
+    change(thief, NEW)
+    code, form = take_back_code(OLD), {"email": NEW, "action_primary": ""}
+    answer = blocked_by(lambda: take_back(OLD, code), lambda: thief.post("/account/email/", form))
+    assert answer["Location"] == "/account/login/"
+    assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [(OLD, True, True)]
+
+
 @pytest.mark.parametrize("round_", range(3))
 def test_against_a_new_password_the_old_address_wins(thief: Browser, round_: int) -> None:
     change(thief, NEW)
