@@ -136,8 +136,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         new = email_address.email.lower()
         account = address_changes.lock_for_address(email_address.user_id, new)
-        if account is None or (request.user.is_authenticated and has_changed(request.user, account)):
-            return False  # deleted, or its sessions were ended, since this request began
+        if account is None or _has_ended(request, account):
+            return False
         address_changes.make_way(new, account)
         old = account.email if account.email_verified else ""
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
@@ -256,6 +256,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return None  # ClosedAccountStage handles them
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
+
+
+def _has_ended(request: HttpRequest, account: Account) -> bool:
+    """Return whether the session has ended since this request began, or the sign-in since its password was typed.
+
+    In a sign-up no password is typed, only chosen.
+    """
+    if request.user.is_authenticated:
+        return has_changed(request.user, account)
+    half = request.session.get(HALF_SIGNED_IN)
+    return half is not None and not is_current(half, account)
 
 
 def _is_reset(request: HttpRequest) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.core import mail as django_mail
@@ -24,7 +25,7 @@ from tests.accounts.factors.conftest import (
     give_passkey,
     sign_in_as_far_as_possible,
 )
-from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
+from tests.accounts.test_address_changes import NEW, OLD, change, code_in, is_taken_back, take_back, take_back_code
 from tests.accounts.test_sign_up import code_of
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
@@ -98,6 +99,34 @@ def test_taking_back_removes_what_was_added_since(
     removed = SecurityEvent.objects.filter(account=person, kind__endswith="_removed")
     assert removed.count() + SecurityEvent.objects.filter(kind="authenticator_off").count() == 2
     assert is_in(choose_password(OLD, mailoutbox))
+
+
+def sign_in_during_take_back(patch: pytest.MonkeyPatch) -> Browser:
+    """Sign in with the thief's email address; the owner takes the account back while the password is checked."""
+    code, check = take_back_code(OLD), Account.check_password
+
+    def check_slowly(account: Account, password: str) -> bool:
+        is_right = check(account, password)
+        patch.setattr(Account, "check_password", check)
+        assert is_taken_back(take_back(OLD, code))
+        return is_right
+
+    patch.setattr(Account, "check_password", check_slowly)
+    browser = Browser()
+    browser.post("/account/login/", {"login": NEW, "password": PASSWORD})
+    return browser
+
+
+def test_taking_back_ends_a_sign_in_whose_password_is_being_checked(
+    thief: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(thief, NEW)
+    browser = sign_in_during_take_back(monkeypatch)
+    browser.post("/account/confirm-email/", {"code": code_in(browser)})
+    person.refresh_from_db()
+    assert person.email == OLD
+    assert EmailAddress.objects.get(user=person, verified=True).email == OLD
+    assert not is_in(browser)
 
 
 def test_taking_back_keeps_older_factors(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
