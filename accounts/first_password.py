@@ -54,17 +54,18 @@ def _has_factor(account: Account) -> bool:
     return bool(Authenticator.objects.filter(user=account).exists())
 
 
-def drop_unproven_password(request: HttpRequest, pk: int, email: str) -> None:
-    """Remove the password of an account whose email address a password reset is about to verify; lock the account.
+def lock_for_reset(request: HttpRequest, pk: int, email: str) -> bool:
+    """Lock the account whose email address a password reset is about to verify; return False if the reset has ended.
 
-    Anyone can sign up with an email address, and the password of a sign-up counts once the address is verified. So it
-    ends now, and not when the person has chosen another one. Call it in the transaction that verifies the address.
+    An account that nobody verified also loses its password: anyone can sign up with an email address, and the password
+    of a sign-up counts once the address is verified. So it ends now, and not when the person has chosen another one.
+    Call it in the transaction that verifies the address.
     """
     account = Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
-    if account is None or not EmailAddress.objects.filter(user=account, email__iexact=email, verified=False).exists():
-        return
-    goes_on = is_current(request.session.get(RESETTING, ""), account)
-    account.set_unusable_password()
-    account.save(update_fields=["password"])
-    if goes_on:
+    if account is None or not is_current(request.session.get(RESETTING, ""), account):
+        return False
+    if EmailAddress.objects.filter(user=account, email__iexact=email, verified=False).exists():
+        account.set_unusable_password()
+        account.save(update_fields=["password"])
         request.session[RESETTING] = account.get_session_auth_hash()
+    return True

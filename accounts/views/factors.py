@@ -39,7 +39,7 @@ from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
 from accounts.factors.ceremonies import Purpose, keep_challenge
 from accounts.factors.forms import ConditionalKeyForm, begin_authentication, begin_conditional_creation
 from accounts.factors.staff import needs_verified_keys
-from accounts.first_password import FirstPasswordForm, drop_unproven_password, set_first_password
+from accounts.first_password import FirstPasswordForm, lock_for_reset, set_first_password
 from accounts.models import Account
 from accounts.reauthentication import asks_for_factor, second_factors_of, url
 from accounts.sessions import end_other_sessions, lock_unchanged
@@ -436,6 +436,8 @@ class ConfirmResetView(account_views.ConfirmPasswordResetCodeView):  # type: ign
 
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
-            drop_unproven_password(self.request, self._process.user.pk, self._process.state["email"])
-            response: HttpResponse = super().form_valid(form)
-        return response
+            if lock_for_reset(self.request, self._process.user.pk, self._process.state["email"]):
+                response: HttpResponse = super().form_valid(form)
+                return response
+        self._process.abort()
+        return HttpResponseRedirect(reverse("account_login"))

@@ -18,6 +18,7 @@ from accounts.activity.recording import record, token_of
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from core import clock
+from core.database import encryption
 from tests.accounts.factors.conftest import (
     confirm,
     give_app,
@@ -127,6 +128,24 @@ def test_taking_back_ends_a_sign_in_whose_password_is_being_checked(
     assert person.email == OLD
     assert EmailAddress.objects.get(user=person, verified=True).email == OLD
     assert not is_in(browser)
+
+
+@pytest.mark.parametrize("asked", ["before", "after"])
+def test_the_address_of_such_a_sign_in_resets_no_password(
+    asked: str, thief: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(thief, NEW)
+    resetting = Browser()
+    if asked == "before":
+        resetting.post("/account/password/reset/", {"email": NEW})
+    sign_in_during_take_back(monkeypatch)
+    if asked == "after":
+        resetting.post("/account/password/reset/", {"email": NEW})
+    code = resetting.session["account_password_reset_verification"].get("code")
+    resetting.post("/account/password/reset/confirm/", {"code": encryption.decrypt(code) if code else "AAAA-BBBB"})
+    person.refresh_from_db()
+    assert (person.email, person.email_verified) == (OLD, True)
+    assert EmailAddress.objects.get(user=person, verified=True).email == OLD
 
 
 def test_taking_back_keeps_older_factors(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
