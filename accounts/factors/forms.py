@@ -223,6 +223,12 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
     )
 
 
+class RenameKeyForm(webauthn_forms.EditWebAuthnForm):  # type: ignore[misc]
+    """Another name for a passkey or security key."""
+
+    name = forms.CharField(max_length=keys.NAME_LENGTH, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+
+
 class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]
     """The passkey of an account that is being created."""
 

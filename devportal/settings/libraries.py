@@ -97,6 +97,7 @@ MFA_FORMS = {
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
     "authenticate_webauthn": "accounts.factors.forms.AuthenticateKeyForm",
+    "edit_webauthn": "accounts.factors.forms.RenameKeyForm",
     "login_webauthn": "accounts.factors.forms.LoginKeyForm",
     "reauthenticate_webauthn": "accounts.factors.forms.ReauthenticateKeyForm",
     "signup_webauthn": "accounts.factors.forms.SignupWebAuthnForm",

@@ -93,6 +93,16 @@ def test_the_name_can_be_chosen_once_and_is_cut(client: Browser, mailoutbox: lis
     assert b'name="name"' not in client.get(CODES).content
 
 
+def test_a_later_name_has_the_same_limit(client: Browser, mailoutbox: list[Any]) -> None:
+    create_passkey(sign_up(client, mailoutbox))
+    key = Authenticator.objects.get(type=Authenticator.Type.WEBAUTHN)
+    path = f"/account/2fa/webauthn/keys/{key.pk}/edit/"
+    assert "name" in client.post(path, {"name": "x" * 61}).context["form"].errors
+    assert client.post(path, {"name": "x" * 60})["Location"] == "/account/2fa/webauthn/"
+    key.refresh_from_db()
+    assert key.wrap().name == "x" * 60
+
+
 # --- A password instead ---
 
 
