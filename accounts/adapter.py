@@ -193,6 +193,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
         super().login(request, user)
 
+    def should_send_confirmation_mail(self, request: HttpRequest, email_address: EmailAddress, signup: bool) -> bool:
+        # The library has stored the email address that was typed, even if the account has another one since: it was
+        # changed or taken back while the password was checked.
+        if not Account.objects.filter(pk=email_address.user_id, email=email_address.email).exists():
+            EmailAddress.objects.filter(pk=email_address.pk, verified=False).delete()
+            raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
+        send: bool = super().should_send_confirmation_mail(request, email_address, signup)
+        return send
+
     def generate_email_verification_code(self) -> str:
         # Called for "Send a new code": count it before the old code is replaced, and also for email addresses that
         # already have an account, although no code is sent to them.

@@ -4,6 +4,7 @@ docs/accounts.md#after-a-takeover has the rules.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -17,6 +18,7 @@ from django.test import Client as Browser
 from accounts.activity.recording import record, token_of
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from accounts.sessions import end_all_sessions
 from core import clock
 from core.database import encryption
 from tests.accounts.factors.conftest import (
@@ -28,7 +30,7 @@ from tests.accounts.factors.conftest import (
 )
 from tests.accounts.test_address_changes import NEW, OLD, change, code_in, is_taken_back, take_back, take_back_code
 from tests.accounts.test_sign_up import code_of
-from tests.factories import PASSWORD
+from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 from tests.security.test_limits import is_limited
 from tests.soft_key import SoftKey, add_key
@@ -102,43 +104,54 @@ def test_taking_back_removes_what_was_added_since(
     assert is_in(choose_password(OLD, mailoutbox))
 
 
-def sign_in_during_take_back(patch: pytest.MonkeyPatch) -> Browser:
-    """Sign in with the thief's email address; the owner takes the account back while the password is checked."""
-    code, check = take_back_code(OLD), Account.check_password
+def sign_in_during(act: Callable[[], Any], email: str, patch: pytest.MonkeyPatch) -> None:
+    """Send the sign-in form with an email address, and call `act` while the password is checked."""
+    check = Account.check_password
 
     def check_slowly(account: Account, password: str) -> bool:
         is_right = check(account, password)
         patch.setattr(Account, "check_password", check)
-        assert is_taken_back(take_back(OLD, code))
+        act()
         return is_right
 
     patch.setattr(Account, "check_password", check_slowly)
-    browser = Browser()
-    browser.post("/account/login/", {"login": NEW, "password": PASSWORD})
-    return browser
+    answer = Browser().post("/account/login/", {"login": email, "password": PASSWORD})
+    assert answer["Location"] == "/account/login/"
 
 
-def test_taking_back_ends_a_sign_in_whose_password_is_being_checked(
+def test_an_address_that_is_taken_back_is_not_stored_by_a_sign_in(
     thief: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(thief, NEW)
-    browser = sign_in_during_take_back(monkeypatch)
+    code = take_back_code(OLD)
+    sign_in_during(lambda: take_back(OLD, code), NEW, monkeypatch)
+    assert list(EmailAddress.objects.values_list("email", "verified")) == [(OLD, True)]
+
+
+def test_an_address_that_is_changed_is_not_stored_by_a_sign_in(
+    thief: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in_during(lambda: change(thief, NEW), OLD, monkeypatch)
+    assert list(EmailAddress.objects.values_list("email", "verified")) == [(NEW, True)]
+
+
+def test_a_sign_in_that_has_ended_verifies_no_address() -> None:
+    account, browser = make_account("unproven@example.com", verified=False), Browser()
+    sign_in(browser, account)
+    end_all_sessions(account)
     browser.post("/account/confirm-email/", {"code": code_in(browser)})
-    person.refresh_from_db()
-    assert person.email == OLD
-    assert EmailAddress.objects.get(user=person, verified=True).email == OLD
-    assert not is_in(browser)
+    account.refresh_from_db()
+    assert not account.email_verified
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])
-def test_the_address_of_such_a_sign_in_resets_no_password(
-    asked: str, thief: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_that_was_taken_back_resets_no_password(asked: str, thief: Browser, person: Account) -> None:
     change(thief, NEW)
     resetting = Browser()
     if asked == "before":
         resetting.post("/account/password/reset/", {"email": NEW})
-    sign_in_during_take_back(monkeypatch)
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+    EmailAddress.objects.create(user=person, email=NEW)  # by a request that ran at the same moment
     if asked == "after":
         resetting.post("/account/password/reset/", {"email": NEW})
     code = resetting.session["account_password_reset_verification"].get("code")
