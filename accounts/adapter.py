@@ -1,6 +1,7 @@
 """django-allauth's adapters: sign-in, sign-up, mail and two-step verification where the defaults do not fit."""
 
 import base64
+import contextlib
 import logging
 import secrets
 from typing import Any
@@ -16,7 +17,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.hashers import make_password
+from django.contrib.auth.hashers import get_hasher, identify_hasher, make_password
 from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -109,6 +110,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         if account is not None:
             guess.take_back()
             if request.user.is_anonymous:
+                _strengthen_hash(request, account, credentials["password"])
                 request.session[HALF_SIGNED_IN] = account.get_session_auth_hash()
         return account
 
@@ -265,6 +267,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return None  # ClosedAccountStage handles them
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
+
+
+def _strengthen_hash(request: HttpRequest, account: Account, password: str) -> None:
+    """Replace the hash of the right password if new ones have more iterations; as a new password, it ends all sessions.
+
+    A password that was chosen since this one was read stays.
+    """
+    hasher = get_hasher()
+    if identify_hasher(account.password).algorithm == hasher.algorithm and not hasher.must_update(account.password):
+        return
+    with contextlib.suppress(ServiceBusy):  # another sign-in will do it
+        hashed = make_password(password)  # before the transaction, because it takes long
+        with transaction.atomic():
+            unchanged = Account.objects.filter(pk=account.pk, password=account.password)
+            if unchanged.update(password=hashed):
+                account.password = hashed
+                report_others_ended(request, account)
 
 
 def _has_ended(request: HttpRequest, account: Account) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any, ClassVar, Self
 
+from django.contrib.auth.hashers import check_password
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
 from django.db.models import Q
@@ -90,6 +91,14 @@ class Account(AbstractBaseUser, PermissionsMixin):
     def get_full_name(self) -> str:
         """Return the name that Django's admin shows."""
         return self.full_name
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Return whether it is the password.
+
+        Django would also replace a hash that has fewer iterations than new ones, which ends the session of who typed
+        the password, and overwrites a password that was chosen meanwhile. A sign-in does that (accounts/adapter.py).
+        """
+        return check_password(raw_password, self.password)
 
     def get_session_auth_hash(self) -> str:
         """Return the session auth hash: an HMAC of the password's hash and `session_stamp`."""
