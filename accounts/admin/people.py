@@ -399,6 +399,10 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     def has_row_action_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
         return super().has_row_action_permission(request, obj) and self.has_change_permission(request, obj)
 
+    def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
+        # Everything else, such as the password, may have changed since the account was read.
+        obj.save(update_fields=form.changed_data)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 

@@ -24,6 +24,7 @@ from tests.accounts.test_address_changes import (
 )
 from tests.accounts.test_sign_up import sign_up
 from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
 
@@ -78,6 +79,16 @@ def test_against_a_new_password_the_old_address_wins(thief: Browser, round_: int
     steps: list[Any] = [lambda: take_back(OLD, code), lambda: thief.post("/account/password/change/", form)]
     assert is_taken_back(at_once(2, lambda n: steps[n]())[0])
     account = Account.objects.get()
+    assert (account.email, account.has_usable_password()) == (OLD, False)
+
+
+def test_against_an_operator_who_corrects_the_name_the_old_address_wins(thief: Browser) -> None:
+    change(thief, NEW)
+    code, operator = take_back_code(OLD), sign_in(Browser(), make_staff("opal@example.com", "operator"))
+    path, form = f"/admin/accounts/account/{Account.objects.get(email=NEW).pk}/change/", {"given_name": "Augusta"}
+    answer = blocked_by(lambda: take_back(OLD, code), lambda: operator.post(path, form))
+    assert answer.status_code == 302
+    account = Account.objects.get(given_name="Augusta")
     assert (account.email, account.has_usable_password()) == (OLD, False)
 
 
