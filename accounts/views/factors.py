@@ -98,6 +98,7 @@ def staff_second_factor(request: HttpRequest) -> HttpResponse:
 class RemovalMixin:
     """Removes a factor while the account is locked, so that two removals at once leave a way to sign in."""
 
+    http_method_names = ("get", "head", "post")  # Django's DeleteView would delete the row at a DELETE request
     request: HttpRequest
 
     def factor(self) -> Authenticator:

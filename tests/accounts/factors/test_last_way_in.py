@@ -77,6 +77,14 @@ def test_the_only_passkey_without_a_password_stays(also: list[Any], browser: Bro
     assert not SecurityEvent.objects.filter(kind="passkey_removed").exists()
 
 
+def test_no_other_method_removes_a_factor(browser: Browser, person: Account) -> None:
+    key, _ = give_key(person), give_app(person)
+    confirm(browser, person)
+    for path in (f"/account/2fa/webauthn/keys/{key.pk}/remove/", "/account/2fa/totp/deactivate/"):
+        assert browser.delete(path).status_code == 405
+    assert left(person) == ["totp", "webauthn"]
+
+
 def test_one_of_two_passkeys_can_be_removed(browser: Browser, person: Account) -> None:
     keys = [give_key(person), give_key(person)]
     assert remove(browser, keys[0]).status_code == 302
