@@ -1,6 +1,6 @@
 """Mails to reviewers about new and overdue submissions and cases."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +13,7 @@ from core import clock
 from core.http.split_hosts import address_of
 from devportal.review import targets
 from devportal.review.cases import case_conflict
-from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.models import AppReview, ReviewCase
 from devportal.review.notifications import case_admin_url, mail_reviewer, queue_url, review_admin_url, who_wants
 from devportal.review.snapshots import sensitive_among
 from devportal.review.workflow import has_conflict_of_interest
@@ -55,13 +55,12 @@ def _mail_submission_digest(waiting: "QuerySet[AppReview]", column: str, wish: s
     return len(claimed)
 
 
-def mail_first_approval(review: AppReview, actor: Account) -> None:
+def mail_first_approval(review: AppReview, actor: Account, decided: Collection[int]) -> None:
     """Mail the other reviewers that a review waits for a second approval, without saying what was decided.
 
-    Runs in the caller's transaction. Reviewers who decided before are informed that this decision differs from theirs.
+    Runs in the caller's transaction. Reviewers who decided before, by primary key, are informed that this decision
+    differs from theirs.
     """
-    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
-    decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
     context: dict[str, Any] = {
         "app": review.snapshot.get("name") or review.client.name,
         "scopes": sensitive_among(review.snapshot["scopes"]),

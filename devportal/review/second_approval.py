@@ -22,7 +22,7 @@ from devportal.review.cases import open_case
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.snapshots import sensitive_among
 from devportal.review.timeline import record_entry
-from devportal.review.workflow import ReviewNotAllowed, may_decide
+from devportal.review.workflow import MEASURES, ReviewNotAllowed, may_decide
 from oidc.clients.lookup import lock_client
 from oidc.models import Client, Connection, Project
 from oidc.projects.roles import Gone
@@ -113,7 +113,7 @@ def note_or_complete(
     client = review.client
     kind, side = ReviewEntry.Kind.FIRST_APPROVAL, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)
-    mail_first_approval(review, actor)
+    mail_first_approval(review, actor, deciders(review))
     return None
 
 
@@ -125,15 +125,22 @@ def drop_first_approval(review: AppReview) -> None:
 # --- Visibility ---
 
 
-def has_decided(review: AppReview, account: Account) -> bool:
-    """Return whether this reviewer has approved the present revision, also if another decision replaced it.
+def deciders(review: AppReview) -> set[int]:
+    """Return the primary keys of the reviewers who approved the present revision, also if another decision followed.
 
-    Approvals from before an appeal don't count, because reviewers decide on the same revision again.
+    Approvals from before an appeal or a measure don't count, because reviewers decide on the same revision again.
     """
-    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL, author=account)
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL, author__isnull=False)
     if review.appealed_at is not None:
         given = given.filter(at__gte=review.appealed_at)
-    return any(details.get("revision") == review.revision for details in given.values_list("details", flat=True))
+    measures = ReviewEntry.objects.filter(project=OuterRef("project"), kind__in=MEASURES, pk__gt=OuterRef("pk"))
+    known = given.filter(~Exists(measures), details__revision=review.revision)
+    return set(known.values_list("author", flat=True))
+
+
+def has_decided(review: AppReview, account: Account) -> bool:
+    """Return whether this reviewer has approved the present revision, also if another decision replaced it."""
+    return account.pk in deciders(review)
 
 
 def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[ReviewEntry]:

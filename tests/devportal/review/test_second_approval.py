@@ -53,9 +53,9 @@ def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
     return reviewer_actions.start(sent(app, developer), reviewer)
 
 
-def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "") -> AppReview:
+def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "", **more: Any) -> AppReview:
     return reviewer_actions.approve(
-        review, who, revision=review.revision, scopes=scopes, checked=ticks(review), text=text
+        review, who, revision=review.revision, scopes=scopes, checked=ticks(review), text=text, **more
     )
 
 
@@ -322,6 +322,23 @@ class TestTwoApprovals:
         page = f"/admin/review/appreview/{review.pk}/change/"
         assert "Secret of the third one." not in browser_of(reviewer).get(page).content.decode()
         assert "Secret of the third one." in browser_of(third).get(page).content.decode()
+
+    def test_an_approval_from_before_a_measure_shows_no_decision_of_after_it(
+        self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        """A measure ends the first approval, and everybody decides on the same revision again."""
+        approve(review, reviewer)
+        third, project = make_reviewer(), review.client.project
+        reviewer_actions.suspend_project(project, third, reasons=["harmful"])
+        reviewer_actions.lift_suspension(project, third)
+        forget_mails()
+        approve(review, third, NO, text="Secret of the third one.", despite="The suspension was a mistake.")
+        page = f"/admin/review/appreview/{review.pk}/change/"
+        assert "Secret of the third one." not in browser_of(reviewer).get(page).content.decode()
+        assert "Secret of the third one." in browser_of(third).get(page).content.decode()
+        [(to, _, body)] = mails()
+        assert to == reviewer.email
+        assert "You can read the first decision after you have decided." in " ".join(body.split())
 
     def test_the_other_reviewers_get_a_mail_and_find_it_in_the_queue(
         self, review: AppReview, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]
