@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts.mail import outbox
 from accounts.mail.rendering import Mail
 from accounts.models import Account
-from accounts.roles import REVIEWER
+from accounts.roles import REVIEWER, is_reviewer
 from core.http.split_hosts import address_of
 from devportal.console.models import Notice
 from devportal.console.notices import raising as notices
@@ -46,9 +46,17 @@ def notify(entry: ReviewEntry) -> None:
         details = _details(entry.client, entry.reasons, text, entry.details)
         actor = entry.author_id if by_developer else None
         notices.notify(entry.project, kind, client=entry.client, details=details, actor=actor)
-    assignee = entry.review.assignee if entry.review else None
-    if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
+    review = entry.review
+    if review is None or entry.kind not in TO_ASSIGNEE:
+        return
+    assignee = review.assignee
+    if assignee is not None and assignee.pk != entry.author_id and _may_still_decide(assignee, review):
         mail_reviewer(assignee, f"reviewer_{entry.kind}", mail_context(entry))
+
+
+def _may_still_decide(assignee: Account, review: AppReview) -> bool:
+    """Return whether the assignee is still a reviewer, and has got no conflict of interest since the assignment."""
+    return is_reviewer(assignee) and not conflict_of(assignee, review.client.project, review)
 
 
 def mail_reviewer(reviewer: Account, template: str, context: dict[str, Any]) -> None:

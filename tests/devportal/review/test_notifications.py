@@ -7,9 +7,11 @@ from django.conf import settings
 from django.template.loader import get_template
 
 from accounts.models import Account
+from accounts.plans.members import add_member, get_or_create_family
+from accounts.roles import set_roles
 from devportal.console.notices.table import TABLE
 from devportal.review import developer_actions, notifications, reviewer_actions
-from devportal.review.models import ReviewEntry
+from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS
 from oidc.models import Client
 from tests.devportal.console.notices.noticing import forget_mails
@@ -116,6 +118,25 @@ def test_a_developers_reply_is_mailed_to_the_assignee(app: Client, developer: Ac
     assert "It is on the second page." in found["carl@example.com"][1]
     reviewer_actions.assign(review, reviewer, reviewer)
     assert new_mails() == {}, "nobody is told what they did themselves"
+
+
+@pytest.mark.parametrize("step", ["answer", "withdraw"])
+@pytest.mark.parametrize("event", ["no longer a reviewer", "conflict of interest"])
+def test_an_assignee_who_may_no_longer_decide_gets_no_mail(
+    app: Client, developer: Account, reviewer: Account, step: str, event: str
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    if event == "no longer a reviewer":
+        set_roles(reviewer, [])
+    else:
+        add_member(get_or_create_family(developer), reviewer)
+    new_mails()
+    review = AppReview.objects.get(pk=review.pk)
+    if step == "answer":
+        developer_actions.answer(review, developer, "The password of the test account is the name of our dog.")
+    else:
+        developer_actions.withdraw(review, developer)
+    assert reviewer.email not in new_mails()
 
 
 def test_people_without_access_get_no_mails(app: Client, owner: Account, developer: Account) -> None:
