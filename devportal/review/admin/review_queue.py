@@ -225,7 +225,8 @@ class QueueChangeList(KeysetChangeList):
             return is_late()
         if name == "asks":
             asked = asked_choices().get(value)
-            return asked[1] if asked else Q()
+            # Reviewers don't read what the developers have changed since they sent it.
+            return asked[1] & ~Q(status__in=AppReview.REDRAFTED) if asked else Q()
         return Q(assignee=int(value)) if name == "assignee" else (KINDS | APPROVALS)[value][1]
 
     @property

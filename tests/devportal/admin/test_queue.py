@@ -135,6 +135,15 @@ def test_filters_combine(as_reviewer: Browser, mixed: None, query: str, found: l
     assert names(text_of(as_reviewer, query)) == found
 
 
+@pytest.mark.parametrize("status", ["changes_requested", "withdrawn"])
+def test_no_filter_tells_for_which_scopes_a_draft_asks(as_reviewer: Browser, wait: Any, status: str) -> None:
+    wait("Draft", status=status, scopes={"account.read": "Not sent yet"})
+    wait("Sent", status="approved", scopes={"account.read": "To show the plan"})
+    assert names(text_of(as_reviewer, "?which=all")) == ["Sent", "Draft"]
+    assert names(text_of(as_reviewer, "?which=all&asks=account.read")) == ["Sent"]
+    assert names(text_of(as_reviewer, "?which=developers&asks=account.read")) == []
+
+
 def test_reviews_of_one_assignee(as_reviewer: Browser, mixed: None, reviewer: Account, wait: Any) -> None:
     rob = make_staff("rob@example.com", "reviewer")
     wait("Of Rob", assignee=rob)
