@@ -13,7 +13,7 @@ from core.mail import validate_mail_address
 from devportal.console.access import Membership, get_membership
 from devportal.console.navigation import console_page, render_page
 from oidc.models import ProjectInvitation, ProjectMember
-from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, withdraw
+from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, renew, withdraw
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.members import LastOwner, change_role, remove_member
 from oidc.projects.roles import Gone, Role
@@ -185,11 +185,7 @@ def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) 
     """POST …/invitations/<id>/renew: extend it by a week, and send the mail again at most once an hour."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _invitation(membership, invitation_id)
-    if row.ended_at is not None:
-        messages.error(request, CHANGED)
-        return back(membership)
-    done = f"The invitation of {row.email} is renewed."
-    _do(request, lambda: invite(membership.project, row.email, row.role, membership.account), done)
+    _do(request, lambda: renew(row, membership.account), f"The invitation of {row.email} is renewed.")
     return back(membership)
 
 

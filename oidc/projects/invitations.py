@@ -55,6 +55,18 @@ def invite(project: Project, email: str, role: str, actor: Account) -> ProjectIn
         return _invite(me.project, address, Role(role), actor)
 
 
+def renew(invitation: ProjectInvitation, actor: Account) -> ProjectInvitation:
+    """Renew an unanswered invitation, also an expired one, with the role that it has now. It is mailed as by `invite`.
+
+    Raises InvitationNotFound if it was answered or withdrawn, AlreadyMember, QuotaExceeded, Gone.
+    """
+    with lock_for_change(invitation.project_id, actor, Role.OWNER) as me:
+        row = ProjectInvitation.objects.filter(pk=invitation.pk, project=me.project, ended_at=None).first()
+        if row is None:
+            raise InvitationNotFound
+        return _invite(me.project, row.email, Role(row.role), actor)
+
+
 def _invite(row: Project, address: str, role: Role, actor: Account) -> ProjectInvitation:
     now = clock.now()
     if row.members.filter(account__email=address).exists():

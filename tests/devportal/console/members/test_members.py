@@ -1,11 +1,13 @@
 """The members page: inviting, renewing, withdrawing, roles, removal; for owners, within bounds."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
+from devportal.console import members as console_members
 from devportal.console.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
@@ -173,6 +175,34 @@ def test_an_invitation_answered_meanwhile_shows_a_message(as_owner: Browser, pro
         as_owner.post(at(project, f"invitations/{row.pk}/{act}"))
         assert "This changed in the meantime" in text_of(as_owner.get(at(project)))
     assert seat(project, ines).role == Role.VIEWER
+
+
+@pytest.mark.parametrize("other", ["withdraw", "decline", "other role"])
+def test_a_renewal_at_the_moment_of_another_change_undoes_nothing(
+    other: str, as_owner: Browser, project: Project, owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nina = make_account("nina@example.com")
+    row = invitations.invite(project, nina.email, "owner", owner)
+    changes: dict[str, Callable[[], Any]] = {
+        "withdraw": lambda: invitations.withdraw(row, owner),
+        "decline": lambda: invitations.decline(row.pk, nina),
+        "other role": lambda: invitations.invite(project, nina.email, "viewer", owner),
+    }
+    find = console_members._invitation
+
+    def find_before_the_change(*args: Any) -> ProjectInvitation:
+        found = find(*args)
+        changes[other]()
+        return found
+
+    monkeypatch.setattr(console_members, "_invitation", find_before_the_change)
+    text = as_owner.post(at(project, f"invitations/{row.pk}/renew"), follow=True).content.decode()
+    row.refresh_from_db()
+    if other == "other role":
+        assert (row.is_open, row.role) == (True, "viewer")
+    else:
+        assert not row.is_open
+        assert "This changed in the meantime." in text
 
 
 @pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
