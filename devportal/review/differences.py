@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, Literal
 
+import regex
+
 from devportal.review.models import AppReview, ReviewRevision
 from devportal.review.snapshots import LABELS, Snapshot
 from oidc.models import Client
@@ -19,8 +21,11 @@ MIN_WORDS = 5
 MAX_WORDS = 800
 _WORD = re.compile(r"\s*\S+")
 # Characters that are invisible or change the direction of a line. They are shown by their codes, because they can make
-# a URL or a name look like another one.
-_UNSEEN = re.compile("[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufeff\uffa0]")
+# a URL or a name look like another one, or hide a text. Default_Ignorable_Code_Point is Unicode's property; it includes
+# the direction marks. A variation selector after an emoji only chooses its picture.
+_UNSEEN = regex.compile(
+    r"(?!\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\p{Extended_Pictographic})\ufe0f|[\u2028\u2029\u2800\ufff9-\ufffb]"
+)
 
 # Words with a letter of another script, and the end of the Latin blocks.
 _WORD_OF_OTHERS = re.compile(r"\S*[^\x00-\u024f\s]\S*")
@@ -59,7 +64,8 @@ def reveal(text: str) -> str:
     followed by their codes in words that mix them with Latin letters, or that have no other letters.
     """
     shown = _WORD_OF_OTHERS.sub(lambda word: _marked(word[0]), text)
-    return _UNSEEN.sub(lambda found: _code(found[0]), shown)
+    named: str = _UNSEEN.sub(lambda found: _code(found[0]), shown)
+    return named
 
 
 def _code(character: str) -> str:

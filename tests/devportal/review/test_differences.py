@@ -79,5 +79,8 @@ def test_comparing_any_text_is_fast(was: str, now: str) -> None:
 
 def test_invisible_characters_are_named() -> None:
     assert reveal("a\u202eb\u200dc\u00add") == "a[U+202E]b[U+200D]c[U+00AD]d"
-    assert reveal("Søren 李 مرحبا\n\t✨") == "Søren 李 مرحبا\n\t✨"
+    assert reveal("Søren 李 مرحبا\n\t✨ ❤\ufe0f") == "Søren 李 مرحبا\n\t✨ ❤\ufe0f"
+    # Letters of Unicode's tags, a grapheme joiner, variation selectors, a line separator and an empty Braille pattern.
+    for code in (0xE0041, 0xE007F, 0x034F, 0x180E, 0xFE00, 0xFE0F, 0xE0100, 0x2028, 0x2800, 0xFFF9):
+        assert reveal(f"a{chr(code)}b") == f"a[U+{code:04X}]b", hex(code)
     assert "[U+202E]" in joined(word_parts("a b c d \u202ee", "a b c d e"), "gone")
