@@ -31,6 +31,7 @@ from devportal.review.workflow import (
     require_reviewer,
     require_revision,
     require_suspender,
+    require_suspension,
 )
 from oidc.clients import reviewed_hosts
 from oidc.domains.names import domains_of
@@ -289,12 +290,17 @@ def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str],
 
 
 @transaction.atomic
-def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Project:
-    """Make a suspended project available again. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+def lift_suspension(project: Project, actor: Account, *, text: str = "", suspended_at: str | None = None) -> Project:
+    """Make a suspended project available again. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+
+    `suspended_at` is the suspension that the reviewer saw (workflow.suspension_of), None for the present one.
+    """
     row = _locked(project, actor)
     note = clean_text(text)
     if not row.is_suspended:
         raise IllegalReviewStep("This project is not suspended.")
+    if suspended_at is not None:
+        require_suspension(row, suspended_at)
     row.suspended_at = None
     row.save(update_fields=["suspended_at"])
     change: dict[str, Any] = {"before": {"suspended": True}, "after": {"suspended": False}}

@@ -215,6 +215,17 @@ def require_measure(client: Client, seen: int) -> None:
         )
 
 
+def suspension_of(project: Project) -> str:
+    """Return since when the project is suspended, as text; "" if it is not."""
+    return project.suspended_at.isoformat() if project.suspended_at else ""
+
+
+def require_suspension(project: Project, seen: str) -> None:
+    """Raise IllegalReviewStep if the suspension is another one than the reviewer saw (see `suspension_of`)."""
+    if suspension_of(project) != seen:
+        raise IllegalReviewStep("The project was suspended again after you opened this page. Read the new reasons.")
+
+
 def require_revision(review: AppReview, seen: int) -> None:
     """Raise IllegalReviewStep if the developer has submitted another revision than the reviewer saw."""
     if review.revision != seen:

@@ -191,5 +191,6 @@ def suspend(request: HttpRequest, row: Any, form: Any) -> str:
 
 @report_refusals
 def lift(request: HttpRequest, row: Any, form: Any) -> str:
-    reviewer_actions.lift_suspension(project_of(row), account_of(request), text=form.cleaned_data["text"])
+    values = {name: form.cleaned_data[name] for name in ("text", "suspended_at")}
+    reviewer_actions.lift_suspension(project_of(row), account_of(request), **values)
     return "The suspension is lifted. This takes effect everywhere within 30 seconds."

@@ -37,6 +37,8 @@ from devportal.review.workflow import (
     last_measure,
     require_measure,
     require_revision,
+    require_suspension,
+    suspension_of,
 )
 
 # Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
@@ -157,19 +159,13 @@ class LiftForm(OptionalNoteForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["suspended_at"] = self._suspended_at()
-
-    def _suspended_at(self) -> str:
-        moment = project_of(self.row).suspended_at
-        return moment.isoformat() if moment else ""
+        self.initial["suspended_at"] = suspension_of(project_of(self.row))
 
     def clean_suspended_at(self) -> str:
         """Reject lifting a newer suspension."""
-        return str(self.require_seen("suspended_at", self._require_suspension, self._suspended_at))
-
-    def _require_suspension(self, seen: str) -> None:
-        if seen != self._suspended_at():
-            raise IllegalReviewStep("The project was suspended again after you opened this page. Read the new reasons.")
+        project = project_of(self.row)
+        require, present = partial(require_suspension, project), partial(suspension_of, project)
+        return str(self.require_seen("suspended_at", require, present))
 
 
 class RevisionForm(OptionalNoteForm):

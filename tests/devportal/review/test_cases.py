@@ -449,6 +449,8 @@ class TestPages:
         reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
         said = as_reviewer.post(f"{CASES}{case.pk}/do/lift/", {"text": "", "confirm": "1", "suspended_at": lifted})
         assert "The project was suspended again after you opened this page." in said.content.decode()
+        with pytest.raises(IllegalReviewStep, match="suspended again"):  # between the check of the form and the step
+            reviewer_actions.lift_suspension(app.project, make_reviewer(), suspended_at=lifted)
         assert Project.objects.get(pk=app.project_id).is_suspended
         shown = said.context["form"]["suspended_at"].value()
         assert "is lifted" in press(as_reviewer, case, "lift", text="", confirm="1", suspended_at=shown)
