@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -22,7 +22,7 @@ from devportal.review.admin.action_handlers import report_refusals
 from devportal.review.admin.forms import CloseForm
 from devportal.review.admin.review_admin import live_context
 from devportal.review.app_reports import reporters_of
-from devportal.review.conflicts import message_of, project_conflict
+from devportal.review.conflicts import Conflict, message_of, project_conflict
 from devportal.review.differences import reveal
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.notifications import REVIEWERS_ONLY
@@ -32,6 +32,8 @@ from devportal.review.timeline import newest_of_each_side
 from oidc import search
 
 Kind = ReviewCase.Kind
+# The conflicts of interest of people who take or took part in the project themselves.
+OWN = (Conflict.MEMBER, Conflict.TOOK_PART)
 
 
 @report_refusals
@@ -290,7 +292,9 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewCase]:
         rows: QuerySet[ReviewCase] = super().get_queryset(request).filter(project__deleted_at=None)
         conflict = project_conflict(account_of(request).pk, "project")
-        return rows.select_related("client__project", "project", "assignee").annotate(conflict=conflict)
+        found: Any = rows.select_related("client__project", "project", "assignee").annotate(conflict=conflict)
+        # Nobody learns from the admin that their own app was reported.
+        return cast("QuerySet[ReviewCase]", found.exclude(kind=Kind.REPORT, conflict__in=OWN))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CaseChangeList
@@ -359,7 +363,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         conflict = cases.case_conflict(account_of(request), case, case.conflict)
         context = {
             **self.admin_site.each_context(request),
-            **case_context(case, with_inside=not conflict),
+            **case_context(case, with_inside=not conflict, is_own=case.conflict in OWN),
             **live_context(request, case.project, case.client, logo_url=logo_url, with_people=not case.conflict),
             "title": reveal(str(case)),
             "opts": self.opts,
@@ -387,11 +391,12 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         return image_response(partial(read_file, name), "private, no-store")
 
 
-def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
+def case_context(case: ReviewCase, *, with_inside: bool, is_own: bool) -> dict[str, Any]:
     """Return the template context of the page of a case, in a fixed number of SQL statements.
 
     `with_inside` adds what only reviewers who may work on the case read. Reviewers with a conflict of interest must not
-    learn who reported their app, or what colleagues think of it or of their decision.
+    learn who reported their app, or what colleagues think of it or of their decision. `is_own` leaves out that it was
+    reported at all, for people who take or took part in the project.
     """
     client = case.client
     reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
@@ -400,6 +405,7 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     # The page of the review shows what the first of two reviewers decided (docs/review.md#two-approvals).
     entries = entries.exclude(kind__in=REVIEWERS_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
+    others = others.exclude(kind=Kind.REPORT) if is_own else others
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
     return {
         "case": case,

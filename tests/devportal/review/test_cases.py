@@ -492,6 +492,19 @@ class TestPages:
                 case = cases.close_case(case, reviewer, "acted", "Their whole doing.")
         assert "Their whole doing." in browser_of(make_reviewer()).get(page(case)).content.decode()
 
+    @pytest.mark.parametrize("has_left", [False, True])
+    def test_a_reviewer_does_not_learn_that_their_own_app_was_reported(
+        self, has_left: bool, app: Client, owner: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        report, other = (cases.open_case(kind, app.project, app) for kind in ("report", "domain_lost"))
+        mine = browser_of(_left(app.project) if has_left else _viewer(app.project))
+        for address in (CASES, f"{CASES}?client__id__exact={app.pk}", f"{CASES}?q={app.client_id}", page(other)):
+            text = mine.get(address).content.decode()
+            assert "Domain lost" in text, address
+            assert "Reported by people" not in text, address
+        assert mine.get(page(report)).status_code == 404
+        assert "Reported by people" in browser_of(make_reviewer()).get(page(other)).content.decode()
+
     def test_nobody_else_opens_the_pages(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:

@@ -56,7 +56,7 @@ def words(response: Any) -> str:
 
 
 def case_page(browser: Browser, client: Client | None, project: Project) -> str:
-    case = cases.open_case("report", project, client)
+    case = cases.open_case("domain_lost", project, client)
     return words(browser.get(reverse("admin:review_reviewcase_change", args=[case.pk])))
 
 
@@ -300,7 +300,7 @@ def test_a_reviewer_with_a_conflict_previews_no_mail_to_the_members(
     app: Client, as_reviewer: Browser, reviewer: Account, developer: Account, page: str, step: str
 ) -> None:
     review = reviewer_actions.start(sent(app, developer), reviewer)
-    case = cases.open_case("report", app.project, app)
+    case = cases.open_case("domain_lost", app.project, app)
     key = review.pk if page == "appreview" else case.pk
     url = reverse(f"admin:review_{page}_act", args=[key, step])
     form = {"revision": 1, "reasons": ["other"], "text": "Why?"}
