@@ -3,6 +3,8 @@
 Every function takes the acting account and reports an audit event with the values before and after.
 """
 
+import hashlib
+import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -44,6 +46,22 @@ CHANGED_BY_SETTINGS = (
     "least_acr",
     "forgive_lost_responses",
 )
+
+
+CHANGED_MEANWHILE = (
+    "Nothing is saved yet, because this was changed after you opened the page, maybe by somebody else. Open the page "
+    "in another tab to see the change. If you save again, your version replaces it."
+)
+
+
+class ChangedMeanwhile(ValidationError):
+    """The values were changed since the page with the form was opened."""
+
+
+def settings_mark(client: Client) -> str:
+    """Return a digest of the settings that `update_client` changes, which tells whether somebody has changed them."""
+    values = [getattr(client, name) for name in CHANGED_BY_SETTINGS]
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
 
 
 def _shown(client: Client) -> dict[str, Any]:
@@ -113,17 +131,19 @@ def update_client(
     *,
     least_acr: str | None = None,
     forgive_lost_responses: bool | None = None,
+    seen: str = "",
 ) -> Client:
     """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
 
-    The name of a verified client was reviewed, so it can only be changed by another review. Raises ValidationError,
-    Gone.
+    The name of a verified client was reviewed, so it can only be changed by another review. `seen` is the
+    `settings_mark` of the values that the person saw; with "", changes since then are replaced. Raises ValidationError,
+    ChangedMeanwhile, Gone.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
     with transaction.atomic():
         row = lock_client(client.pk)
-        before = _shown(row)
+        before, is_unseen = _shown(row), bool(seen) and seen != settings_mark(row)
         if name is not None and name.strip() != row.name:
             renaming_client.send(sender=Client, client=row)
             if row.is_verified:
@@ -139,8 +159,10 @@ def update_client(
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
         set_reviewed_hosts(row)
-        row.save(update_fields=[*CHANGED_BY_SETTINGS, *REVIEWED_COLUMNS, "updated"])
         was, now = changes(before, _shown(row))
+        if now and is_unseen:  # a form that is sent twice changes nothing the second time
+            raise ChangedMeanwhile(CHANGED_MEANWHILE)
+        row.save(update_fields=[*CHANGED_BY_SETTINGS, *REVIEWED_COLUMNS, "updated"])
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)
     return row

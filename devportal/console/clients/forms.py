@@ -16,6 +16,7 @@ from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
+from oidc.clients.registration import settings_mark
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
 from oidc.domains.names import domains_of
 from oidc.models import Client
@@ -161,8 +162,12 @@ class NewClientForm(_WithAddresses):
 
 
 class ClientSettingsForm(_WithAddresses):
-    """A client's settings. The name can be changed only while the client is unverified."""
+    """A client's settings. The name can be changed only while the client is unverified.
 
+    The hidden field tells which settings the page showed.
+    """
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
     name = name_field("People see it when they sign in.")
     least_acr = forms.ChoiceField(
         label="Required sign-in",
@@ -189,6 +194,7 @@ class ClientSettingsForm(_WithAddresses):
             "name": client.name,
             "least_acr": client.least_acr,
             "forgive_lost_responses": client.forgive_lost_responses,
+            "seen": settings_mark(client),
         } | saved
         proposed = {"redirect_uris": added, "post_logout_redirect_uris": added_sign_out}
         proposed = {name: new for name, new in proposed.items() if new and new not in saved[name]}
@@ -209,6 +215,15 @@ class ClientSettingsForm(_WithAddresses):
             redirects = self.fields["redirect_uris"]
             assert isinstance(redirects, URIListField)
             redirects.standing_of = lambda address: host_standing(client, address, domains())
+
+    @classmethod
+    def over_changes(cls, data: QueryDict, error: ValidationError, *, client: Client) -> Self:
+        """Return the form with what was sent, an error, and the mark of the present settings: it can be sent again."""
+        sent = data.copy()
+        sent["seen"] = settings_mark(client)
+        form = cls(sent, client=client)
+        form.add_error(None, error)
+        return form
 
     def clean_least_acr(self) -> str | None:
         """Return the level, or None (unchanged) if the form did not have the field."""

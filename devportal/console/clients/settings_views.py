@@ -90,6 +90,9 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
     if form.is_valid():
         try:
             saved = _update(client, membership, form.cleaned_data)
+        except registration.ChangedMeanwhile as error:
+            membership, client = get_client(request, project_id, client_id, at_least)
+            form = ClientSettingsForm.over_changes(request.POST, error, client=client)
         except ValidationError as error:  # submitted or reviewed a moment ago
             form.add_error(None, error)
         else:
@@ -109,6 +112,7 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Cl
             name,
             least_acr=given["least_acr"],
             forgive_lost_responses=given["forgive_lost_responses"],
+            seen=given["seen"],
         )
 
 

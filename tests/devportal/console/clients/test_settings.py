@@ -210,6 +210,41 @@ def test_unknown_form_fields_are_ignored(as_developer: Browser, outsider: Accoun
     assert {name for name in after if after[name] != before[name]} == {"redirect_uris", "updated"}
 
 
+def seen_by(browser: Browser, client: Client) -> str:
+    return str(browser.get(at("client_settings", client.project, client)).context["form"]["seen"].value())
+
+
+def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+    as_developer: Browser, as_owner: Browser, client_of: Client
+) -> None:
+    old, leaked = seen_by(as_developer, client_of), f"{URI}/leaked"
+    save(as_developer, client_of, redirect_uris=[URI, leaked], seen=old)
+    client_of = Client.objects.select_related("project").get()
+    seen = seen_by(as_developer, client_of)
+    assert save(as_owner, client_of, redirect_uris=[URI], seen=seen_by(as_owner, client_of)).status_code == 302
+    response = save(as_developer, client_of, name="Orbit Diary", redirect_uris=[URI, leaked], seen=seen)
+    assert "this was changed after you opened the page" in response.content.decode()
+    assert settings_of(client_of)[:2] == ("Orbit Notes", URI)
+    assert [(row.entry.address, row.is_unsaved) for row in response.context["form"]["redirect_uris"].rows][:2] == [
+        (URI, False),
+        (leaked, True),
+    ]
+    # Adding a row, or another error, does not hide the change.
+    for change in ({"more": "redirect_uris"}, {"name": ""}):
+        shown = save(as_developer, client_of, redirect_uris=[URI, leaked], seen=seen, **change)
+        assert shown.context["form"]["seen"].value() == seen
+    shown = response.context["form"]["seen"].value()
+    assert save(as_developer, client_of, redirect_uris=[URI, leaked], seen=shown).status_code == 302
+    assert settings_of(client_of)[1] == f"{URI} {leaked}"
+
+
+def test_a_settings_form_may_be_sent_twice(as_developer: Browser, client_of: Client) -> None:
+    seen = seen_by(as_developer, client_of)
+    for _ in range(2):
+        assert save(as_developer, client_of, redirect_uris=[f"{URI}2"], seen=seen).status_code == 302
+    assert len(trail("client.changed")) == 1
+
+
 def test_adding_rows_saves_nothing(as_developer: Browser, client_of: Client) -> None:
     response = save(as_developer, client_of, redirect_uris=[f"{URI}2"], more="redirect_uris")
     assert len(response.context["form"]["redirect_uris"].rows) == 1 + 1 + 1
