@@ -26,6 +26,7 @@ from devportal.review.snapshots import (
     approved_snapshot,
     baseline_snapshot,
     circumstances_of,
+    draft_mark,
     initial_snapshot,
     open_review,
     requestable_scopes,
@@ -47,6 +48,7 @@ from devportal.review.workflow import (
     require_developer,
 )
 from oidc.clients import branding
+from oidc.clients.registration import CHANGED_MEANWHILE, ChangedMeanwhile
 from oidc.models import Client
 from oidc.projects.roles import report_project_event
 from oidc.signals import renaming_client
@@ -91,23 +93,27 @@ def save_submission(
     logo: ContentFile[bytes] | None = None,
     remove_logo: bool = False,
     for_reviewers: ForReviewers | None = None,
+    seen: str = "",
 ) -> AppReview:
     """Save the draft. Omitted values stay. `scopes` maps each requested scope to its justification.
 
     Until an app is verified, the app's values change immediately, because people see it as not reviewed. Afterwards
     only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
-    `oidc.clients.branding.clean_logo`. Raises ValidationError by field, ReviewNotAllowed, IllegalReviewStep.
+    `oidc.clients.branding.clean_logo`. `seen` is the `draft_mark` of the values that the person saw; with "", changes
+    since then are replaced. Raises ValidationError by field, ChangedMeanwhile, ReviewNotAllowed, IllegalReviewStep.
     """
     kept, submitted = branding.clean_branding(values), for_reviewers or ForReviewers()
     with logos.stored_logo(logo) as stored, transaction.atomic():
         review = draft_of(client, actor)
-        before = dict(review.snapshot)
-        review.snapshot = working_snapshot_of(review.client, review) | kept
+        before, working = dict(review.snapshot), working_snapshot_of(review.client, review)
+        review.snapshot = working | kept
         if stored or remove_logo:
             review.snapshot["logo"] = stored
         if scopes is not None:
             review.snapshot["scopes"] = _checked(review.client, scopes)
         review.snapshot = write_for_reviewers(review.snapshot, submitted)
+        if seen and seen != draft_mark(working) and draft_mark(review.snapshot) != draft_mark(working):
+            raise ChangedMeanwhile(CHANGED_MEANWHILE)
         review.save(update_fields=["snapshot"])
         if submitted.test_account or submitted.remove_test_account:
             keep_test_account(review, actor, submitted.test_account)

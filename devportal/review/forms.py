@@ -16,7 +16,7 @@ from devportal.review.for_reviewers import (
     validate_password_text,
 )
 from devportal.review.requirements import Requirement, field_of
-from devportal.review.snapshots import UNSENT, Snapshot, requestable_scopes
+from devportal.review.snapshots import UNSENT, Snapshot, draft_mark, requestable_scopes
 from devportal.review.timeline import MAX_TEXT_LENGTH, Point
 from oidc import names
 from oidc.apis.registry import ApiSnapshot, Scope
@@ -47,8 +47,12 @@ def _long_text(label: str, help_text: str, rows: int = 3, longest: int = MAX_TEX
 
 
 class BrandingForm(forms.Form):
-    """All reviewed fields. Only the name is required to save. The checklist lists what is required to submit."""
+    """All reviewed fields. Only the name is required to save. The checklist lists what is required to submit.
 
+    The hidden field tells which draft the page showed.
+    """
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
     name = forms.CharField(
         label="Name",
         max_length=names.MAX_LENGTH,
@@ -114,7 +118,7 @@ class BrandingForm(forms.Form):
         self._points = points
         self._requestable = requestable_scopes(client)
         self._wanted = [wanted] if wanted in self._names else []
-        initial = _initial(snapshot, self._requestable)
+        initial = _initial(snapshot, self._requestable) | {"seen": draft_mark(snapshot)}
         initial |= {field_of("ask", scope): True for scope in self._wanted}
         super().__init__(*args, **({"initial": initial} | kwargs))
         for field, check in FIELD_VALIDATORS.items():
@@ -177,6 +181,7 @@ class BrandingForm(forms.Form):
             "scopes": self._of_asked("why"),
             "logo": given["logo"],
             "remove_logo": given["remove_logo"],
+            "seen": given["seen"],
             "for_reviewers": ForReviewers(
                 places=self._of_asked("place"),
                 demo_url=given["demo_url"],

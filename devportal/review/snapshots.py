@@ -1,5 +1,7 @@
 """Snapshots of reviewed values: requested, in force and last approved, and their differences."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -183,6 +185,13 @@ def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
     now = settings_in_force(client)
     now |= {} if client.is_verified else {"name": client.name}
     return _with_requestable(client, {**review.snapshot, **now})
+
+
+def draft_mark(working: Snapshot) -> str:
+    """Return a digest of the working values in the form of a draft, which tells whether somebody has saved it since."""
+    elsewhere = ("type", "redirect_urls", "sign_out_urls", CIRCUMSTANCES)
+    shown = {field: value for field, value in working.items() if field not in elsewhere}
+    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _with_requestable(client: Client, draft: Snapshot) -> Snapshot:

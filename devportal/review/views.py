@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -39,6 +39,7 @@ from devportal.review.reasons import reason_texts
 from devportal.review.summary import Line, address_of, error_summary
 from devportal.review.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
+from oidc.clients.registration import ChangedMeanwhile
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 
@@ -155,6 +156,15 @@ def _form(client: Client, *given: Any) -> BrandingForm:
     return BrandingForm(*given, client=client, snapshot=asked, points=points_of(under_way))
 
 
+def _over_changes(client: Client, sent: QueryDict, error: ValidationError) -> BrandingForm:
+    """Return the form with what was sent, an error, and the mark of the present draft: it can be sent again."""
+    data = sent.copy()
+    data["seen"] = snapshots.draft_mark(snapshots.working_snapshot(client))
+    form = _form(client, data)
+    form.add_error(None, error)
+    return form
+
+
 def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     form = _form(client, request.POST, request.FILES)
     sends = request.POST.get("step") == "send"
@@ -162,6 +172,8 @@ def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpR
         try:
             with _developing(membership):
                 developer_actions.save_submission(client, membership.account, **form.changes)
+        except ChangedMeanwhile as error:
+            form = _over_changes(client, request.POST, error)
         except ValidationError as error:
             form.add_error(None, error)
         else:

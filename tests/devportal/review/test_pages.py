@@ -267,6 +267,34 @@ def test_errors_are_shown_at_their_fields_and_nothing_is_stored(
     assert not [path for path in media.rglob("*") if path.is_file()]
 
 
+@pytest.mark.parametrize("step", ["save", "send"])
+def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+    step: str, as_developer: Browser, as_owner: Browser, app: Client
+) -> None:
+    post(as_developer, app, "save", **BRANDING, **ASKED)
+    old = as_developer.get(path_of(app)).context["form"]["seen"].value()
+    seen = as_owner.get(path_of(app)).context["form"]["seen"].value()
+    # The owner decides to ask for no scope. The developer, whose page is older, corrects a URL.
+    assert post(as_owner, app, "save", **BRANDING, seen=seen).status_code == 302
+    other = BRANDING | {"terms_url": "https://example.com/conditions"} | ASKED
+    response = post(as_developer, app, step, **other, seen=old)
+    assert "this was changed after you opened the page" in response.content.decode()
+    review = AppReview.objects.get()
+    assert (review.status, review.snapshot["scopes"]) == (Status.DRAFT, {})
+    assert response.context["form"]["terms_url"].value() == other["terms_url"]
+    shown = response.context["form"]["seen"].value()
+    assert post(as_developer, app, step, **other, seen=shown).status_code == 302
+    assert list(AppReview.objects.get().snapshot["scopes"]) == [SCOPE]
+
+
+def test_a_form_may_be_sent_twice_and_after_a_change_of_other_settings(as_developer: Browser, app: Client) -> None:
+    seen = as_developer.get(path_of(app)).context["form"]["seen"].value()
+    Client.objects.update(redirect_uris="https://app.example.com/other")
+    for _ in range(2):
+        assert post(as_developer, app, "save", **BRANDING, **ASKED, seen=seen).status_code == 302
+    assert len(AuditEvent.objects.filter(action="review.edited")) == 1
+
+
 def test_a_form_with_errors_keeps_the_input(as_developer: Browser, app: Client) -> None:
     form = BRANDING | ASKED | {"home_page_url": "http://example.com/", "note": "Press Plan."}
     page = post(as_developer, app, "save", **form).content.decode()
