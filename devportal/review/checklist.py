@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import TextChoices
+from django.db.models import Exists, OuterRef, TextChoices
 
 from accounts.models import Account
 from core import clock
@@ -12,9 +12,9 @@ from core.messages import listed
 from devportal.review.evidence.collecting import Evidence, collect_evidence, evidence_of
 from devportal.review.evidence.facts import Result
 from devportal.review.evidence.rules import RULES
-from devportal.review.models import AppReview
-from devportal.review.timeline import clean_text
-from devportal.review.workflow import IncompleteSubmission, Status
+from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.timeline import Kind, clean_text
+from devportal.review.workflow import IncompleteSubmission
 
 
 class Group(TextChoices):
@@ -43,11 +43,16 @@ def _asks_for_scopes(review: AppReview, evidence: Evidence) -> bool:
 
 
 def _was_sent_back(review: AppReview, evidence: Evidence) -> bool:
-    """Return whether reviewers requested changes in this review, or rejected the previous one."""
+    """Return whether reviewers requested changes in this review, or sent an earlier one back since the last approval.
+
+    Developers can't get around it by withdrawing a review and beginning another one.
+    """
     if review.revision > 1:
         return True
-    before = AppReview.objects.filter(client=review.client_id, number__lt=review.number)
-    return before.order_by("-number").values_list("status", flat=True).first() == Status.REJECTED
+    entries = ReviewEntry.objects.filter(review__client=review.client_id)
+    approvals = entries.filter(kind=Kind.APPROVED, pk__gt=OuterRef("pk"))
+    sent_back = entries.filter(kind__in=(Kind.CHANGES_REQUESTED, Kind.REJECTED), review__number__lt=review.number)
+    return sent_back.filter(~Exists(approvals)).exists()
 
 
 def _evidence_warns(review: AppReview, evidence: Evidence) -> bool:

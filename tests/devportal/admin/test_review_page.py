@@ -498,7 +498,19 @@ def test_items_apply_where_they_make_sense(
     assert "warnings" in ticks(after)
     developer_actions.withdraw(after, developer)
     developer_actions.save_submission(app, developer, {}, scopes={})
-    assert "asked_before" not in ticks(developer_actions.submit(app, developer)), "the last one was their own step back"
+    assert "asked_before" in ticks(developer_actions.submit(app, developer)), "to withdraw does not change that"
+
+
+def test_the_checklist_asks_for_requested_changes_until_the_next_approval(
+    app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.withdraw(AppReview.objects.get(), developer)
+    again = developer_actions.submit(app, developer)
+    assert "asked_before" in ticks(again)
+    decide(again, reviewer, Status.APPROVED)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    assert "asked_before" not in ticks(developer_actions.submit(app, developer))
 
 
 def test_a_new_warning_has_to_be_read_before_the_decision(
