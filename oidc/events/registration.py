@@ -1,5 +1,6 @@
 """Change where a client receives events, and send, repeat and resume deliveries. Changes are audited."""
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -10,7 +11,9 @@ from django.db.models import QuerySet
 from accounts.models import Account
 from core import clock
 from core.audit import changes
+from core.credentials import digest
 from oidc.clients.lookup import lock_client, report_client_event
+from oidc.clients.registration import CHANGED_MEANWHILE, ChangedMeanwhile
 from oidc.events.queueing import announce_later, queue_test
 from oidc.events.receiver_urls import check_receiver_url
 from oidc.events.types import EventType
@@ -26,22 +29,32 @@ def receiver_of(client: Client, channel: str) -> EventReceiver:
     return found or EventReceiver(client=client, channel=channel)
 
 
-def change_logout_receiver(client: Client, actor: Account | None, *, url: str, session_required: bool) -> None:
+def receiver_mark(receiver: EventReceiver) -> str:
+    """Return a digest of what developers choose for a receiver, which tells whether somebody has changed it."""
+    return digest(json.dumps([receiver.url, receiver.session_required, receiver.types]))
+
+
+def change_logout_receiver(
+    client: Client, actor: Account | None, *, url: str, session_required: bool, seen: str = ""
+) -> None:
     """Set the client's `backchannel_logout_uri` ("" for none), and whether it needs a `sid`.
 
-    `actor` is None for a provisioned file. Raises ValidationError, Gone.
+    `actor` is None for a provisioned file. `seen` is the `receiver_mark` that the person saw; with "", changes since
+    then are replaced. Raises ValidationError, ChangedMeanwhile, Gone.
     """
-    _change(client, actor, Channel.LOGOUT, {"url": url, "session_required": session_required})
+    _change(client, actor, Channel.LOGOUT, {"url": url, "session_required": session_required}, seen)
 
 
-def change_event_receiver(client: Client, actor: Account | None, *, url: str, types: Collection[str]) -> None:
+def change_event_receiver(
+    client: Client, actor: Account | None, *, url: str, types: Collection[str], seen: str = ""
+) -> None:
     """Set the URL that gets the client's security events ("" for none), and their types (none: all).
 
-    Raises ValidationError, Gone.
+    `seen` is as in `change_logout_receiver`. Raises ValidationError, ChangedMeanwhile, Gone.
     """
     wanted = [each.value for each in EventType.choosable() if each in types]
     stored = "" if len(wanted) == len(EventType.choosable()) else " ".join(wanted)
-    _change(client, actor, Channel.EVENTS, {"url": url, "types": stored})
+    _change(client, actor, Channel.EVENTS, {"url": url, "types": stored}, seen)
 
 
 def event_types(names: Collection[str]) -> list[EventType]:
@@ -52,7 +65,7 @@ def event_types(names: Collection[str]) -> list[EventType]:
     return list(dict.fromkeys(known[name] for name in names))
 
 
-def _change(client: Client, actor: Account | None, channel: str, values: dict[str, Any]) -> None:
+def _change(client: Client, actor: Account | None, channel: str, values: dict[str, Any], seen: str) -> None:
     with transaction.atomic():
         row = receiver_of(lock_client(client.pk, with_project=True), channel)
         if values["url"]:
@@ -61,6 +74,8 @@ def _change(client: Client, actor: Account | None, channel: str, values: dict[st
         was, now = changes(before, values)
         if not now:
             return
+        if seen and seen != receiver_mark(row):
+            raise ChangedMeanwhile(CHANGED_MEANWHILE)
         written = values | (_WELL if "url" in now else {})
         for name, value in written.items():
             setattr(row, name, value)

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from oidc.events.registration import receiver_mark
 from oidc.events.types import EventType
 from oidc.models import EventReceiver
 
@@ -28,7 +29,19 @@ def _url_field(label: str, help_text: str) -> forms.CharField:
     )
 
 
-class LogoutForm(forms.Form):
+class ReceiverForm(forms.Form):
+    """Base form of a receiver. The hidden field tells which values the page showed."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def show_over(self, receiver: EventReceiver) -> None:
+        """Show the sent values again beside the mark of the present ones, so that the form can be sent again."""
+        data: Any = self.data
+        self.data = data = data.copy()
+        data[self.add_prefix("seen")] = receiver_mark(receiver)
+
+
+class LogoutForm(ReceiverForm):
     """The URL at which the client receives logout tokens."""
 
     url = _url_field("Logout URL", f"Your library calls it the back-channel logout URI. {_OFF}")
@@ -39,11 +52,11 @@ class LogoutForm(forms.Form):
     )
 
     def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
-        initial = {"url": receiver.url, "session_required": receiver.session_required}
+        initial = {"url": receiver.url, "session_required": receiver.session_required, "seen": receiver_mark(receiver)}
         super().__init__(data, initial=initial, prefix=EventReceiver.Channel.LOGOUT)
 
 
-class EventsForm(forms.Form):
+class EventsForm(ReceiverForm):
     """The URL at which the client receives security events, and the events that it receives."""
 
     url = _url_field("Events URL", _OFF)
@@ -54,7 +67,8 @@ class EventsForm(forms.Form):
     )
 
     def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
-        initial = {"url": receiver.url, "types": [each.value for each in receiver.wanted_types]}
+        types = [each.value for each in receiver.wanted_types]
+        initial = {"url": receiver.url, "types": types, "seen": receiver_mark(receiver)}
         super().__init__(data, initial=initial, prefix=EventReceiver.Channel.EVENTS)
 
     def clean(self) -> dict[str, Any]:

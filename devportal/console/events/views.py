@@ -16,6 +16,7 @@ from devportal.console.events.forms import CHANNEL, EventsForm, LogoutForm
 from devportal.console.events.states import statuses
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.docs import events as event_docs
+from oidc.clients.registration import ChangedMeanwhile
 from oidc.events import registration
 from oidc.events.receiver_urls import may_be_loopback, playground_receiver_url
 from oidc.events.types import EventType
@@ -58,17 +59,22 @@ def _save(membership: Membership, client: Client, channel: str, form: ReceiverFo
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             change_receiver(client, membership.account, channel, **form.cleaned_data)
     except ValidationError as error:
+        if isinstance(error, ChangedMeanwhile):
+            form.show_over(registration.receiver_of(client, channel))
         form.add_error("url", error)
         return False
     return True
 
 
 def change_receiver(client: Client, actor: Account, channel: str, url: str, **more: Any) -> None:
-    """Set a receiver's URL and options. Raises ValidationError, Gone."""
+    """Set a receiver's URL and options. Raises ValidationError, ChangedMeanwhile, Gone."""
+    seen = more.get("seen", "")
     if channel == Channel.LOGOUT:
-        registration.change_logout_receiver(client, actor, url=url, session_required=more["session_required"])
+        registration.change_logout_receiver(
+            client, actor, url=url, session_required=more["session_required"], seen=seen
+        )
     else:
-        registration.change_event_receiver(client, actor, url=url, types=more["types"])
+        registration.change_event_receiver(client, actor, url=url, types=more["types"], seen=seen)
 
 
 def _page(

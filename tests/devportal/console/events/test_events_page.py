@@ -76,6 +76,29 @@ def test_an_empty_url_turns_a_receiver_off(as_developer: Browser, app: Client, r
     assert statuses(app)["events"].state == State.OFF
 
 
+@pytest.mark.parametrize("channel", Channel.values)
+def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+    channel: str, as_developer: Browser, app: Client
+) -> None:
+    def seen() -> str:
+        return str(as_developer.get(page(app)).context[f"{channel}_form"]["seen"].value())
+
+    options = {"types": ["tokens-revoked"]} if channel == "events" else {"session_required": "on"}
+    save(as_developer, app, channel, RECEIVER_URL, types=ALL)
+    old = seen()
+    for _ in range(2):  # a form may be sent twice
+        assert save(as_developer, app, channel, "", types=ALL, seen=old).status_code == 302
+    response = save(as_developer, app, channel, RECEIVER_URL, **options, seen=old)
+    assert "this was changed after you opened the page" in response.content.decode()
+    receiver = stored(app, channel)
+    assert receiver is not None
+    assert receiver.url == ""
+    present = response.context[f"{channel}_form"]["seen"].value()
+    assert save(as_developer, app, channel, RECEIVER_URL, **options, seen=present).status_code == 302
+    receiver.refresh_from_db()
+    assert receiver.url == RECEIVER_URL
+
+
 def test_viewers_see_the_settings_and_change_nothing(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
     text = shown(as_viewer, app)
     assert RECEIVER_URL in text.get_text()
