@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 
 from devportal.console.events.tries import Try, read_try
 from oidc.events.receiver_urls import playground_receiver_url
+from oidc.events.registration import receiver_mark
 from oidc.models import Client, Delivery, EventReceiver
 
 NEWEST = 50  # deliveries that are searched for the latest test and the latest failure
@@ -41,6 +42,11 @@ class ReceiverStatus:
     def is_playground(self) -> bool:
         """Whether it is the playground's receiver."""
         return self.receiver.url == playground_receiver_url()
+
+    @property
+    def mark(self) -> str:
+        """A digest of its values, with which a form tells what its page showed."""
+        return receiver_mark(self.receiver)
 
     @property
     def may_resume(self) -> bool:

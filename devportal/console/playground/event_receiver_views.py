@@ -10,9 +10,11 @@ from devportal.console.access import get_client
 from devportal.console.events.forms import CHANNEL
 from devportal.console.events.states import statuses
 from devportal.console.events.views import change_receiver
+from devportal.console.members import CHANGED
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.playground import event_receiver
 from devportal.docs.context import format_duration
+from oidc.clients.registration import ChangedMeanwhile
 from oidc.events.receiver_urls import playground_receiver_url
 from oidc.events.registration import receiver_of
 from oidc.models import EventReceiver
@@ -45,9 +47,12 @@ def playground_events(request: HttpRequest, project_id: str, client_id: str) -> 
         row = receiver_of(client, channel)
         url = playground_receiver_url() if request.POST.get("wanted") == "yes" else ""
         options = {"session_required": row.session_required, "types": [each.value for each in row.wanted_types]}
+        seen = request.POST.get("seen", "")
         try:
             with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-                change_receiver(client, membership.account, channel, url, **options)
+                change_receiver(client, membership.account, channel, url, **options, seen=seen)
+        except ChangedMeanwhile:
+            messages.error(request, CHANGED)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
     return redirect_to_client(client, "playground_events")

@@ -19,7 +19,7 @@ from oidc.events.receiver_urls import playground_receiver_url
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.tokens import jwt
 from tests.devportal.console.forms import at, send
-from tests.factories import make_client, make_delivery, make_receiver
+from tests.factories import RECEIVER_URL, make_client, make_delivery, make_receiver
 from tests.inbox import send_due
 from tests.relying_party import RelyingParty, sign_in
 
@@ -188,6 +188,23 @@ def test_turning_it_off_keeps_the_options(as_developer: Browser, app: Client) ->
         ("", "", True),
     }
     assert as_developer.post(page(app), {"channel": "nonsense", "wanted": "yes"}).status_code == 302
+
+
+@pytest.mark.parametrize("wanted", ["yes", "no"])
+@pytest.mark.parametrize("channel", EventReceiver.Channel.values)
+def test_an_older_page_does_not_replace_the_url_that_somebody_has_set(
+    channel: str, wanted: str, as_developer: Browser, app: Client
+) -> None:
+    point(as_developer, app, wanted="yes" if wanted == "no" else "no")
+    status = next(row for row in as_developer.get(page(app)).context["receivers"] if row.receiver.channel == channel)
+    EventReceiver.objects.filter(client=app, channel=channel).delete()
+    make_receiver(app, channel)
+    form = {"channel": channel, "wanted": wanted, "seen": status.mark}
+    text = as_developer.post(page(app), form, follow=True).content.decode()
+    assert "This changed in the meantime." in text
+    assert EventReceiver.objects.get(client=app, channel=channel).url == RECEIVER_URL
+    point(as_developer, app, wanted)
+    assert EventReceiver.objects.get(client=app, channel=channel).url != RECEIVER_URL
 
 
 def test_tokens_are_shown_as_text(as_developer: Browser, app: Client) -> None:
