@@ -154,11 +154,16 @@ def _checked(client: Client, scopes: Mapping[str, str]) -> dict[str, str]:
     return {scope: clean_text(scopes[scope]) for scope in names if scope in scopes}
 
 
-def start_over(client: Client, actor: Account) -> AppReview:
-    """Discard the changes since the last approval. Raises ReviewNotAllowed, IllegalReviewStep."""
+def start_over(client: Client, actor: Account, seen: str = "") -> AppReview:
+    """Discard the changes since the last approval. Raises ReviewNotAllowed, IllegalReviewStep.
+
+    `seen` is the `draft_mark` of the values that the person saw, "" for the present ones: others are not discarded.
+    """
     with transaction.atomic():
         review = draft_of(client, actor)
         review, _ = begin_step(review, actor, "start_over")
+        if seen and seen != draft_mark(working_snapshot_of(review.client, review)):
+            raise IllegalReviewStep("The draft was changed after you opened the page, so nothing is discarded yet.")
         before = review.snapshot
         review.snapshot = approved_snapshot(review.client)
         review.save(update_fields=["snapshot"])

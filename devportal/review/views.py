@@ -208,7 +208,7 @@ def _preview(request: HttpRequest, membership: Membership, client: Client) -> Ht
 
 def _start_over(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     with _developing(membership):
-        developer_actions.start_over(client, membership.account)
+        developer_actions.start_over(client, membership.account, request.POST.get("seen", ""))
     messages.success(request, "The changes since the last approval are discarded.")
     return redirect_to_client(client, "review")
 

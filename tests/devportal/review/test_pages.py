@@ -125,6 +125,23 @@ def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer
     assert "Nova Notes" not in page
 
 
+def test_starting_over_discards_no_change_that_the_page_did_not_show(
+    as_owner: Browser, as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    post(as_owner, app, "save", **BRANDING | {"name": "Nova Notes"}, **ASKED)
+    form = re.search(r'value="start_over">\s*<input type="hidden" name="seen" value="(\w+)"',
+                     as_owner.get(path_of(app)).content.decode())  # fmt: skip
+    assert form
+    post(as_developer, app, "save", **BRANDING | {"name": "Nova Diary"}, **ASKED)
+    post(as_owner, app, "start_over", seen=form[1])
+    assert "so nothing is discarded yet" in messages_of(as_owner, app)
+    assert AppReview.objects.latest("pk").snapshot["name"] == "Nova Diary"
+    post(as_owner, app, "start_over", seen=as_owner.get(path_of(app)).context["form"]["seen"].value())
+    assert "are discarded" in messages_of(as_owner, app)
+    assert AppReview.objects.latest("pk").snapshot["name"] == "Orbit Notes"
+
+
 def test_the_last_reply_is_shown_on_top_until_resubmission(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
