@@ -112,6 +112,11 @@ class AppReview(models.Model):
         return str(self.client.name if self.status in self.REDRAFTED else self.snapshot.get("name") or "")
 
     @property
+    def submission(self) -> str:
+        """The number of the review and of its latest submission, with which a form tells what its page showed."""
+        return f"{self.number}.{self.revision}"
+
+    @property
     def is_open(self) -> bool:
         return self.status in self.OPEN
 

@@ -52,6 +52,7 @@ UNWELCOME = (
 NOT_SENT = "It is saved as a draft, but not submitted yet. This is missing:"
 NOTHING_SENT = "Nothing is saved or submitted yet. Fix these first:"
 NOTHING_SAVED = "Nothing is saved yet. Fix these first:"
+SUBMITTED_AGAIN = "The app was submitted again after you opened the page, so nothing is withdrawn yet."
 MEANWHILE = "Something changed while you submitted it. Check the list of what is missing, and submit it again."
 
 
@@ -215,7 +216,10 @@ def _start_over(request: HttpRequest, membership: Membership, client: Client) ->
 
 def _withdraw(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     with _developing(membership):
-        developer_actions.withdraw(_under_way(client), membership.account)
+        under_way = _under_way(client)
+        if request.POST.get("submission", under_way.submission) != under_way.submission:
+            raise workflow.IllegalReviewStep(SUBMITTED_AGAIN)
+        developer_actions.withdraw(under_way, membership.account)
     messages.success(request, "Withdrawn. You can now edit it and submit it again.")
     return redirect_to_client(client, "review")
 

@@ -17,7 +17,7 @@ from PIL import Image
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, reviewer_actions
+from devportal.review import developer_actions, reviewer_actions, snapshots
 from devportal.review.consent_preview import consent_previews
 from devportal.review.models import AppReview
 from devportal.review.snapshots import client_values
@@ -140,6 +140,26 @@ def test_starting_over_discards_no_change_that_the_page_did_not_show(
     post(as_owner, app, "start_over", seen=as_owner.get(path_of(app)).context["form"]["seen"].value())
     assert "are discarded" in messages_of(as_owner, app)
     assert AppReview.objects.latest("pk").snapshot["name"] == "Orbit Notes"
+
+
+def test_an_older_page_does_not_withdraw_a_newer_submission(
+    as_owner: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    steps: list[Callable[[], AppReview]] = [
+        lambda: resent(app, developer),
+        lambda: developer_actions.submit(app, developer),
+    ]
+    for again in steps:
+        review = snapshots.open_review(app) or sent(app, developer)
+        form = re.search(r'name="submission" value="([\d.]+)"', as_owner.get(path_of(app)).content.decode())
+        assert form
+        decide(review, reviewer, Status.CHANGES_REQUESTED if review.revision == 1 else Status.REJECTED)
+        again()
+        post(as_owner, app, "withdraw", submission=form[1])
+        assert "so nothing is withdrawn yet" in messages_of(as_owner, app)
+        assert AppReview.objects.latest("pk").status == Status.SUBMITTED
+    post(as_owner, app, "withdraw", submission=AppReview.objects.latest("pk").submission)
+    assert AppReview.objects.latest("pk").status == Status.WITHDRAWN
 
 
 def test_the_last_reply_is_shown_on_top_until_resubmission(
