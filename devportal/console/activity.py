@@ -97,6 +97,7 @@ SENTENCES: Mapping[str, str] = {
 
 # Events that only reviewers and operators may read.
 REVIEWERS_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
+_BY_REVIEWERS = Q(details__side="reviewer")
 # Events with values that developers have not submitted yet. Reviewers may not read them.
 DRAFTS = Q(action="review.edited")
 
@@ -162,8 +163,10 @@ def filter_by_person(
     """Filter by a member's primary key, or by "others". Any other value is ignored."""
     accounts = {str(member.pk): member.account_id for member in members}
     if who == "others":
-        return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None))
-    return rows.filter(actor=accounts[who]) if who in accounts else rows
+        return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None) | _BY_REVIEWERS)
+    # What somebody did as a reviewer, before they became a member, must not be found by their name.
+    own = Q(details__side__isnull=True) | ~_BY_REVIEWERS
+    return rows.filter(own, actor=accounts[who]) if who in accounts else rows
 
 
 def activity_entries(membership: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
@@ -203,7 +206,7 @@ def _insiders(project: Project, rows: Iterable[AuditEvent]) -> set[int]:
 
 def _is_by_service(row: AuditEvent, insiders: set[int]) -> bool:
     """Return whether a reviewer or an operator acted, whose name is not shown."""
-    if row.action.startswith("review.") and "side" in row.details:
+    if "side" in row.details:
         return bool(row.details["side"] == "reviewer")
     return row.actor_id is not None and row.actor_id not in insiders
 

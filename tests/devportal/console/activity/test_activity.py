@@ -13,6 +13,7 @@ from core.audit import Event, report
 from core.messages import placeholders
 from devportal.console.activity import CATEGORIES, SENTENCES
 from devportal.console.models import AuditEvent
+from devportal.review import reviewer_actions
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
@@ -281,3 +282,19 @@ def test_a_page_takes_ten_statements(
     as_owner.get(url)
     with django_assert_max_num_queries(10):
         as_owner.get(url)
+
+
+def test_a_reviewer_who_becomes_a_member_is_not_named_with_earlier_steps(
+    as_owner: Browser, project: Project, reviewer: Account
+) -> None:
+    reviewer_actions.suspend_project(project, reviewer, reasons=["harmful"])
+    reviewer_actions.lift_suspension(project, reviewer)
+    member = ProjectMember.objects.create(project=project, account=reviewer, role=Role.VIEWER)
+    for query in ("", "?by=others"):
+        text = told(as_owner, project, query)
+        assert "Openport suspended the project" in text, query
+        assert f"{reviewer.email} " not in text.split("Openport lifted")[1], query
+    text = told(as_owner, project, f"?by={member.pk}")
+    assert "suspended the project" not in text
+    make_key(project, reviewer)
+    assert "created the API key" in told(as_owner, project, f"?by={member.pk}")
