@@ -350,8 +350,9 @@ SCOPE_REVIEW = ReviewCase.Kind.SCOPE_REVIEW
 def note_scope_that_needs_review(sender: Any, scope: str, clients: Iterable[Client], **kwargs: Any) -> None:
     """Open a case for each app that has a scope which became sensitive or started to need an approval.
 
-    The app keeps the scope until a review decides on it or a reviewer withdraws it. First-party apps are left to the
-    operator. Runs in the transaction of the change.
+    The app keeps the scope until a review decides on it or a reviewer withdraws it. The case of an app whose project is
+    deleted waits until somebody restores the project. First-party apps are left to the operator. Runs in the
+    transaction of the change.
     """
     for client in sorted(clients, key=lambda client: client.pk):
         with transaction.atomic():
@@ -364,7 +365,7 @@ def _note_scope(client_pk: int, scope: str) -> None:
     except Gone:
         return
     case = open_case_of(SCOPE_REVIEW, client.project, client)
-    if client.first_party or client.project.deleted_at is not None or (case and scope in _scopes_of(case)):
+    if client.first_party or (case and scope in _scopes_of(case)):
         return
     open_case(SCOPE_REVIEW, client.project, client, noted=Noted(Event.SCOPE_NEEDS_REVIEW, {"scope": scope}))
     review = open_review(client)

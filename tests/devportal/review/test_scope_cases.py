@@ -8,7 +8,6 @@ from django.db import transaction
 from django.test import Client as Browser
 
 from accounts.models import Account
-from core import clock
 from devportal.review import cases, developer_actions, reviewer_actions, snapshots, tasks
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.workflow import IllegalReviewStep
@@ -16,6 +15,7 @@ from oidc.apis.declarations import Declaration, change_api
 from oidc.apis.registry import reload_registry
 from oidc.clients.lookup import lock_client
 from oidc.models import Api, ApiScope, Client, Project
+from oidc.projects import lifecycle
 from oidc.signals import scope_needs_review
 from tests.at_once import at_once
 from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent, ticks
@@ -57,9 +57,7 @@ def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
     app: Client, project: Project, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
 ) -> None:
     others = [make_client(project, name="Own", first_party=True), make_client(project, name="Comet")]
-    deleted = make_client(name="Gone")
-    Project.objects.filter(pk=deleted.project_id).update(deleted_at=clock.now())
-    need_review(app, *others, deleted)
+    need_review(app, *others)
     assert {case.client for case in ReviewCase.objects.all()} == {app, others[1]}
     told = [(to, subject) for to, subject, _ in mails()]
     assert (developer.email, "[Openport] A scope of Orbit now needs a review") in told
@@ -73,6 +71,22 @@ def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
     assert "/do/close/" not in page
     text = as_developer.get(f"/console/p/{project.public_id}/clients/{app.client_id}/review").content.decode()
     assert "A scope of this app now needs a review" in text
+
+
+def test_an_app_gets_its_case_also_if_its_project_is_deleted_meanwhile(
+    project: Project, owner: Account, reviewer: Account, browser_of: Any
+) -> None:
+    """Otherwise an app could keep a scope without a review by a deletion at the right time."""
+    app = make_client(project, name="Orbit Notes")
+    lifecycle.delete_project(project, owner)
+    need_review(app)
+    page = "/admin/review/reviewcase/"
+    assert tasks.announce_cases() == 0
+    assert "Orbit Notes" not in browser_of(reviewer).get(page).content.decode()
+    lifecycle.restore_project(project, owner)
+    assert cases.unreviewed_scopes(fresh(app)) == [READ]
+    assert tasks.announce_cases() == 1
+    assert "Orbit Notes" in browser_of(reviewer).get(page).content.decode()
 
 
 def test_the_same_scope_is_noted_once_and_others_are_added(app: Client, developer: Account) -> None:
