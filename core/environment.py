@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -88,6 +89,14 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         except (ValueError, ImproperlyConfigured):
             return {}
         return config
+
+    def choice(self, var: str, default: str, choices: Sequence[str]) -> str:
+        """Return a value that is one of `choices`."""
+        text: str = self.str(var, default)
+        if text in choices:
+            return text
+        self.problems.append(f"{var} must be one of {', '.join(choices)}.")
+        return default
 
     def secrets(self, var: str) -> list[str]:
         """Return a list of secrets, separated by commas, or one per line if there are several lines."""

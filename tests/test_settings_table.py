@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = (ROOT / "devportal" / "settings" / "environment.py").read_text(encoding="utf-8")
 # The variables of the last section are read by `make` and by the tests.
 DOCUMENT = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").partition("## Development")[0]
-READERS = {"str", "int", "float", "bool", "list", "secrets"}
+READERS = {"str", "int", "float", "bool", "choice", "list", "secrets"}
 UNKNOWN = object()  # of a default that is computed from other settings
 # What the table says of a default that is computed.
 COMPUTED = {

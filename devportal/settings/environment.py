@@ -9,6 +9,7 @@ start with a dangerous combination.
 from email.utils import quote
 from pathlib import Path
 
+from core.database.postgres.connection import POOLINGS
 from core.environment import Env, create_private_folder, embedded_secret, host_of
 from devportal import __version__
 
@@ -210,7 +211,7 @@ DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS = env.float(
     "DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS", 30, between=(0, 86_400)
 )
 DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS", 60, between=(0, 86_400))
-DATABASE_POOLING: str = env.str("DATABASE_POOLING", "none")  # or "transaction" (docs/operations.md#pgbouncer)
+DATABASE_POOLING = env.choice("DATABASE_POOLING", "none", POOLINGS)  # docs/operations.md#pgbouncer
 # A replica for pages of logs and usage (core/database/postgres/replica.py). Empty: they use the main database.
 REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", "")
 REPLICA_MAX_LAG_SECONDS = env.int("REPLICA_MAX_LAG_SECONDS", 30, between=(0, 86_400))

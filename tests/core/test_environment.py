@@ -130,6 +130,21 @@ def test_a_mail_server_is_read() -> None:
     assert env.problems == []
 
 
+@pytest.mark.parametrize(("text", "read"), [("", "none"), ("transaction\n", "transaction"), ("none", "none")])
+def test_a_choice_is_read(monkeypatch: pytest.MonkeyPatch, text: str, read: str) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert (env.choice("X", "none", ("none", "transaction")), env.problems) == (read, [])
+
+
+@pytest.mark.parametrize("text", ["session", "Transaction", "none,transaction"])
+def test_another_value_than_the_choices_is_named(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert env.choice("X", "none", ("none", "transaction")) == "none"
+    assert env.problems == ["X must be one of none, transaction."]
+
+
 def test_a_file_that_can_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     monkeypatch.setenv("MISSING_FILE", str(tmp_path / "missing"))
