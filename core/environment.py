@@ -19,6 +19,8 @@ from urllib.parse import SplitResult, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from core.storage.object_store import storage_options
+
 TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
 FALSE = frozenset({"false", "0", "no", "off", "n", ""})
 # An empty value must not select the embedded environment, whose admin requires no second factor.
@@ -74,6 +76,14 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         if url.startswith(_MAIL_SCHEMES) and config.get("EMAIL_HOST"):
             return config
         return self._unreadable_url(var, "smtp+tls://user:password@host:587 or smtp+ssl://user:password@host:465")
+
+    def object_store(self, url: str) -> dict[str, Any]:
+        """Return the options of the object store in MEDIA_STORAGE_URL; {} if it can't be read."""
+        try:
+            return storage_options(url)
+        except ValueError as error:
+            self.problems.append(str(error))
+            return {}
 
     def _unreadable_url(self, var: str, form: str) -> dict[str, Any]:
         self.problems.append(

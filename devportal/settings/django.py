@@ -238,9 +238,10 @@ WHITENOISE_USE_FINDERS = EMBEDDED
 WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600  # for files without a hash in their name
 MEDIA_ROOT = DATA_DIR / "media"
 MEDIA_URL = "/uploads/"  # never mounted: views serve pictures, because they check who may see them
+media_storage = env.object_store(media_storage_url) if media_storage_url else {}
 STORAGES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": object_store.BACKEND, "OPTIONS": object_store.storage_options(media_storage_url)}
-    if media_storage_url
+    "default": {"BACKEND": object_store.BACKEND, "OPTIONS": media_storage}
+    if media_storage
     else {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
+from django.core.exceptions import SuspiciousOperation
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -24,6 +24,7 @@ from accounts.data_export import archive, exports
 from accounts.deletion import deleting
 from accounts.models import Account, FileToDelete
 from accounts.tasks import delete_files
+from core.environment import Env
 from core.storage import object_store, stored_files
 from core.storage.stored_files import StoreUnavailable
 from devportal.review import developer_actions
@@ -414,13 +415,30 @@ def test_the_setting_is_read_part_by_part() -> None:
         "s3://key:hidden@s3.example.com/pics?acl=public-read",
         "s3://key:hidden@s3.example.com/pics?hidden",
         "s3://key:hidden@s3.example.com/pics#hidden",
+        # botocore would reject these at the first picture.
+        "s3://key:hidden@s3 example.com/pics",
+        "s3://key:hidden@s3_store/pics",
+        "s3://key:hidden@[::g]/pics",
+        "s3://key:hidden@s3.example.com/my pics",
+        "s3://key:hidden@s3.example.com/pics?region=eu central",
     ],
 )
 def test_a_wrong_setting_is_named_without_its_value(url: str) -> None:
-    with pytest.raises(ImproperlyConfigured) as refused:
+    with pytest.raises(ValueError, match="MEDIA_STORAGE_URL") as refused:
         object_store.storage_options(url)
     assert "MEDIA_STORAGE_URL" in str(refused.value)
     assert "hidden" not in str(refused.value)
+    env = Env()
+    assert env.object_store(url) == {}
+    assert env.problems == [str(refused.value)]
+
+
+def test_an_ipv6_address_of_a_store_keeps_its_brackets(settings: Any) -> None:
+    options = object_store.storage_options("s3://key:secret@[::1]:9/pics?scheme=http")
+    assert options["endpoint_url"] == "http://[::1]:9"
+    settings.STORAGES = settings.STORAGES | {"default": {"BACKEND": object_store.BACKEND, "OPTIONS": options}}
+    with pytest.raises(StoreUnavailable):  # nothing listens there
+        stored_files.read_file("pictures/a.webp")
 
 
 def test_a_check_names_the_file_of_packages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

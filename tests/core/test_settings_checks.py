@@ -390,6 +390,8 @@ def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
         "DATABASE_URL": "postgresql://portal:hunter2/x@127.0.0.1:9/portal",
         "REPLICA_DATABASE_URL": "replica",
         "EMAIL_URL": "smtp+tls://portal:hunter2#x@mail.example.com:587",
+        "MEDIA_STORAGE_URL": "s3://key:hunter2/x@s3.example.com/pictures",
+        "DATABASE_POOLING": "session",
         "LOG_LEVEL": "verbose",
         "SECRET_KEY_FILE": "/nonexistent",
         "SERVICE_NAME": "Open\nport",
