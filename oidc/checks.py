@@ -112,7 +112,7 @@ def check_security_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage
     return found
 
 
-@register(Tags.files)
+@register(Tags.security, Tags.files)
 def check_media_storage(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E040`: check that the optional packages for an object store are installed if one is configured."""
     if settings.STORAGES["default"]["BACKEND"] != BACKEND or all(map(find_spec, ("storages", "boto3"))):

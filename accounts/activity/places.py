@@ -93,7 +93,7 @@ def _name(found: Any, part: str) -> str:
     return name if isinstance(name, str) else ""
 
 
-@register(Tags.compatibility)
+@register(Tags.security, Tags.compatibility)
 def check_database(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return `devportal.W005` if the database of places can't be read."""
     if not settings.GEOIP_DATABASE:

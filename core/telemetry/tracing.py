@@ -123,7 +123,7 @@ def _note_request_id(span: Any, *args: Any) -> None:
 MOST_PORTS = 65535
 
 
-@register(Tags.compatibility)
+@register(Tags.security, Tags.compatibility)
 def check_telemetry(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return `devportal.E050` to `E052`: metrics ports, the format of logs, and the packages of traces."""
     found: list[CheckMessage] = []

@@ -341,6 +341,23 @@ def test_a_name_server_that_is_no_address_is_refused(server: str, production: An
 # --- Where they run ---
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        ("LOG_FORMAT", "xml", "E051"),
+        ("METRICS_PORT", 70_000, "E050"),
+    ],
+)
+def test_checks_of_telemetry_also_stop_celery_and_wsgi_servers(
+    settings: Any, name: str, value: Any, number: str
+) -> None:
+    assert f"devportal.{number}" not in settings_checks.find_dangers()
+    setattr(settings, name, value)
+    dangers = settings_checks.find_dangers()
+    assert f"devportal.{number}" in dangers
+    assert name in dangers
+
+
 def run(*command: str, **changes: str) -> "subprocess.CompletedProcess[str]":
     """Run a process of the service with settings for production; it has 60 s to refuse them."""
     kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
@@ -368,9 +385,10 @@ PROCESSES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
 def test_each_kind_of_process_refuses_and_names_the_variable(name: str) -> None:
-    done = run(*PROCESSES[name], TRUSTED_PROXIES="proxy.internal", ACCESS_TOKEN_SECONDS="abc", DEBUG="maybe")
+    wrong = {"TRUSTED_PROXIES": "proxy.internal", "ACCESS_TOKEN_SECONDS": "abc", "DEBUG": "maybe", "LOG_FORMAT": "xml"}
+    done = run(*PROCESSES[name], **wrong)
     assert done.returncode != 0
-    for told in ("TRUSTED_PROXIES: 'proxy.internal'", "ACCESS_TOKEN_SECONDS must be a whole number", "DEBUG must be"):
+    for told in ("TRUSTED_PROXIES: 'proxy", "ACCESS_TOKEN_SECONDS must be", "DEBUG must be", "LOG_FORMAT must"):
         assert told in done.stderr, done.stderr[-3000:]
     assert ("Traceback" in done.stderr) == (name == "wsgi")  # a server learns it from an exception
 
