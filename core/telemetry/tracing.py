@@ -5,6 +5,7 @@ collect.
 """
 
 import functools
+import ipaddress
 import logging
 import os
 from importlib.util import find_spec
@@ -123,15 +124,25 @@ def _note_request_id(span: Any, *args: Any) -> None:
 MOST_PORTS = 65535
 
 
+def _is_ip_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
+
+
 @register(Tags.security, Tags.compatibility)
 def check_telemetry(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E050` to `E052`: metrics ports, the format of logs, and the packages of traces."""
+    """Return `devportal.E050` to `E052`: address and ports of metrics, format of logs, and packages of traces."""
     found: list[CheckMessage] = []
     ports = {name: getattr(settings, name) for name in ("METRICS_PORT", "WORKER_METRICS_PORT", "BEAT_METRICS_PORT")}
     wrong = [name for name, port in ports.items() if not 0 <= port <= MOST_PORTS or port == settings.PORT]
     if wrong:
         text = f"{', '.join(wrong)} must be a separate port, or 0."
         found.append(Error(text, hint="Metrics must not be public.", id="devportal.E050"))
+    if not _is_ip_address(settings.METRICS_ADDRESS):
+        text = f"METRICS_ADDRESS: {settings.METRICS_ADDRESS!r} is not an IP address."
+        found.append(Error(text, hint="Write it like 127.0.0.1 or ::1, without a port.", id="devportal.E050"))
     if settings.LOG_FORMAT not in ("line", "json"):
         found.append(Error("LOG_FORMAT must be line or json.", id="devportal.E051"))
     if is_configured() and (missing := missing_packages()):

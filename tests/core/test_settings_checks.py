@@ -346,6 +346,9 @@ def test_a_name_server_that_is_no_address_is_refused(server: str, production: An
     [
         ("LOG_FORMAT", "xml", "E051"),
         ("METRICS_PORT", 70_000, "E050"),
+        ("METRICS_ADDRESS", "nonsense", "E050"),
+        ("METRICS_ADDRESS", "127.0.0.1:9000", "E050"),
+        ("METRICS_ADDRESS", "metrics.internal", "E050"),
     ],
 )
 def test_checks_of_telemetry_also_stop_celery_and_wsgi_servers(
@@ -356,6 +359,12 @@ def test_checks_of_telemetry_also_stop_celery_and_wsgi_servers(
     dangers = settings_checks.find_dangers()
     assert f"devportal.{number}" in dangers
     assert name in dangers
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::", "2001:db8::1"])
+def test_metrics_may_be_served_on_every_ip_address(settings: Any, address: str) -> None:
+    settings.METRICS_ADDRESS = address
+    assert "devportal.E050" not in settings_checks.find_dangers()
 
 
 def run(*command: str, **changes: str) -> "subprocess.CompletedProcess[str]":

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from core import settings_checks
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         settings_checks.log_stored_dangers()
         freeze_loaded_objects()  # before the first fork, so that pages stay shared
         if settings.METRICS_PORT:
-            exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
+            _start_metrics()
         # A fork must not share a database connection with its parent.
         connections.close_all()
         server = Granian(
@@ -65,6 +65,15 @@ class Command(BaseCommand):
         sys.stdout.flush()
         logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
         server.serve(target_loader=load_bounded_application)
+
+
+def _start_metrics() -> None:
+    """Serve the metrics of the web processes. Raises CommandError if the address or port can't be listened on."""
+    try:
+        exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
+    except OSError as error:
+        place = f"METRICS_ADDRESS {settings.METRICS_ADDRESS}, METRICS_PORT {settings.METRICS_PORT}"
+        raise CommandError(f"Metrics can't be served on {place}: {error.strerror}.") from error
 
 
 def _logging() -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """`manage.py serve`, without the server."""
 
+import socket
 from typing import Any
 
 import granian
 import pytest
+from django.core.management.base import CommandError
 from django.db import connections
 
 from core import settings_checks
@@ -33,3 +35,16 @@ def test_loaded_objects_are_frozen_before_forking(monkeypatch: pytest.MonkeyPatc
     serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
 
     assert order == ["freeze", "metrics", "workers"]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_address_or_port_of_metrics_that_can_not_be_used_is_named(
+    taken: bool, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(settings_checks, "log_stored_dangers", lambda: None)
+    monkeypatch.setattr(serve, "freeze_loaded_objects", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings.EMBEDDED, settings.METRICS_PORT = False, other.getsockname()[1]
+        settings.METRICS_ADDRESS = "127.0.0.1" if taken else "192.0.2.1"  # an address of no machine
+        with pytest.raises(CommandError, match=f"METRICS_ADDRESS {settings.METRICS_ADDRESS}, METRICS_PORT"):
+            serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
