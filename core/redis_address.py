@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import redis
+from kombu.connection import Connection
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
@@ -23,12 +24,15 @@ from redis.sentinel import Sentinel
 _parse_url: Callable[[str], dict[str, Any]] = parse_url
 _Sentinel: Any = Sentinel
 _ClusterNode: Any = ClusterNode
+_Connection: Any = Connection
 # The exceptions of a client if Redis can't be reached or rejects a command; callers continue without Redis.
 LOST = (redis.RedisError, RedisClusterException, OSError)
 
 PORTS = {"server": 6379, "sentinel": 26379, "cluster": 6379}
 _TLS_PARAMETERS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile")
 _CERT_REQS = ("none", "optional", "required")
+# The forms of a broker's URL that are kombu's own: RabbitMQ, and its spelling of a socket and of sentinels.
+_SCHEMES_OF_KOMBU = ("amqp", "amqps", "pyamqp", "redis+socket", "sentinel")
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,16 @@ def parse_address(url: str) -> RedisAddress:
         raise ValueError("several hosts need redis+sentinel:// or redis+cluster://")
     with _without_its_text():
         _parse_url(url)
+    _check_parameters(url)
     return RedisAddress("server", url)
+
+
+def _check_parameters(url: str) -> None:
+    """Raise ValueError for parameters that the library would reject whenever it makes a connection."""
+    try:
+        redis.ConnectionPool.from_url(url).make_connection()  # which connects to nothing yet
+    except (TypeError, ValueError, redis.RedisError):
+        raise ValueError("its query has a parameter or a value that redis-py does not know") from None
 
 
 def _parse_nodes(url: str, kind: str, rest: str, secure: bool) -> RedisAddress:
@@ -187,11 +200,26 @@ class BrokerAddress:
 def broker_address(url: str) -> BrokerAddress:
     """Return Celery's form of BROKER_URL: kombu writes the URLs that REDIS_URL may contain differently.
 
-    Raises ValueError for a cluster, which kombu's transport can't use, and as `parse_address` does.
+    Raises ValueError for a cluster, which kombu's transport can't use, for parameters that kombu does not know, and as
+    `parse_address` does.
     """
+    if not url:
+        return BrokerAddress("")
+    broker = _broker(url)
+    try:
+        for each in broker.url.split(";"):
+            _Connection(each)  # which connects to nothing yet
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("its host, port or query has something that Celery can't read") from None
+    return broker
+
+
+def _broker(url: str) -> BrokerAddress:
     scheme, _, rest = url.partition("://")
-    if scheme.partition("+")[0] not in ("redis", "rediss", "unix") or scheme == "redis+socket":
-        return BrokerAddress(url)  # for another transport, or in kombu's own form
+    if all(each.partition("://")[0] in _SCHEMES_OF_KOMBU for each in url.split(";")):
+        return BrokerAddress(url)
+    if scheme.partition("+")[0] not in ("redis", "rediss", "unix"):
+        raise ValueError("it must begin with redis://, rediss://, unix://, redis+sentinel:// or amqp://")
     address = parse_address(url)
     if address.kind == "cluster":
         raise ValueError("Celery can't keep its queue in a Redis Cluster")

@@ -65,6 +65,11 @@ def test_a_cluster() -> None:
         "redis+cluster://a.example.com/1",
         "redis+cluster://",
         "redis+other://a.example.com",
+        # The library would raise TypeError or an error like that of an outage, whenever it connects.
+        "redis://localhost/0?sokcet_keepalive=yes",
+        "redis://localhost/0?ssl_ca_certs=/no/tls",
+        "rediss://localhost/0?ssl_cert_reqs=maybe",
+        "unix:///run/redis.sock?ssl_cert_reqs=none",
     ],
 )
 def test_invalid_redis_urls(url: str, settings: Any) -> None:
@@ -101,6 +106,30 @@ def test_a_cluster_needs_another_broker(settings: Any) -> None:
     assert check_redis_settings(None) == []
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense",
+        "rabbit.example.com:5672",
+        "http://rabbit.example.com",
+        "memory://",  # tasks would stay in the process that queued them
+        "amqp://user:hunter2@rabbit.example.com:port//",
+        "amqp://user:hunter2/x@rabbit.example.com//",
+        "amqp://a.example.com//;nonsense",
+        "amqp://a.example.com//;amqp://user:hunter2@b.example.com:port//",
+        "amqp://rabbit.example.com//?hartbeat=10",
+        "redis://a.example.com,b.example.com/0",
+        "redis://a.example.com/0?socket_keepalive=yes",  # redis-py knows it, and Celery does not
+    ],
+)
+def test_a_broker_that_celery_can_not_use_is_rejected(url: str, settings: Any) -> None:
+    settings.BROKER_URL = url
+    (found,) = check_redis_settings(None)
+    assert (found.id, found.is_serious()) == ("devportal.E031", True)
+    assert "hunter2" not in str(found)
+    assert celery_broker(url).url == ""
+
+
 @pytest.mark.parametrize(("seconds", "refused"), [(0.05, False), (1, False), (0, True), (-1, True), (60, True)])
 def test_invalid_timeouts(seconds: float, refused: bool, settings: Any) -> None:
     settings.REDIS_TIMEOUT_SECONDS = seconds
@@ -113,6 +142,8 @@ def test_invalid_timeouts(seconds: float, refused: bool, settings: Any) -> None:
         ("", ""),
         ("redis://a.example.com:6379/0", "redis://a.example.com:6379/0"),
         ("amqp://guest@rabbit.example.com//", "amqp://guest@rabbit.example.com//"),
+        ("amqps://guest:p%40ss@rabbit.example.com:5671//", "amqps://guest:p%40ss@rabbit.example.com:5671//"),
+        ("amqp://a.example.com//;amqp://b.example.com//", "amqp://a.example.com//;amqp://b.example.com//"),
         # Kombu alone would check no certificate.
         ("rediss://a.example.com/0", "rediss://a.example.com/0?ssl_cert_reqs=required"),
         (
