@@ -12,8 +12,9 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.mail import EmailMessage
+from django.core.validators import validate_email
 from django.db import DatabaseError
 from django.http.request import validate_host
 
@@ -183,6 +184,19 @@ def check_sender(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     text = f"DEFAULT_FROM_EMAIL: {settings.DEFAULT_FROM_EMAIL!r} is not a name and an email address."
     hint = 'Write "Name" <no-reply@example.com>, with the quotation marks if the name has special characters.'
     return [Error(text, hint=hint, id="devportal.E020")]
+
+
+@register(Tags.security)
+def check_support_email(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return `devportal.E024`: a contact to which nobody can write, on all pages and in all mails."""
+    try:
+        if settings.SUPPORT_EMAIL:
+            validate_email(settings.SUPPORT_EMAIL)
+    except ValidationError:
+        text = f"SUPPORT_EMAIL: {settings.SUPPORT_EMAIL!r} is not an email address."
+        hint = "Write only the address, like help@example.com. A page goes into HELP_URL."
+        return [Error(text, hint=hint, id="devportal.E024")]
+    return []
 
 
 @register(Tags.security)

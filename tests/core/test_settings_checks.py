@@ -65,6 +65,7 @@ CHECKS: tuple[Any, ...] = (
     settings_checks.check_proxies,
     settings_checks.check_readable,
     settings_checks.check_sender,
+    settings_checks.check_support_email,
 )
 
 
@@ -258,6 +259,29 @@ def test_a_sender_that_is_no_email_address_is_rejected(production: Any, sender: 
 def test_an_email_address_with_or_without_a_name_is_a_sender(production: Any, sender: str) -> None:
     production.DEFAULT_FROM_EMAIL = sender
     assert ids(settings_checks.check_sender) == []
+
+
+@pytest.mark.parametrize(
+    "contact",
+    [
+        "nonsense",
+        "help@",
+        "Help <help@example.com>",
+        "help@example.com, b@example.com",
+        "https://example.com",
+        "a b@c.de",
+    ],
+)
+def test_a_contact_that_is_no_email_address_is_rejected(production: Any, contact: str) -> None:
+    production.SUPPORT_EMAIL = contact
+    checked = settings_checks.check_support_email
+    assert (ids(checked), serious(checked)) == (["E024"], [True])
+
+
+@pytest.mark.parametrize("contact", ["", "help@example.com", "hilfe@xn--mller-kva.de", "help@localhost"])
+def test_a_contact_is_an_email_address(production: Any, contact: str) -> None:
+    production.SUPPORT_EMAIL = contact
+    assert ids(settings_checks.check_support_email) == []
 
 
 WRONG_URLS = (
