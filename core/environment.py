@@ -18,6 +18,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import make_conninfo
 
 from core.storage.object_store import storage_options
 
@@ -26,6 +28,8 @@ FALSE = frozenset({"false", "0", "no", "off", "n", ""})
 # An empty value must not select the embedded environment, whose admin requires no second factor.
 EVEN_EMPTY = frozenset({"ENVIRONMENT"})
 _BACKENDS = "django.db.backends"
+# Options of a database that are not libpq's.
+_OPTIONS_OF_DJANGO = frozenset({"assume_role", "isolation_level", "prepare_threshold", "server_side_binding"})
 # With smtps://, the library would use STARTTLS on a port that begins with TLS, so that no mail could be sent.
 _MAIL_SCHEMES = ("smtp://", "smtp+tls://", "smtp+ssl://")
 Bounds = tuple[float, float]  # the lowest and the highest allowed value
@@ -65,8 +69,13 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
     def database(self, var: str, url: str) -> dict[str, Any]:
         """Return the entry of DATABASES for the value of `var`; {} if it can't be read. No problem quotes the URL."""
         config = self._config(self.db_url_config, url)
-        engine, is_named = config.get("ENGINE"), config.get("NAME") or config.get("OPTIONS", {}).get("service")
-        if engine == f"{_BACKENDS}.sqlite3" or (engine == f"{_BACKENDS}.postgresql" and is_named):
+        options = config.get("OPTIONS", {})
+        engine, is_named = config.get("ENGINE"), config.get("NAME") or options.get("service")
+        if engine == f"{_BACKENDS}.postgresql" and is_named:
+            if not _are_options_of_psycopg(options):
+                self.problems.append(f"The query of {var} may only have connection options of psycopg.")
+            return config
+        if engine == f"{_BACKENDS}.sqlite3":
             return config
         return self._unreadable_url(var, "postgresql://user:password@host:5432/name")
 
@@ -149,6 +158,15 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         if text not in TRUE | FALSE:
             self.problems.append(f"{var} must be true or false.")
         return text in TRUE if text and text in TRUE | FALSE else default
+
+
+def _are_options_of_psycopg(options: dict[str, Any]) -> bool:
+    """Return whether a connection can have these options; psycopg itself rejects others whenever it connects."""
+    try:
+        make_conninfo(**{name: str(value) for name, value in options.items() if name not in _OPTIONS_OF_DJANGO})
+    except (ProgrammingError, TypeError):
+        return False
+    return True
 
 
 def host_of(url: str) -> str:

@@ -103,6 +103,24 @@ def test_a_database_is_read(url: str) -> None:
     assert env.problems == []
 
 
+@pytest.mark.parametrize("query", ["sslmod=require", "sslmode=require&hunter2=x", "pool=true", "conninfo=x"])
+def test_an_option_that_no_connection_can_have_is_named(query: str) -> None:
+    """The library would reject it at each connection, so that the service answers 503 without an end."""
+    env = Env()
+    env.database("DATABASE_URL", f"postgresql://portal@db.example.com/portal?{query}")
+    assert env.problems == ["The query of DATABASE_URL may only have connection options of psycopg."]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["connect_timeout=5&options=-c%20lock_timeout%3D500", "prepare_threshold=2&conn_max_age=60", "sslmode=require"],
+)
+def test_options_of_connections_are_read(query: str) -> None:
+    env = Env()
+    assert env.database("DATABASE_URL", f"postgresql://portal@db.example.com/portal?{query}")["NAME"] == "portal"
+    assert env.problems == []
+
+
 @pytest.mark.parametrize(
     "url",
     [
