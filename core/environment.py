@@ -188,6 +188,8 @@ def web_url_parts(url: str) -> SplitResult | None:
     return parts if is_valid else None
 
 
+# The files of secrets that the embedded environment creates in DATA_DIR.
+EMBEDDED_SECRETS = ("secret_key", "key_encryption_key")
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OF_OTHERS = 0o077
 
@@ -204,12 +206,21 @@ def create_private_folder(data_dir: Path) -> list[str]:
     except OSError as error:
         return [f"DATA_DIR can't be created: {error.strerror}."]
     _close(data_dir)
-    return [] if is_writable(data_dir) else ["DATA_DIR is not writable."]
+    if not is_writable(data_dir):
+        return ["DATA_DIR is not writable."]
+    closed = [name for name in EMBEDDED_SECRETS if not _is_readable(data_dir / name)]
+    return [f"The file {name} in DATA_DIR can't be read. It may belong to another user." for name in closed]
 
 
 def is_writable(folder: Path) -> bool:
     """Return whether files can be created in a folder; this asks the file system, which may be read-only."""
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    # First `access`: `is_dir` raises PermissionError for a folder within one that this user may not enter.
+    return os.access(folder, os.W_OK | os.X_OK) and folder.is_dir()
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether a file can be read, or does not exist yet."""
+    return os.access(path, os.R_OK) or not os.path.lexists(path)
 
 
 def restrict_permissions(data_dir: Path) -> None:
@@ -231,11 +242,11 @@ def _close(path: Path) -> None:
 def embedded_secret(data_dir: Path, name: str) -> str:
     """Return the secret in `data_dir/name`, and create it (mode 600) on the first call.
 
-    If two processes start at once, the one that creates the file first wins, and the other reads it. If the folder
-    can't be used, which the checks reject, the secret is only valid for this process.
+    If two processes start at once, the one that creates the file first wins, and the other reads it. If the folder or
+    the file can't be used, which the checks reject, the secret is only valid for this process.
     """
     path = data_dir / name
-    if not path.exists() and not is_writable(data_dir):
+    if not is_writable(data_dir) or not _is_readable(path):
         return secrets.token_urlsafe(48)
     if not path.exists():
         fresh = path.with_name(f"{name}.{os.getpid()}")

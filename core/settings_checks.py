@@ -3,6 +3,7 @@
 import contextlib
 import ipaddress
 import logging
+import os
 import re
 from collections.abc import Iterator
 from email.utils import parseaddr
@@ -227,8 +228,8 @@ def check_data_dir(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _can_be_made(folder: Any) -> bool:
-    above = next(parent for parent in folder.parents if parent.exists())
-    return not folder.exists() and is_writable(above)
+    above = next(parent for parent in folder.parents if os.access(parent, os.F_OK))
+    return not os.access(folder, os.F_OK) and is_writable(above)
 
 
 @register(Tags.security)

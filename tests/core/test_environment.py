@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from core.environment import Env, host_of
+from core.environment import Env, create_private_folder, embedded_secret, host_of, is_writable
+from tests.users import another_user
 
 
 @pytest.mark.parametrize(
@@ -201,3 +202,26 @@ def test_an_ipv6_address_is_accepted_as_a_host(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=given, cwd=settings.PROJECT_DIR, capture_output=True, text=True, check=True
     )
     assert done.stdout == """['[::1]', '127.0.0.1'] "Openport" <no-reply@localhost>\n"""
+
+
+def test_a_folder_of_another_user_is_named_without_a_traceback(tmp_path: Path) -> None:
+    """After `sudo make run`, for example."""
+    create_private_folder(tmp_path / "data")
+    with another_user(tmp_path):
+        for folder in (tmp_path / "data", tmp_path / "more" / "data"):
+            (problem,) = create_private_folder(folder)
+            assert problem.startswith("DATA_DIR can't be created")
+            assert embedded_secret(folder, "secret_key")
+            assert not is_writable(folder)
+
+
+def test_a_secret_of_another_user_is_named_and_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert create_private_folder(tmp_path) == []
+    secret = embedded_secret(tmp_path, "key_encryption_key")
+    assert embedded_secret(tmp_path, "key_encryption_key") == secret
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK and allowed(path, mode))
+    (problem,) = create_private_folder(tmp_path)
+    assert "The file key_encryption_key in DATA_DIR can't be read" in problem
+    assert embedded_secret(tmp_path, "key_encryption_key") != secret
+    assert (tmp_path / "key_encryption_key").read_text() == secret

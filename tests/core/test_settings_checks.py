@@ -14,6 +14,7 @@ from django.core.checks import run_checks
 
 from core import clock, settings_checks
 from tests.services import keeper, plugin
+from tests.users import another_user
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = as_read.NUMBER_BOUNDS
@@ -321,6 +322,12 @@ def test_an_invalid_folder_for_uploads(production: Any, tmp_path: Path) -> None:
         assert ids(settings_checks.check_data_dir) == ["W003"]
     production.DATA_DIR = tmp_path / "not" / "there" / "yet"
     assert ids(settings_checks.check_data_dir) == []
+
+
+def test_a_folder_for_uploads_that_this_user_may_not_enter(production: Any, tmp_path: Path) -> None:
+    production.DATA_DIR = tmp_path / "data"
+    with another_user(tmp_path):
+        assert ids(settings_checks.check_data_dir) == ["W003"]
 
 
 # --- Requests that leave ---
