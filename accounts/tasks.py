@@ -13,7 +13,7 @@ from accounts.mail import delivery
 from accounts.models import AccountRecovery, AddressChange, BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
 from core import clock
-from core.database.batches import delete_oldest
+from core.database.batches import delete_in_batches, delete_oldest
 from core.http.sessions import SessionStore
 from core.tasks import periodic_task
 
@@ -74,12 +74,18 @@ def clear_billing_events() -> int:
 
 @periodic_task(3600)
 def clear_security_events() -> int:
-    """Delete security events older than SECURITY_EVENT_DAYS; return how many rows were deleted."""
+    """Delete security events and ended recoveries after SECURITY_EVENT_DAYS; return how many rows were deleted.
+
+    Events are kept for as long as they are needed: to undo a new factor, and while a recovery is open, whose end
+    restores the email address from before a takeover.
+    """
     if not settings.SECURITY_EVENT_DAYS:
         return 0
-    old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS)
-    over = AccountRecovery.objects.exclude(ended_at=None)
-    return delete_oldest(SecurityEvent.objects.all(), "at", old) + delete_oldest(over, "started_at", old)
+    now, kept = clock.now(), timedelta(days=settings.SECURITY_EVENT_DAYS)
+    recovering = AccountRecovery.objects.open().values("account")
+    events = SecurityEvent.objects.exclude(account__in=recovering)
+    gone = delete_oldest(events, "at", now - max(kept, timedelta(days=settings.ADDRESS_REVERSAL_DAYS)))
+    return gone + delete_in_batches(AccountRecovery.objects.filter(ended_at__lt=now - kept))
 
 
 @periodic_task(3600)

@@ -13,6 +13,7 @@ from django.test import Client as Browser
 from accounts.factors import recovery
 from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.tasks import clear_address_changes, clear_security_events
 from core import clock
 from core.database import encryption
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
@@ -248,6 +249,24 @@ def test_the_address_from_before_comes_back(thief: Browser, person: Account, ope
     assert (person.email, person.email_verified) == (OLD, False)
     rows = EmailAddress.objects.filter(user=person)
     assert list(rows.values_list("email", "verified")) == [(OLD, False)]
+
+
+def test_the_address_from_before_is_known_until_the_end(
+    thief: Browser, person: Account, operator: Account, later: Mover, settings: Any
+) -> None:
+    """The rows that name it would be deleted before the recovery is done, and the thief's mailbox would stay."""
+    settings.SECURITY_EVENT_DAYS = settings.ADDRESS_REVERSAL_DAYS = 7
+    before = clock.now() - timedelta(hours=1)
+    change(thief, NEW)
+    later(6 * 24 * HOUR)
+    recovery.start(Account.objects.get(pk=person.pk), operator, **FORM, taken_over_at=before)
+    later(73 * HOUR)
+    clear_address_changes()
+    clear_security_events()
+    advance_recoveries()
+    person.refresh_from_db()
+    assert (person.email, person.email_verified) == (OLD, False)
+    assert clear_security_events() > 0  # what was kept for the recovery
 
 
 def test_the_thief_takes_no_address_back_afterwards(

@@ -19,6 +19,7 @@ from accounts.activity.recording import record, token_of
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.sessions import end_all_sessions
+from accounts.tasks import clear_security_events
 from core import clock
 from core.database import encryption
 from tests.accounts.factors.conftest import (
@@ -313,6 +314,19 @@ def test_it_works_for_seven_days(thief: Browser, person: Account, later: Any) ->
     assert not is_undone(undo(token, code))
     assert b"Nothing to remove" in Browser().get("/account/undo/", {"event": token}).content
     assert len(types(person)) == 2
+
+
+def test_the_events_that_it_needs_are_kept_for_seven_days(
+    thief: Browser, person: Account, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "SECURITY_EVENT_DAYS", 1)
+    set_up_app(thief)
+    token = link_of(notice("An authenticator app has been set up"))
+    later(6.9 * DAY)
+    assert clear_security_events() == 0
+    assert is_undone(undo(token, ask_for_code(token)))
+    later(DAY)
+    assert clear_security_events() > 0
 
 
 def test_a_thief_without_the_mailbox_removes_nothing_of_the_owner(thief: Browser, person: Account) -> None:
