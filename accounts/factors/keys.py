@@ -4,6 +4,7 @@ django-allauth stores them (`Authenticator`): the secret of an authenticator app
 encrypted with KEY_ENCRYPTION_KEY. Passkeys only have public keys, and stay.
 """
 
+import contextlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -219,7 +220,9 @@ def remove_unreadable_factors(account_pk: int) -> bool:
     and all sessions end: the person signs in with a code sent to their email address, and chooses a new password. If a
     passkey is left, protection is not weaker, and nothing else changes.
     """
-    account = Account.objects.select_for_update(no_key=True).get(pk=account_pk)
+    account = Account.objects.select_for_update(no_key=True).filter(pk=account_pk).first()
+    if account is None:  # it was deleted meanwhile
+        return False
     rows = list(Authenticator.objects.select_for_update().filter(user=account))
     lost = [row for row in rows if not UNREADABLE_COLUMN.is_readable(row.data)]
     if not lost:
@@ -237,5 +240,6 @@ def remove_unreadable_factors(account_pk: int) -> bool:
     # A separate mail explains more than a notice: what else ended, and how to go on.
     record(account, "second_factors_lost", by=By.SERVICE, notify=False)
     if account.is_active:
-        outbox.queue_mail(account.email, "second_factor_lost", {"had_app": had_app, "ends_password": ends_password})
+        with contextlib.suppress(ValidationError):  # no mail server accepts this email address
+            outbox.queue_mail(account.email, "second_factor_lost", {"had_app": had_app, "ends_password": ends_password})
     return ends_password

@@ -13,6 +13,7 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
+from accounts.factors import keys
 from accounts.models import Account, Outbox
 from devportal.console.models import AuditEvent
 from oidc import signing_keys
@@ -141,6 +142,27 @@ def test_people_with_readable_factors_are_not_affected(lost_key: str, settings: 
     assert types_of(other) == {"totp", "recovery_codes"}
     assert other.has_usable_password()
     assert list(Outbox.objects.values_list("to", flat=True)) == ["ada@example.com"]
+
+
+def test_a_person_who_gets_no_mail_does_not_keep_the_others_from_theirs(
+    lost_key: str, person: Account, settings: Any
+) -> None:
+    Account.objects.filter(pk=person.pk).update(email="ada@faß.example.com")  # no mail server accepts it
+    with_app(make_account("grace@example.com"))
+    settings.KEY_ENCRYPTION_KEY = f"{LOST} again"
+    assert "The second factors of 2 people were removed" in run("--yes")
+    assert list(Outbox.objects.values_list("to", flat=True)) == ["grace@example.com"]
+    assert "Everything is readable" in run("--yes")
+
+
+def test_an_account_that_is_deleted_meanwhile_stops_nothing(
+    lost_key: str, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = keys.people_with_unreadable_factors()
+    monkeypatch.setattr(keys, "people_with_unreadable_factors", lambda: [*found, person.pk + 1000])
+    run("--yes")
+    assert types_of(person) == set()
+    assert AuditEvent.objects.filter(action="encryption_key.lost").exists()
 
 
 def test_a_run_is_in_the_audit_trail_and_a_second_one_finds_nothing(lost_key: str, person: Account) -> None:
