@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from unfold.widgets import (
@@ -89,7 +90,10 @@ def send_reset(request: HttpRequest, account: Account, form: Any) -> str:
         raise ActionRefused(
             "Nothing was sent: several mails were sent to this email address today. Try again tomorrow."
         ) from reached
-    outbox.queue_mail(account.email, "reset_asked", {"email": account.email})
+    try:
+        outbox.queue_mail(account.email, "reset_asked", {"email": account.email})
+    except ValidationError as error:
+        raise ActionRefused("Nothing was sent: no mail server accepts this email address.") from error
     _report("account.reset_sent", request, account, form)
     record_action(account, "reset_sent")
     return "The person got a mail that asks them to choose a new password. The old password works until they do."

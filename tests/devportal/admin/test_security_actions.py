@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core import mail
 from django.test import Client as Browser
 
@@ -75,6 +76,15 @@ def test_unverified_email_addresses_get_no_reset(as_operator: Browser) -> None:
     unproven = make_account("unproven@example.com", verified=False)
     assert "has not confirmed this email" in act(as_operator, unproven, "send-reset", reason=REASON).content.decode()
     assert not Outbox.objects.filter(to=unproven.email).exists()
+
+
+def test_a_reset_that_no_mail_server_would_accept_is_refused(as_operator: Browser, person: Account) -> None:
+    address = "ada@faß.example.com"
+    EmailAddress.objects.filter(user=person).update(email=address)
+    Account.objects.filter(pk=person.pk).update(email=address)
+    page = act(as_operator, person, "send-reset", reason=REASON).content.decode()
+    assert "no mail server accepts this email address" in page
+    assert not AuditEvent.objects.filter(action="account.reset_sent").exists()
 
 
 @pytest.mark.parametrize("name", ACTS)
