@@ -14,6 +14,7 @@ from accounts.plans import lifecycle, members
 from accounts.plans.lifecycle import Actor, Holder
 from accounts.profile import clean_picture
 from accounts.roles import ROLES, set_roles
+from accounts.sessions import end_all_sessions
 from core.http.strict_fields import (
     StrictBooleanField,
     StrictCharField,
@@ -122,15 +123,15 @@ class PersonTable(Table):
 def apply_person(values: dict[str, Any]) -> dict[str, Any]:
     """Create or update one person. A missing key changes nothing.
 
-    The password is used only at creation, or for a sign-up that the file verifies: anyone can have chosen its password.
+    The password is used only at creation, and if the file verifies an account that nobody has verified or used.
     """
     email, password = values["email"], values["password"]
     # Locked, because all columns are written and the account may be closed at the same time.
     account = Account.objects.select_for_update(no_key=True).filter(email=email).first()
     if account is None:
-        account = Account.objects.create_user(email, password)
+        account = Account.objects.create_user(email, password or None)
     elif values.get("email_verified") and not account.email_verified and account.last_login is None:
-        account.set_password(password)
+        _forget_sign_up(account, password or None)
     for name in ("given_name", "family_name"):
         if name in values:
             setattr(account, name, values[name])
@@ -146,6 +147,16 @@ def apply_person(values: dict[str, Any]) -> dict[str, Any]:
         set_roles(account, values["roles"])
     apply_subscription(values.get("subscription"), account)
     return {"email": email, "password": password}
+
+
+def _forget_sign_up(account: Account, password: str | None) -> None:
+    """Remove what strangers may have entered who signed up with an email address that they can't verify.
+
+    Otherwise they could sign in with their own password once the operator declares the email address verified.
+    """
+    account.given_name, account.family_name = "", None
+    account.set_password(password)
+    end_all_sessions(account)
 
 
 class FamilyTable(Table):
