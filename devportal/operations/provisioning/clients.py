@@ -161,7 +161,7 @@ def _apply_event_receiver(values: dict[str, Any], client: Client) -> None:
 
 def _secret(client: Client, rotate: bool) -> str | None:
     """Return a web client's secret if it was just created: the first one, or one that replaces all others."""
-    if not client.has_secret:
+    if not client.has_secret or client.project.is_deleted:
         return None
     live = client.secrets.live()
     if live.exists():

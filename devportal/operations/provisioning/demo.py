@@ -36,6 +36,8 @@ def prepare_demo(file: Path) -> str:
     for project in result["projects"]:
         lines.append(f"Clients of {project['name']}")
         lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
+        if "deleted" in project:
+            lines.append("  They do not work, because an owner has deleted the project. The console can restore it.")
     lines.append(f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one.")
     lines += [f"API {api['identifier']}  {api['slug']}; `make api` starts it" for api in result["apis"]]
     return "\n".join(lines)

@@ -88,6 +88,8 @@ def keys_named(project: Project, name: str) -> QuerySet[ApiKey]:
 def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dict[str, Any]:
     """Create or update one key. The result contains the raw key only if it is new or was rotated."""
     name, owner = values["name"], values["owner"]
+    if project.is_deleted:
+        return {"name": name, "key": None, "owner": owner.email}
     existing = keys_named(project, name).first()
     permissions: list[str] = values.get("permissions", existing.permissions.split() if existing else [])
     expires_at = values.get("expires", existing.expires_at if existing else None)
@@ -165,7 +167,9 @@ def _is_member(project: Project | None, account: Account) -> bool:
 def apply_project(values: dict[str, Any], *, applied: set[int], rotate_secrets: bool) -> dict[str, Any]:
     """Create or update one project with everything in its table. A missing key changes nothing.
 
-    `applied` are the projects of the file's earlier tables: one with several owners could be named by several tables.
+    A project that an owner has deleted stays deleted, and gets no secrets and keys: they would end when it is restored.
+    Everything else is applied, so that it holds from then on. `applied` are the projects of the file's earlier tables:
+    one with several owners could be named by several tables.
     """
     project = _find(values)
     if project is None:
@@ -193,4 +197,5 @@ def apply_project(values: dict[str, Any], *, applied: set[int], rotate_secrets: 
         "name": project.name,
         "clients": clients,
         "api_keys": [apply_api_key(key, project, rotate_secrets) for key in values["api_keys"]],
+        **({"deleted": True} if project.is_deleted else {}),
     }

@@ -9,6 +9,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from devportal.operations.provisioning import InvalidFile, provision
 
+DELETED = (
+    "An owner has deleted the project {name}, so its clients and API keys do not work. If an owner restores it in the "
+    "console, run this command again to create secrets and keys."
+)
+
 
 class Command(BaseCommand):
     """Apply a file in one transaction. It is idempotent, and an invalid file changes nothing (docs/provisioning.md)."""
@@ -30,10 +35,17 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))
             return
-        clients = sum(len(project["clients"]) for project in result["projects"])
-        counts = (len(result["people"]), len(result["projects"]), clients, len(result["apis"]))
-        declared = "{} people, {} projects, {} clients and {} APIs".format(*counts)
+        deleted = [project for project in result["projects"] if "deleted" in project]
         if options["dry_run"]:
+            declared = _counted(result, result["projects"])
             self.stdout.write(f"The file is valid. It declares {declared}. Nothing was changed.")
         else:
-            self.stdout.write(f"{declared} are in place.")
+            in_place = _counted(result, [project for project in result["projects"] if project not in deleted])
+            self.stdout.write(f"{in_place} are in place.")
+        for project in deleted:
+            self.stdout.write(DELETED.format(name=project["name"]))
+
+
+def _counted(result: dict[str, Any], projects: list[dict[str, Any]]) -> str:
+    clients = sum(len(project["clients"]) for project in projects)
+    return f"{len(result['people'])} people, {len(projects)} projects, {clients} clients and {len(result['apis'])} APIs"

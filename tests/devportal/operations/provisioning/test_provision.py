@@ -172,6 +172,54 @@ def test_a_deleted_project_of_the_same_name_is_not_the_declared_one(tmp_path: Pa
     assert new.clients.count() == 2
 
 
+MORE = """
+[[projects.api_keys]]
+name = "Nightly"
+owner = "dana@example.com"
+[[projects.clients]]
+name = "Events"
+type = "web"
+redirect_uris = ["https://orbit.example.com/callback"]
+backchannel_logout_uri = "https://orbit.example.com/logout"
+events_url = "https://orbit.example.com/events"
+"""
+
+
+@pytest.mark.parametrize("option", ["", "--dry-run"])
+def test_a_project_that_its_owner_has_deleted_is_not_called_in_place(tmp_path: Path, option: str) -> None:
+    provision(tmp_path, FILE)
+    lifecycle.delete_project(Project.objects.get(), Account.objects.get(email="dana@example.com"))
+    out = StringIO()
+    call_command("provision", str(tmp_path / "state.toml"), *filter(None, [option]), stdout=out)
+    said = out.getvalue()
+    assert "An owner has deleted the project Orbit" in said
+    assert ("2 people, 0 projects, 0 clients and 0 APIs are in place." in said) == (option == "")
+
+
+def test_a_deleted_project_gets_no_credentials_and_keeps_what_the_operator_declares(tmp_path: Path) -> None:
+    provision(tmp_path, FILE)
+    dana, project = Account.objects.get(email="dana@example.com"), Project.objects.get()
+    lifecycle.delete_project(project, dana)
+    declared = (
+        FILE.replace('name = "Orbit"', 'name = "Orbit"\nsuspended = true\ndomains = ["orbit.example.com"]') + MORE
+    )
+    (shown,) = provision(tmp_path, declared, "--rotate-secrets")["projects"]
+    assert shown["deleted"]
+    assert [client["client_secret"] for client in shown["clients"]] == [None, None, None]
+    assert shown["api_keys"] == [{"name": "Nightly", "key": None, "owner": "dana@example.com"}]
+    assert not ApiKey.objects.exists()
+    project.refresh_from_db()
+    assert project.is_deleted
+    # The owner can't end a suspension by deleting and restoring the project.
+    assert project.is_suspended
+
+    lifecycle.restore_project(project, dana)
+    (shown,) = provision(tmp_path, declared)["projects"]
+    assert "deleted" not in shown
+    assert [bool(client["client_secret"]) for client in shown["clients"]] == [True, False, True]
+    assert shown["api_keys"][0]["key"]
+
+
 def test_an_owner_who_gets_another_role_counts_as_a_former_one(tmp_path: Path) -> None:
     """People who share a project with a former owner decide on no app of theirs for a year."""
     provision(tmp_path, FILE.replace('role = "viewer"', 'role = "owner"'))
