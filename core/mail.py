@@ -31,8 +31,9 @@ def validate_mail_address(address: str) -> None:
         raise ValidationError(f"An email address has at most {MAX_ADDRESS_LENGTH} characters.")
     local, _, domain = address.rpartition("@")
     try:
-        # If the domain normalizes to another one, that one would get the mail, and nobody could verify the address.
-        if domain.encode("idna").decode("idna").lower() != domain.lower():
+        # If the domain normalizes to another one, that one would get the mail, and nobody could verify the address. One
+        # in ASCII, such as xn--…, is used as it is.
+        if not domain.isascii() and domain.encode("idna").decode("idna").lower() != domain.lower():
             domain = ""
     except UnicodeError:
         domain = ""

@@ -66,6 +66,18 @@ def test_the_code_proves_the_address_and_signs_in(client: Browser, mailoutbox: l
     assert client.get("/account/").status_code == 200
 
 
+@pytest.mark.parametrize("domain", ["xn--mller-kva.example", "xn--fa-hia.example"])
+def test_an_international_domain_gets_its_code_as_chromium_sends_it(
+    client: Browser, mailoutbox: list[Any], domain: str
+) -> None:
+    """Chromium converts the domain in a field for email addresses to ASCII (RFC 5891), whatever a person types."""
+    sign_up(client, f"new@{domain}")
+    (mail,) = mailoutbox
+    assert mail.to == [f"new@{domain}"]
+    confirm(client, mail)
+    assert Account.objects.get(email=f"new@{domain}").email_verified is True
+
+
 @pytest.mark.parametrize("code", ["", "AAAA-BBBB", "000000", "x" * 500])
 def test_a_wrong_code_proves_nothing(client: Browser, code: str) -> None:
     sign_up(client)
