@@ -186,6 +186,24 @@ def test_a_database_in_use_is_refused(encryption_key: None) -> None:
         call_command("load_prerelease", str(DUMP))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe", b"no JSON", b"[]\n", b"{}\n", b'{"model": 1}\n', b'{"model": "oidc.tokenfamily", "fields": {}}\n'],
+)
+def test_another_file_is_named_and_changes_nothing(db: None, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "dump.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(CommandError, match="is not what dumpdata of the last development state writes"):
+        call_command("load_prerelease", str(file))
+    assert SigningKey.objects.exists()
+
+
+def test_a_file_that_can_not_be_read_is_named(db: None, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(CommandError, match="can't be read"):
+            call_command("load_prerelease", str(path))
+
+
 def test_another_encryption_key_loads_nothing(db: None) -> None:
     before = SigningKey.objects.get().kid
     with pytest.raises(CommandError, match=r"can't read mfa_authenticator\.data, oidc_signingkey"):

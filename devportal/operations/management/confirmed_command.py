@@ -37,6 +37,6 @@ def parse_moment(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise CommandError(f"{text!r} is not a time like 2026-01-31T14:30:00Z.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.base import DeserializationError
 from django.db import transaction
 
 from accounts.activity.kinds import METHODS
@@ -154,16 +155,31 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if Account.objects.exists():
             raise CommandError("This database has accounts. Load into a new one, right after manage.py migrate.")
-        with options["file"].open(encoding="utf-8") as dump, tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
             changed = Path(folder) / "changed.jsonl"
-            with changed.open("w", encoding="utf-8") as file:
-                count = sum(file.write(f"{row}\n") > 0 for row in _changed(dump))
-            with transaction.atomic():
-                SigningKey.objects.all().delete()  # the key that manage.py migrate created
-                call_command("loaddata", str(changed), verbosity=0)
-                _check_encryption()
+            try:
+                count = _convert(options["file"], changed)
+                _load(changed)
+            except OSError as error:
+                raise CommandError(f"{options['file']} can't be read: {error.strerror}.") from error
+            except (ValueError, LookupError, TypeError, AttributeError, DeserializationError) as error:
+                text = "is not what dumpdata of the last development state writes with --format jsonl"
+                raise CommandError(f"{options['file']} {text}: {error}") from error
         clear_keyring()
         self.stdout.write(f"Loaded {count} rows.")
+
+
+def _convert(dump: Path, changed: Path) -> int:
+    """Write the rows to load to `changed`, and return their number."""
+    with dump.open(encoding="utf-8") as lines, changed.open("w", encoding="utf-8") as file:
+        return sum(file.write(f"{row}\n") > 0 for row in _changed(lines))
+
+
+@transaction.atomic
+def _load(changed: Path) -> None:
+    SigningKey.objects.all().delete()  # the key that manage.py migrate created
+    call_command("loaddata", str(changed), verbosity=0)
+    _check_encryption()
 
 
 def _changed(lines: Iterable[str]) -> Iterator[str]:

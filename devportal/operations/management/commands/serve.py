@@ -1,8 +1,9 @@
 """`manage.py serve`: run the service with one command."""
 
+import ipaddress
 import logging
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--demo", metavar="FILE", type=Path, help="migrate, provision FILE, print who can sign in")
-        parser.add_argument("--address", default="127.0.0.1", help="IP address to listen on (default: loopback only)")
+        parser.add_argument(
+            "--address", type=_ip_address, default="127.0.0.1", help="IP address to listen on (default: loopback only)"
+        )
         parser.add_argument("--workers", type=int, default=None, help="number of worker processes (embedded: always 1)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -65,6 +68,13 @@ class Command(BaseCommand):
         sys.stdout.flush()
         logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
         server.serve(target_loader=load_bounded_application)
+
+
+def _ip_address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is not an IP address.") from error
 
 
 def _start_metrics() -> None:

@@ -53,6 +53,14 @@ def test_a_time_can_be_given(app: RelyingParty) -> None:
     assert not alive(app, new)
 
 
+@pytest.mark.parametrize(
+    "moment", ["yesterday", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_a_time_that_does_not_exist_is_named(moment: str) -> None:
+    with pytest.raises(CommandError, match="is not a time like"):
+        run("--since", moment, "--dry-run")
+
+
 def test_api_keys_and_sessions_end_when_asked(app: RelyingParty) -> None:
     raw = make_key(app.client.project)[1]
     browser = Browser()

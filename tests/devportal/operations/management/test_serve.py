@@ -5,6 +5,7 @@ from typing import Any
 
 import granian
 import pytest
+from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
@@ -48,3 +49,9 @@ def test_an_address_or_port_of_metrics_that_can_not_be_used_is_named(
         settings.METRICS_ADDRESS = "127.0.0.1" if taken else "192.0.2.1"  # an address of no machine
         with pytest.raises(CommandError, match=f"METRICS_ADDRESS {settings.METRICS_ADDRESS}, METRICS_PORT"):
             serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
+
+
+@pytest.mark.parametrize("address", ["localhost", "256.1.1.1", "127.0.0.1:8000"])
+def test_only_an_ip_address_can_be_listened_on(address: str) -> None:
+    with pytest.raises(CommandError, match=r"--address: .* is not an IP address"):
+        call_command("serve", "--address", address)
