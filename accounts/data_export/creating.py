@@ -170,7 +170,7 @@ def clear_old() -> int:
     now = clock.now()
     with transaction.atomic():
         gone = drop_files(DataExport.objects.filter(expires_at__lte=now))
-    counted_until = now - timedelta(days=max(settings.EXPORT_DAYS, 1))  # EXPORTS_PER_DAY counts rows
+    counted_until = now - timedelta(days=settings.EXPORT_DAYS)  # EXPORTS_PER_DAY counts rows
     old = DataExport.objects.filter(asked_at__lt=counted_until, file="").exclude(ready_at=None, failed_at=None)
     old.delete()
     return gone

@@ -155,8 +155,8 @@ SECURITY_EVENT_DAYS = env.int("SECURITY_EVENT_DAYS", 365, between=(0, 36_500))
 # How long a change of email address can be undone from the old email address (days).
 ADDRESS_REVERSAL_DAYS = env.int("ADDRESS_REVERSAL_DAYS", 7, between=(0, 365))
 # Data export: how long its file is kept (days), and how many exports a person may request in 24 hours.
-EXPORT_DAYS = env.int("EXPORT_DAYS", 7, between=(0, 365))
-EXPORTS_PER_DAY = env.int("EXPORTS_PER_DAY", 3)
+EXPORT_DAYS = env.int("EXPORT_DAYS", 7, between=(1, 365))
+EXPORTS_PER_DAY = env.int("EXPORTS_PER_DAY", 3, between=(1, 1000))
 # How long people can restore their deleted account (days; 0: it is removed immediately).
 ACCOUNT_DELETION_DAYS = env.int("ACCOUNT_DELETION_DAYS", 14, between=(0, 365))
 # How long a deleted project can be restored (days), and the maximum number of various objects.

@@ -83,6 +83,13 @@ def download(browser: Browser) -> dict[str, bytes]:
 # --- From asking to downloading ---
 
 
+def test_the_lowest_settings_leave_time_to_download_it(confirmed: Browser, settings: Any) -> None:
+    for name in ("EXPORT_DAYS", "EXPORTS_PER_DAY"):
+        setattr(settings, name, settings.NUMBER_BOUNDS.get(name, (0, 0))[0])
+    ask(confirmed)
+    assert download(confirmed)
+
+
 def test_a_person_asks_for_their_data_and_gets_it(confirmed: Browser, person: Account, tmp_path: Path) -> None:
     out = io.BytesIO()
     Image.new("RGB", (128, 128), "teal").save(out, "PNG")
