@@ -9,6 +9,9 @@ import django
 from celery import Celery, signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
+# Celery's command line reads BROKER_URL as well, and stores it here, where it counts more than the settings. But kombu
+# does not know all of its forms, and would not check certificates for rediss:// (core/redis_address.py).
+os.environ.pop("CELERY_BROKER_URL", None)
 
 app = Celery("devportal", task_cls="core.tasks.QuietTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -1,5 +1,9 @@
 """What REDIS_URL and BROKER_URL may say, and what the checks refuse."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +11,7 @@ import pytest
 from core.limits.checks import check_redis_settings
 from core.redis_address import broker_address, celery_broker, parse_address
 
+ROOT = Path(__file__).resolve().parents[2]
 SENTINELS = "s1.example.com:26379,s2.example.com,[2001:db8::1]:26380"
 
 
@@ -157,6 +162,32 @@ def test_invalid_timeouts(seconds: float, refused: bool, settings: Any) -> None:
 )
 def test_celery_settings(url: str, broker: str) -> None:
     assert broker_address(url).url == broker
+
+
+# Any of Celery's commands; this one ends without a broker.
+COMMAND = """
+from celery.bin.celery import celery
+celery(["-A", "devportal", "inspect", "--help"], standalone_mode=False)
+from devportal.celery import app
+print("broker:", app.conf.broker_read_url, app.conf.broker_write_url)
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "broker"),
+    [
+        ("rediss://127.0.0.1:9/0", "rediss://127.0.0.1:9/0?ssl_cert_reqs=required"),
+        ("redis+sentinel://127.0.0.1:9,127.0.0.1:8/main", "sentinel://127.0.0.1:9/0;sentinel://127.0.0.1:8/0"),
+        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
+    ],
+)
+def test_the_command_line_of_celery_uses_the_settings(url: str, broker: str, tmp_path: Path) -> None:
+    """It reads an environment variable of the same name."""
+    env = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "BROKER_URL": url}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND], env=env, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert f"broker: {broker} {broker}" in done.stdout, done.stderr[-2000:]
 
 
 def test_celery_settings_for_sentinels() -> None:
