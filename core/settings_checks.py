@@ -27,8 +27,11 @@ from core.storage import object_store
 # The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
-# The URLs of links and of an operator's own sources.
-URLS = ("HELP_URL", "PLANS_URL", "PLAN_SOURCE_URL", "PRIVACY_URL", "PROFILE_SOURCE_URL", "TERMS_URL")
+# The URLs of links, and of an operator's own sources and collector.
+URLS = (
+    "HELP_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "PLANS_URL", "PLAN_SOURCE_URL", "PRIVACY_URL", "PROFILE_SOURCE_URL",
+    "TERMS_URL",
+)  # fmt: skip
 _EMAIL_ADDRESS = re.compile(r'[^\s"@]+@[^\s"@]+')
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
