@@ -12,6 +12,7 @@ from django.dispatch import receiver
 from accounts.models import Account
 from core import clock
 from core.audit import changes
+from core.changed_meanwhile import ChangedMeanwhile
 from devportal.review import logos
 from devportal.review.evidence.similarity import hash_of_new_logo
 from devportal.review.for_reviewers import ForReviewers, keep_test_account, write_for_reviewers
@@ -26,7 +27,7 @@ from devportal.review.snapshots import (
     approved_snapshot,
     baseline_snapshot,
     circumstances_of,
-    draft_mark,
+    draft_digest,
     initial_snapshot,
     open_review,
     requestable_scopes,
@@ -48,7 +49,6 @@ from devportal.review.workflow import (
     require_developer,
 )
 from oidc.clients import branding
-from oidc.clients.registration import CHANGED_MEANWHILE, ChangedMeanwhile
 from oidc.models import Client
 from oidc.projects.roles import report_project_event
 from oidc.signals import renaming_client
@@ -99,7 +99,7 @@ def save_submission(
 
     Until an app is verified, the app's values change immediately, because people see it as not reviewed. Afterwards
     only the draft changes, and the approved values stay (docs/review.md#for-developers). `logo` comes from
-    `oidc.clients.branding.clean_logo`. `seen` is the `draft_mark` of the values that the person saw; with "", changes
+    `oidc.clients.branding.clean_logo`. `seen` is the `draft_digest` of the values that the person saw; with "", changes
     since then are replaced. Raises ValidationError by field, ChangedMeanwhile, ReviewNotAllowed, IllegalReviewStep.
     """
     kept, submitted = branding.clean_branding(values), for_reviewers or ForReviewers()
@@ -112,8 +112,8 @@ def save_submission(
         if scopes is not None:
             review.snapshot["scopes"] = _checked(review.client, scopes)
         review.snapshot = write_for_reviewers(review.snapshot, submitted)
-        if seen and seen != draft_mark(working) and draft_mark(review.snapshot) != draft_mark(working):
-            raise ChangedMeanwhile(CHANGED_MEANWHILE)
+        if seen and seen != draft_digest(working) and draft_digest(review.snapshot) != draft_digest(working):
+            raise ChangedMeanwhile
         review.save(update_fields=["snapshot"])
         if submitted.test_account or submitted.remove_test_account:
             keep_test_account(review, actor, submitted.test_account)
@@ -157,12 +157,12 @@ def _checked(client: Client, scopes: Mapping[str, str]) -> dict[str, str]:
 def start_over(client: Client, actor: Account, seen: str = "") -> AppReview:
     """Discard the changes since the last approval. Raises ReviewNotAllowed, IllegalReviewStep.
 
-    `seen` is the `draft_mark` of the values that the person saw, "" for the present ones: others are not discarded.
+    `seen` is the `draft_digest` of the values that the person saw, "" for the present ones: others are not discarded.
     """
     with transaction.atomic():
         review = draft_of(client, actor)
         review, _ = begin_step(review, actor, "start_over")
-        if seen and seen != draft_mark(working_snapshot_of(review.client, review)):
+        if seen and seen != draft_digest(working_snapshot_of(review.client, review)):
             raise IllegalReviewStep("The draft was changed after you opened the page, so nothing is discarded yet.")
         before = review.snapshot
         review.snapshot = approved_snapshot(review.client)

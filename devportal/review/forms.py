@@ -16,7 +16,7 @@ from devportal.review.for_reviewers import (
     validate_password_text,
 )
 from devportal.review.requirements import Requirement, field_of
-from devportal.review.snapshots import UNSENT, Snapshot, draft_mark, requestable_scopes
+from devportal.review.snapshots import UNSENT, Snapshot, draft_digest, requestable_scopes
 from devportal.review.timeline import MAX_TEXT_LENGTH, Point
 from oidc import names
 from oidc.apis.registry import ApiSnapshot, Scope
@@ -118,7 +118,7 @@ class BrandingForm(forms.Form):
         self._points = points
         self._requestable = requestable_scopes(client)
         self._wanted = [wanted] if wanted in self._names else []
-        initial = _initial(snapshot, self._requestable) | {"seen": draft_mark(snapshot)}
+        initial = _initial(snapshot, self._requestable) | {"seen": draft_digest(snapshot)}
         initial |= {field_of("ask", scope): True for scope in self._wanted}
         super().__init__(*args, **({"initial": initial} | kwargs))
         for field, check in FIELD_VALIDATORS.items():

@@ -1,13 +1,12 @@
 """Snapshots of reviewed values: requested, in force and last approved, and their differences."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.dispatch import receiver
 
+from core.changed_meanwhile import digest_of
 from devportal.review.models import AppReview, ReviewRevision
 from oidc.apis.registry import Scope
 from oidc.apis.uses import ScopeUse
@@ -187,11 +186,11 @@ def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
     return _with_requestable(client, {**review.snapshot, **now})
 
 
-def draft_mark(working: Snapshot) -> str:
+def draft_digest(working: Snapshot) -> str:
     """Return a digest of the working values in the form of a draft, which tells whether somebody has saved it since."""
     elsewhere = ("type", "redirect_urls", "sign_out_urls", CIRCUMSTANCES)
     shown = {field: value for field, value in working.items() if field not in elsewhere}
-    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:32]
+    return digest_of(shown)
 
 
 def _with_requestable(client: Client, draft: Snapshot) -> Snapshot:

@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.authentication import account_of
 from accounts.factors.staff import lacks_second_factor
+from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person, limited_mailing
 from core.storage.stored_files import image_response, read_file
 from devportal.console.access import Membership, get_client, get_membership
@@ -39,7 +40,6 @@ from devportal.review.reasons import reason_texts
 from devportal.review.summary import Line, address_of, error_summary
 from devportal.review.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
-from oidc.clients.registration import ChangedMeanwhile
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 
@@ -158,9 +158,9 @@ def _form(client: Client, *given: Any) -> BrandingForm:
 
 
 def _over_changes(client: Client, sent: QueryDict, error: ValidationError) -> BrandingForm:
-    """Return the form with what was sent, an error, and the mark of the present draft: it can be sent again."""
+    """Return the form with what was sent, an error, and the digest of the present draft: it can be sent again."""
     data = sent.copy()
-    data["seen"] = snapshots.draft_mark(snapshots.working_snapshot(client))
+    data["seen"] = snapshots.draft_digest(snapshots.working_snapshot(client))
     form = _form(client, data)
     form.add_error(None, error)
     return form

@@ -3,8 +3,6 @@
 Every function takes the acting account and reports an audit event with the values before and after.
 """
 
-import hashlib
-import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,6 +12,7 @@ from django.db import transaction
 
 from accounts.models import Account
 from core.audit import changes
+from core.changed_meanwhile import ChangedMeanwhile, digest_of
 from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
@@ -48,20 +47,9 @@ CHANGED_BY_SETTINGS = (
 )
 
 
-CHANGED_MEANWHILE = (
-    "Nothing is saved yet, because this was changed after you opened the page, maybe by somebody else. Open the page "
-    "in another tab to see the change. If you save again, your version replaces it."
-)
-
-
-class ChangedMeanwhile(ValidationError):
-    """The values were changed since the page with the form was opened."""
-
-
-def settings_mark(client: Client) -> str:
+def settings_digest(client: Client) -> str:
     """Return a digest of the settings that `update_client` changes, which tells whether somebody has changed them."""
-    values = [getattr(client, name) for name in CHANGED_BY_SETTINGS]
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
+    return digest_of([getattr(client, name) for name in CHANGED_BY_SETTINGS])
 
 
 def _shown(client: Client) -> dict[str, Any]:
@@ -136,14 +124,14 @@ def update_client(
     """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
 
     The name of a verified client was reviewed, so it can only be changed by another review. `seen` is the
-    `settings_mark` of the values that the person saw; with "", changes since then are replaced. Raises ValidationError,
-    ChangedMeanwhile, Gone.
+    `settings_digest` of the values that the person saw; with "", changes since then are replaced. Raises
+    ValidationError, ChangedMeanwhile, Gone.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
     with transaction.atomic():
         row = lock_client(client.pk)
-        before, is_unseen = _shown(row), bool(seen) and seen != settings_mark(row)
+        before, is_unseen = _shown(row), bool(seen) and seen != settings_digest(row)
         if name is not None and name.strip() != row.name:
             renaming_client.send(sender=Client, client=row)
             if row.is_verified:
@@ -161,7 +149,7 @@ def update_client(
         set_reviewed_hosts(row)
         was, now = changes(before, _shown(row))
         if now and is_unseen:  # a form that is sent twice changes nothing the second time
-            raise ChangedMeanwhile(CHANGED_MEANWHILE)
+            raise ChangedMeanwhile
         row.save(update_fields=[*CHANGED_BY_SETTINGS, *REVIEWED_COLUMNS, "updated"])
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)

@@ -1,6 +1,5 @@
 """Change where a client receives events, and send, repeat and resume deliveries. Changes are audited."""
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -11,9 +10,8 @@ from django.db.models import QuerySet
 from accounts.models import Account
 from core import clock
 from core.audit import changes
-from core.credentials import digest
+from core.changed_meanwhile import ChangedMeanwhile, digest_of
 from oidc.clients.lookup import lock_client, report_client_event
-from oidc.clients.registration import CHANGED_MEANWHILE, ChangedMeanwhile
 from oidc.events.queueing import announce_later, queue_test
 from oidc.events.receiver_urls import check_receiver_url
 from oidc.events.types import EventType
@@ -29,9 +27,9 @@ def receiver_of(client: Client, channel: str) -> EventReceiver:
     return found or EventReceiver(client=client, channel=channel)
 
 
-def receiver_mark(receiver: EventReceiver) -> str:
+def receiver_digest(receiver: EventReceiver) -> str:
     """Return a digest of what developers choose for a receiver, which tells whether somebody has changed it."""
-    return digest(json.dumps([receiver.url, receiver.session_required, receiver.types]))
+    return digest_of([receiver.url, receiver.session_required, receiver.types])
 
 
 def change_logout_receiver(
@@ -39,7 +37,7 @@ def change_logout_receiver(
 ) -> None:
     """Set the client's `backchannel_logout_uri` ("" for none), and whether it needs a `sid`.
 
-    `actor` is None for a provisioned file. `seen` is the `receiver_mark` that the person saw; with "", changes since
+    `actor` is None for a provisioned file. `seen` is the `receiver_digest` that the person saw; with "", changes since
     then are replaced. Raises ValidationError, ChangedMeanwhile, Gone.
     """
     _change(client, actor, Channel.LOGOUT, {"url": url, "session_required": session_required}, seen)
@@ -74,8 +72,8 @@ def _change(client: Client, actor: Account | None, channel: str, values: dict[st
         was, now = changes(before, values)
         if not now:
             return
-        if seen and seen != receiver_mark(row):
-            raise ChangedMeanwhile(CHANGED_MEANWHILE)
+        if seen and seen != receiver_digest(row):
+            raise ChangedMeanwhile
         written = values | (_WELL if "url" in now else {})
         for name, value in written.items():
             setattr(row, name, value)

@@ -16,7 +16,7 @@ from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
-from oidc.clients.registration import settings_mark
+from oidc.clients.registration import settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
 from oidc.domains.names import domains_of
 from oidc.models import Client
@@ -194,7 +194,7 @@ class ClientSettingsForm(_WithAddresses):
             "name": client.name,
             "least_acr": client.least_acr,
             "forgive_lost_responses": client.forgive_lost_responses,
-            "seen": settings_mark(client),
+            "seen": settings_digest(client),
         } | saved
         proposed = {"redirect_uris": added, "post_logout_redirect_uris": added_sign_out}
         proposed = {name: new for name, new in proposed.items() if new and new not in saved[name]}
@@ -218,9 +218,9 @@ class ClientSettingsForm(_WithAddresses):
 
     @classmethod
     def over_changes(cls, data: QueryDict, error: ValidationError, *, client: Client) -> Self:
-        """Return the form with what was sent, an error, and the mark of the present settings: it can be sent again."""
+        """Return the form with what was sent, an error, and the present settings' digest, to be sent again."""
         sent = data.copy()
-        sent["seen"] = settings_mark(client)
+        sent["seen"] = settings_digest(client)
         form = cls(sent, client=client)
         form.add_error(None, error)
         return form

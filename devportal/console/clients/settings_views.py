@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person
 from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
@@ -90,7 +91,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
     if form.is_valid():
         try:
             saved = _update(client, membership, form.cleaned_data)
-        except registration.ChangedMeanwhile as error:
+        except ChangedMeanwhile as error:
             membership, client = get_client(request, project_id, client_id, at_least)
             form = ClientSettingsForm.over_changes(request.POST, error, client=client)
         except ValidationError as error:  # submitted or reviewed a moment ago

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from oidc.events.registration import receiver_mark
+from oidc.events.registration import receiver_digest
 from oidc.events.types import EventType
 from oidc.models import EventReceiver
 
@@ -35,10 +35,10 @@ class ReceiverForm(forms.Form):
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def show_over(self, receiver: EventReceiver) -> None:
-        """Show the sent values again beside the mark of the present ones, so that the form can be sent again."""
+        """Show the sent values again beside the digest of the present ones, so that the form can be sent again."""
         data: Any = self.data
         self.data = data = data.copy()
-        data[self.add_prefix("seen")] = receiver_mark(receiver)
+        data[self.add_prefix("seen")] = receiver_digest(receiver)
 
 
 class LogoutForm(ReceiverForm):
@@ -52,7 +52,11 @@ class LogoutForm(ReceiverForm):
     )
 
     def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
-        initial = {"url": receiver.url, "session_required": receiver.session_required, "seen": receiver_mark(receiver)}
+        initial = {
+            "url": receiver.url,
+            "session_required": receiver.session_required,
+            "seen": receiver_digest(receiver),
+        }
         super().__init__(data, initial=initial, prefix=EventReceiver.Channel.LOGOUT)
 
 
@@ -68,7 +72,7 @@ class EventsForm(ReceiverForm):
 
     def __init__(self, data: QueryDict | None = None, *, receiver: EventReceiver) -> None:
         types = [each.value for each in receiver.wanted_types]
-        initial = {"url": receiver.url, "types": types, "seen": receiver_mark(receiver)}
+        initial = {"url": receiver.url, "types": types, "seen": receiver_digest(receiver)}
         super().__init__(data, initial=initial, prefix=EventReceiver.Channel.EVENTS)
 
     def clean(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from devportal.console.events.tries import Try, read_try
 from oidc.events.receiver_urls import playground_receiver_url
-from oidc.events.registration import receiver_mark
+from oidc.events.registration import receiver_digest
 from oidc.models import Client, Delivery, EventReceiver
 
 NEWEST = 50  # deliveries that are searched for the latest test and the latest failure
@@ -44,9 +44,9 @@ class ReceiverStatus:
         return self.receiver.url == playground_receiver_url()
 
     @property
-    def mark(self) -> str:
+    def digest(self) -> str:
         """A digest of its values, with which a form tells what its page showed."""
-        return receiver_mark(self.receiver)
+        return receiver_digest(self.receiver)
 
     @property
     def may_resume(self) -> bool:

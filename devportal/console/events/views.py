@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 
 from accounts.models import Account
+from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
@@ -16,7 +17,6 @@ from devportal.console.events.forms import CHANNEL, EventsForm, LogoutForm
 from devportal.console.events.states import statuses
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.docs import events as event_docs
-from oidc.clients.registration import ChangedMeanwhile
 from oidc.events import registration
 from oidc.events.receiver_urls import may_be_loopback, playground_receiver_url
 from oidc.events.types import EventType

@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
+from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import get_client
@@ -14,7 +15,6 @@ from devportal.console.members import CHANGED
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.playground import event_receiver
 from devportal.docs.context import format_duration
-from oidc.clients.registration import ChangedMeanwhile
 from oidc.events.receiver_urls import playground_receiver_url
 from oidc.events.registration import receiver_of
 from oidc.models import EventReceiver

@@ -199,7 +199,7 @@ def test_an_older_page_does_not_replace_the_url_that_somebody_has_set(
     status = next(row for row in as_developer.get(page(app)).context["receivers"] if row.receiver.channel == channel)
     EventReceiver.objects.filter(client=app, channel=channel).delete()
     make_receiver(app, channel)
-    form = {"channel": channel, "wanted": wanted, "seen": status.mark}
+    form = {"channel": channel, "wanted": wanted, "seen": status.digest}
     text = as_developer.post(page(app), form, follow=True).content.decode()
     assert "This changed in the meantime." in text
     assert EventReceiver.objects.get(client=app, channel=channel).url == RECEIVER_URL
