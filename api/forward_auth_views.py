@@ -1,5 +1,6 @@
 """/connect/forward-auth/<slug>, as nginx, Caddy, Traefik and Envoy call it: each method is a question."""
 
+import re
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +19,9 @@ from oidc.parameters import UnreadableParameters, read_query
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 # Headers of the caller with which some frameworks replace the method, for example Rails, Laravel and Google's.
 _OVERRIDES = ("HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_X_HTTP_METHOD", "HTTP_X_METHOD_OVERRIDE")
+# Headers from which some frameworks read the path, for example Yii and Zend Framework.
+_REWRITES = ("HTTP_X_ORIGINAL_URL", "HTTP_X_REWRITE_URL")
+_ORIGIN = re.compile(r"\Ahttps?://[^/?#]*")
 
 
 @csrf_exempt
@@ -46,7 +50,8 @@ def _find_api(slug: str) -> ApiSnapshot:
 def _appended(request: HttpRequest, path: str) -> ForwardedCall:
     """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
     method = request.META["REQUEST_METHOD"]  # `request.method` is in capitals, whatever the caller sent
-    is_unclear = _replaces_method(request, method, request.META.get("QUERY_STRING", ""))
+    is_replaced = _replaces_method(request, method, request.META.get("QUERY_STRING", ""))
+    is_unclear = is_replaced or bool(_sent(request, *_REWRITES))
     return ForwardedCall(method, path, is_decoded=True, is_unclear=is_unclear, **_caller(request))
 
 
@@ -61,7 +66,7 @@ def _forwarded(request: HttpRequest) -> ForwardedCall:
     except UnreadableParameters:
         is_clear, scopes = False, ()
     method, target = next(iter(methods), None), next(iter(targets), None)
-    is_replaced = _replaces_method(request, method, (target or "").partition("?")[2])
+    is_replaced = _replaces_method(request, method, (target or "").partition("?")[2]) or _replaces_path(request, target)
     is_unclear = not is_clear or len(methods) > 1 or len(targets) > 1 or is_replaced
     return ForwardedCall(method, target, scopes, is_unclear=is_unclear, **_caller(request))
 
@@ -69,6 +74,11 @@ def _forwarded(request: HttpRequest) -> ForwardedCall:
 def _replaces_method(request: HttpRequest, method: str | None, query: str) -> bool:
     """Return whether a header or the query of the call asks the API to take it for one with another method."""
     return any(each != method for each in _sent(request, *_OVERRIDES) | methods_in(query))
+
+
+def _replaces_path(request: HttpRequest, target: str | None) -> bool:
+    """Return whether a header asks the API to take the call for one with another path. It may be the whole URL."""
+    return target is not None and any(_ORIGIN.sub("", each, count=1) != target for each in _sent(request, *_REWRITES))
 
 
 def _sent(request: HttpRequest, *names: str) -> set[str]:

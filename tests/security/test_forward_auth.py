@@ -151,6 +151,19 @@ def test_no_parameter_replaces_the_method(person: Account, db: None, name: str) 
     assert ask(token, f"/x?method=DELETE&a={name}", "POST").status_code == 200
 
 
+@pytest.mark.parametrize("header", ["X-Original-URL", "X-Rewrite-URL"])
+def test_no_header_replaces_the_path(reader: str, header: str) -> None:
+    """Yii, for example, takes the path from such a header if it trusts the proxy."""
+    others = ("/admin", "/other", "https://h/admin", "//h/other?x=1", "admin", "/otherhttps://h?x=1", "X://h/other?x=1")
+    for style in ("Forwarded", "Original"):
+        for value in ("/other?x=1", "https://calendar.example.com/other?x=1"):
+            assert ask(reader, "/other?x=1", style=style, **{header: value}).status_code == 200, value
+        for value in others:
+            response = ask(reader, "/other?x=1", style=style, **{header: value})
+            assert refusal(response) == (403, "path_not_allowed"), value
+    assert refusal(ask_as_envoy(reader, "/other", **{header: "/admin"})) == (403, "path_not_allowed")
+
+
 def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
     """A proxy sets one pair of headers, and passes on what the caller sends as the other pair."""
     for mine, theirs in product(("Forwarded", "Original"), repeat=2):
