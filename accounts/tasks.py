@@ -6,7 +6,7 @@ from allauth.usersessions.models import UserSession
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from accounts import files
 from accounts.mail import delivery
@@ -76,14 +76,16 @@ def clear_billing_events() -> int:
 def clear_security_events() -> int:
     """Delete security events and ended recoveries after SECURITY_EVENT_DAYS; return how many rows were deleted.
 
-    Events are kept for as long as they are needed: to undo a new factor, and while a recovery is open, whose end
-    restores the email address from before a takeover.
+    Events are kept for as long as they are needed: to undo a new factor; while a recovery is open, whose end restores
+    the email address from before a takeover; and of sign-ups that nobody has verified, which make way for the owner of
+    the email address (accounts/address_changes.py).
     """
     if not settings.SECURITY_EVENT_DAYS:
         return 0
     now, kept = clock.now(), timedelta(days=settings.SECURITY_EVENT_DAYS)
     recovering = AccountRecovery.objects.open().values("account")
-    events = SecurityEvent.objects.exclude(account__in=recovering)
+    unverified = Q(kind="signed_up", account__email_verified=False, account__last_login=None)
+    events = SecurityEvent.objects.exclude(unverified).exclude(account__in=recovering)
     gone = delete_oldest(events, "at", now - max(kept, timedelta(days=settings.ADDRESS_REVERSAL_DAYS)))
     return gone + delete_in_batches(AccountRecovery.objects.filter(ended_at__lt=now - kept))
 

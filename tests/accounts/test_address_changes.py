@@ -1,6 +1,7 @@
 """Changing the address, and taking it back from the old one for seven days."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from allauth.mfa.totp.internal.auth import (
 from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
-from accounts.tasks import clear_address_changes
+from accounts.tasks import clear_address_changes, clear_security_events
+from core import clock
 from core.database import encryption
 from devportal.console.models import AuditEvent
 from oidc.projects import invitations
@@ -272,6 +274,18 @@ def test_a_sign_up_that_nobody_verified_keeps_nobody_from_an_address(thief: Brow
     account = Account.objects.get()
     assert (account.pk, account.email, account.email_verified) == (person.pk, NEW, True)
     assert list(EmailAddress.objects.values_list("user", "email", "verified")) == [(person.pk, NEW, True)]
+
+
+def test_a_sign_up_that_nobody_verified_makes_way_however_old_it_is(
+    thief: Browser, person: Account, settings: Any
+) -> None:
+    sign_up(Browser(), NEW)
+    old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS + 1)
+    SecurityEvent.objects.update(at=old)
+    clear_security_events()
+    change(thief, NEW)
+    person.refresh_from_db()
+    assert (person.email, person.email_verified) == (NEW, True)
 
 
 def test_a_sign_up_before_the_code_is_typed_makes_way_too(thief: Browser, person: Account) -> None:
