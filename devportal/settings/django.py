@@ -187,6 +187,8 @@ postgres.configure(
     connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
 )
 if REPLICA_DATABASE_URL and (replica := env.database("REPLICA_DATABASE_URL", REPLICA_DATABASE_URL)):
+    if replica["ENGINE"].endswith("sqlite3") or DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        env.problems.append("REPLICA_DATABASE_URL must name a replica of DATABASE_URL, and both have to be PostgreSQL.")
     DATABASES["replica"] = replica | {"TEST": {"MIRROR": "default"}}
     postgres.configure(
         DATABASES["replica"],

@@ -463,6 +463,25 @@ def test_values_that_can_not_be_read_are_named_without_a_traceback() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"REPLICA_DATABASE_URL": "sqlite:///other.sqlite3"},
+        {
+            "ENVIRONMENT": "embedded",
+            "DATABASE_URL": "",
+            "REPLICA_DATABASE_URL": "postgresql://portal@127.0.0.1:9/portal",
+        },
+    ],
+)
+def test_a_database_that_is_no_replica_of_the_first_is_named(changes: dict[str, str]) -> None:
+    """The first would never be used, and the second has other rows."""
+    done = run("manage.py", "check", **changes)
+    assert "REPLICA_DATABASE_URL" in done.stderr, done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.slow
 def test_mail_can_be_sent_in_the_name_of_every_service() -> None:
     name = 'The "Best", [Acme] @ Home: Müller; Söhne'
     # What Django's SMTP backend does with the sender.
