@@ -52,6 +52,11 @@ def settings_digest(client: Client) -> str:
     return digest_of([getattr(client, name) for name in CHANGED_BY_SETTINGS])
 
 
+def optional_scopes_digest(client: Client) -> str:
+    """Return a digest of the optional scopes, which tells whether somebody has changed them."""
+    return digest_of(client.optional_scopes)
+
+
 def _shown(client: Client) -> dict[str, Any]:
     """Return the settings of a client as the audit trail stores them."""
     return {
@@ -156,20 +161,23 @@ def update_client(
     return row
 
 
-def change_optional_scopes(client: Client, actor: Account, names: Collection[str]) -> Client:
+def change_optional_scopes(client: Client, actor: Account, names: Collection[str], seen: str = "") -> Client:
     """Set the scopes of a client that people may leave out; return it.
 
     Scopes that the page does not offer stay as they are: of APIs that are turned off, without an approval now, or known
-    only to other processes yet. Raises ValidationError, Gone.
+    only to other processes yet. `seen` is the `optional_scopes_digest` that the person saw; with "", changes since then
+    are replaced. Raises ValidationError, ChangedMeanwhile, Gone.
     """
     with transaction.atomic():
         row = lock_client(client.pk)
-        before = _shown(row)
+        before, is_unseen = _shown(row), bool(seen) and seen != optional_scopes_digest(row)
         chosen = parse_scope(clean_optional_scopes(row, names))
         offered = {scope.name for scope in optional_candidates(row) if scope.enabled}
         row.optional_scopes = format_scope({*chosen, *(optional_scopes(row) - offered)})
-        row.save(update_fields=["optional_scopes", "updated"])
         was, now = changes(before, _shown(row))
+        if now and is_unseen:
+            raise ChangedMeanwhile
+        row.save(update_fields=["optional_scopes", "updated"])
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)
     return row

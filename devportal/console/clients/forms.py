@@ -16,7 +16,7 @@ from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
-from oidc.clients.registration import settings_digest
+from oidc.clients.registration import optional_scopes_digest, settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
 from oidc.domains.names import domains_of
 from oidc.models import Client
@@ -244,8 +244,9 @@ class TesterForm(forms.Form):
 
 
 class OptionalScopesForm(forms.Form):
-    """The scopes of a client that people may leave out."""
+    """The scopes of a client that people may leave out. The hidden field tells which ones the page showed."""
 
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
     optional_scopes = forms.MultipleChoiceField(
         label="Optional scopes",
         required=False,
@@ -253,10 +254,17 @@ class OptionalScopesForm(forms.Form):
     )
 
     def __init__(self, *args: Any, client: Client, **kwargs: Any) -> None:
-        super().__init__(*args, **({"initial": {"optional_scopes": client.optional_scopes.split()}} | kwargs))
+        chosen = {"optional_scopes": client.optional_scopes.split(), "seen": optional_scopes_digest(client)}
+        super().__init__(*args, **({"initial": chosen} | kwargs))
         field = self.fields["optional_scopes"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client) if scope.enabled]
+
+    def show_over(self, client: Client) -> None:
+        """Show the sent values again beside the digest of the present ones, so that the form can be sent again."""
+        data: Any = self.data
+        self.data = data = data.copy()
+        data["seen"] = optional_scopes_digest(client)
 
 
 class ChangeTypeForm(forms.Form):

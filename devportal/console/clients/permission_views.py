@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
+from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person
 from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import OptionalScopesForm
@@ -42,8 +43,12 @@ def _save(membership: Membership, client: Client, form: OptionalScopesForm) -> b
     """Save the choice and return True. Otherwise add the error to the form."""
     try:
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-            change_optional_scopes(client, membership.account, form.cleaned_data["optional_scopes"])
-    except ValidationError as error:  # the scope's approval was withdrawn a moment ago
+            given = form.cleaned_data
+            change_optional_scopes(client, membership.account, given["optional_scopes"], given["seen"])
+    except ValidationError as error:  # changed by somebody else, or an approval was withdrawn a moment ago
+        if isinstance(error, ChangedMeanwhile):
+            client.refresh_from_db(fields=["optional_scopes"])
+            form.show_over(client)
         form.add_error("optional_scopes", error)
         return False
     return True

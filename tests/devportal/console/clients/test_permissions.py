@@ -235,6 +235,18 @@ def test_the_choice_for_a_scope_that_the_process_does_not_know_yet_is_kept(
     assert optional_of(app) == "email calendar.read"
 
 
+def test_a_form_from_before_somebody_elses_change_does_not_undo_it(as_developer: Browser, app: Client) -> None:
+    page = at("client_permissions", app.project, app)
+    old = str(as_developer.get(page).context["form"]["seen"].value())
+    save(as_developer, app, ["email"])
+    refused = as_developer.post(page, {"optional_scopes": ["profile"], "seen": old})
+    assert "this was changed after you opened the page" in refused.content.decode()
+    assert optional_of(app) == "email"
+    again = {"optional_scopes": ["profile"], "seen": refused.context["form"]["seen"].value()}
+    assert as_developer.post(page, again).status_code == 302
+    assert optional_of(app) == "profile"
+
+
 def test_the_choice_for_a_scope_is_kept_while_its_approval_is_withdrawn(as_developer: Browser, app: Client) -> None:
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
     save(as_developer, app, ["account.read"])
