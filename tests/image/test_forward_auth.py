@@ -192,6 +192,12 @@ def test_headers_of_a_caller_dont_choose_the_rule(world: World, caller: httpx.Cl
     assert error(caller.post("/events", headers=headers | bearer(token)))[0] == 403
 
 
+@pytest.mark.parametrize("header", ["X-Original-URL", "X-Rewrite-URL"])
+def test_no_header_of_a_caller_replaces_the_path(world: World, caller: httpx.Client, header: str) -> None:
+    answer = caller.get("/events", headers=bearer(world.token()) | {header: "/admin/users"})
+    assert answer.status_code == 403 or header.upper().replace("-", "_") not in names(answer)
+
+
 @pytest.mark.parametrize(
     "target",
     [
