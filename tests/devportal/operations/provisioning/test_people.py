@@ -7,9 +7,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
+from tests.accounts.test_sign_up import PASSWORD as STRANGERS_PASSWORD
 from tests.accounts.test_sign_up import sign_up
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
-from tests.factories import PASSWORD as STRANGERS_PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -20,6 +20,9 @@ def test_a_stranger_who_signed_up_before_has_no_access_to_the_declared_account(t
     sign_up(stranger, "dana@example.com", given_name="Mallory")
     pending = Account.objects.get()
     assert pending.has_usable_password()
+    provision(tmp_path, FILE)
+    pending.refresh_from_db()
+    assert (pending.email_verified, pending.check_password(STRANGERS_PASSWORD)) == (False, True)
     declared = FILE.replace('given_name = "Dana"', 'email_verified = true\nroles = ["operator"]')
     provision(tmp_path, declared.replace("a long password 1", password))
     dana = Account.objects.get(email="dana@example.com")

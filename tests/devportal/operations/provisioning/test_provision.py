@@ -24,7 +24,7 @@ from oidc.clients.authentication import authenticate_client
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle
 from tests.devportal.review.reviewing import make_reviewer
-from tests.factories import PASSWORD, make_account, make_project
+from tests.factories import make_account, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -137,20 +137,6 @@ def test_undeclared_objects_stay(tmp_path: Path) -> None:
     client = Client.objects.get(name="Web")
     assert not client.enabled
     assert client.approved_scopes == "account.read"
-
-
-@pytest.mark.parametrize("password", ["", 'password = "a long password 2"'])
-def test_verifying_a_sign_up_ends_the_password_that_a_stranger_chose(tmp_path: Path, password: str) -> None:
-    account = make_account("sam@example.com", verified=False)
-    assert account.has_usable_password()
-    provision(tmp_path, f'{PERSON}{password}\nroles = ["operator"]')
-    account.refresh_from_db()
-    assert (account.email_verified, account.check_password(PASSWORD)) == (False, True)
-    provision(tmp_path, f"{PERSON}{password}\nemail_verified = true")
-    account.refresh_from_db()
-    assert account.email_verified
-    assert not account.check_password(PASSWORD)
-    assert account.check_password("a long password 2") == bool(password)
 
 
 def test_verifying_an_account_that_was_recovered_brings_no_password_back(tmp_path: Path) -> None:
