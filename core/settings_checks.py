@@ -210,7 +210,7 @@ def check_other_services(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     for name in URLS:
         url = getattr(settings, name)
         if url and not (web_url_parts(url) and url.isprintable() and " " not in url):
-            hint = "Write it like https://example.com/help."
+            hint = "Write the whole URL, like https://example.com or http://127.0.0.1:4318."
             found.append(Error(f"{name} is not an http(s) URL.", hint=hint, id="devportal.E022"))
     if settings.SOURCE_TOKEN and not _TOKEN.fullmatch(settings.SOURCE_TOKEN):
         text = "SOURCE_TOKEN may only have printable ASCII characters without spaces."
