@@ -81,3 +81,15 @@ def check_addresses(request: HttpRequest) -> HttpResponse:
     """POST `address` (repeated): the error and notes of each URL."""
     entries = redirect_uris.check_each(request.POST.getlist("address"))
     return JsonResponse({"entries": [{"error": entry.error, "notes": entry.notes} for entry in entries]})
+
+
+class SeenForm(forms.Form):
+    """Base class of forms with a hidden field that tells which values the page showed (core/changed_meanwhile.py)."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def show_over(self, digest: str) -> None:
+        """Show the sent values again beside the digest of the present ones, so that the form can be sent again."""
+        data: Any = self.data
+        self.data = data = data.copy()
+        data[self.add_prefix("seen")] = digest

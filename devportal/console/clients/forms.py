@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from core.http import hosts
-from devportal.console.forms import accept_saved_name, name_field
+from devportal.console.forms import SeenForm, accept_saved_name, name_field
 from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients import redirect_uris
@@ -243,10 +243,9 @@ class TesterForm(forms.Form):
     )
 
 
-class OptionalScopesForm(forms.Form):
-    """The scopes of a client that people may leave out. The hidden field tells which ones the page showed."""
+class OptionalScopesForm(SeenForm):
+    """The scopes of a client that people may leave out."""
 
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
     optional_scopes = forms.MultipleChoiceField(
         label="Optional scopes",
         required=False,
@@ -259,12 +258,6 @@ class OptionalScopesForm(forms.Form):
         field = self.fields["optional_scopes"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client) if scope.enabled]
-
-    def show_over(self, client: Client) -> None:
-        """Show the sent values again beside the digest of the present ones, so that the form can be sent again."""
-        data: Any = self.data
-        self.data = data = data.copy()
-        data["seen"] = optional_scopes_digest(client)
 
 
 class ChangeTypeForm(forms.Form):

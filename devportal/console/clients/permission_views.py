@@ -10,7 +10,7 @@ from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import OptionalScopesForm
 from devportal.console.clients.permissions import DAYS, permissions_of
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from oidc.clients.registration import change_optional_scopes
+from oidc.clients.registration import change_optional_scopes, optional_scopes_digest
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
 
@@ -48,7 +48,7 @@ def _save(membership: Membership, client: Client, form: OptionalScopesForm) -> b
     except ValidationError as error:  # changed by somebody else, or an approval was withdrawn a moment ago
         if isinstance(error, ChangedMeanwhile):
             client.refresh_from_db(fields=["optional_scopes"])
-            form.show_over(client)
+            form.show_over(optional_scopes_digest(client))
         form.add_error("optional_scopes", error)
         return False
     return True

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from devportal.console.forms import SeenForm
 from oidc.events.registration import receiver_digest
 from oidc.events.types import EventType
 from oidc.models import EventReceiver
@@ -29,19 +30,7 @@ def _url_field(label: str, help_text: str) -> forms.CharField:
     )
 
 
-class ReceiverForm(forms.Form):
-    """Base form of a receiver. The hidden field tells which values the page showed."""
-
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
-
-    def show_over(self, receiver: EventReceiver) -> None:
-        """Show the sent values again beside the digest of the present ones, so that the form can be sent again."""
-        data: Any = self.data
-        self.data = data = data.copy()
-        data[self.add_prefix("seen")] = receiver_digest(receiver)
-
-
-class LogoutForm(ReceiverForm):
+class LogoutForm(SeenForm):
     """The URL at which the client receives logout tokens."""
 
     url = _url_field("Logout URL", f"Your library calls it the back-channel logout URI. {_OFF}")
@@ -60,7 +49,7 @@ class LogoutForm(ReceiverForm):
         super().__init__(data, initial=initial, prefix=EventReceiver.Channel.LOGOUT)
 
 
-class EventsForm(ReceiverForm):
+class EventsForm(SeenForm):
     """The URL at which the client receives security events, and the events that it receives."""
 
     url = _url_field("Events URL", _OFF)

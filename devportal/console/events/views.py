@@ -60,7 +60,7 @@ def _save(membership: Membership, client: Client, channel: str, form: ReceiverFo
             change_receiver(client, membership.account, channel, **form.cleaned_data)
     except ValidationError as error:
         if isinstance(error, ChangedMeanwhile):
-            form.show_over(registration.receiver_of(client, channel))
+            form.show_over(registration.receiver_digest(registration.receiver_of(client, channel)))
         form.add_error("url", error)
         return False
     return True
