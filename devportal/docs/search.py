@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import product
 
 from bs4 import BeautifulSoup, Tag
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -15,6 +16,9 @@ from lunr.builder import Builder
 from lunr.index import Index as LunrIndex
 from lunr.query import QueryPresence
 
+from core.limits import usage
+from core.limits.middleware import MINUTE
+from core.limits.usage import Rate, hit
 from core.serving.worker_start import at_worker_start
 from devportal.docs.pages import DocsPage, all_pages, listed_apis
 from devportal.docs.rendering import forget_with_settings, main_html
@@ -106,7 +110,8 @@ _SATURATION, _LENGTH = 1.2, 0.1
 _WEIGHTS = {"text": 1, "page": 2, "title": 4, "keywords": 30}
 _EXACT_WEIGHT = 10
 _SHORTEST_PREFIX = 2
-_SHORTEST_TYPO = 4
+# Comparing all words with a longer one takes tens of milliseconds, and nobody means a word of the docs by it.
+_TYPO_LENGTHS = range(4, 21)
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ class Index:
         query = self._index.create_query()
         for word in words:
             query.term(word, boost=_EXACT_WEIGHT)
-            if has_typos and len(word) >= _SHORTEST_TYPO:
+            if has_typos and len(word) in _TYPO_LENGTHS:
                 query.term(word, presence=presence, edit_distance=1)
             elif word is words[-1] and len(word) >= _SHORTEST_PREFIX:  # the person may still be typing it
                 query.term(word, presence=presence, wildcard=query.WILDCARD_TRAILING)
@@ -220,9 +225,17 @@ _KEYWORDS = {
 PRELOAD_AFTER = 20
 
 
+_building = threading.Lock()
+
+
 def docs_index() -> Index:
-    """Return the index of the docs. It is built at first use in a process, and again after an API changed."""
-    return _kept_index(listed_apis())
+    """Return the index of the docs. It is built at first use in a process, and again after an API changed.
+
+    Searches at the same moment wait for one of them, which builds it.
+    """
+    apis = listed_apis()
+    with _building:
+        return _kept_index(apis)
 
 
 @lru_cache(maxsize=1)
@@ -274,8 +287,10 @@ MOST = 20
 
 @require_safe
 def docs_search(request: HttpRequest) -> HttpResponse:
-    """GET /docs/search?q=…: the best matching sections, with the words of the query marked."""
+    """GET /docs/search?q=…: the best matching sections, with the words of the query marked. Raises RateLimited."""
     query = clean(request.GET.get("q", ""))
+    if query:
+        hit(Rate("search of the docs", settings.DOCS_SEARCHES_PER_MINUTE, MINUTE), usage.address(request))
     found = docs_index().search(query, MOST + 1) if query else []
     hits = [{"section": section, "pieces": marked(section.text, query)} for section in found[:MOST]]
     context = {"page": {"title": "Search"}, "query": query, "hits": hits, "has_more": len(found) > MOST}

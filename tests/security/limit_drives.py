@@ -299,6 +299,11 @@ def challenges(world: World) -> Step:
     return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)
 
 
+@drives("searches of the docs")
+def searches(world: World) -> Step:
+    return lambda n, changes: Browser().get(world.path, {"q": f"word{n}"}, **changes)
+
+
 @drives("forms that create, upload or compute", "review steps that send mail")
 def forms_of_people(world: World) -> Step:
     make_project(world.person)  # whose last owner can't delete the account

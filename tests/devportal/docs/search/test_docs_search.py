@@ -1,5 +1,6 @@
 """/docs/search: what people type finds the section that answers it, and bad input harms nothing."""
 
+import time
 from typing import Any
 from urllib.parse import quote
 
@@ -7,7 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 from django.test import Client as Browser
 
+from devportal.docs import search
 from devportal.docs.search import LONGEST_QUERY, MOST, Index, Section, clean, docs_index, marked
+from tests.at_once import at_once
 
 # What somebody types, and the address of the section that comes first.
 FIRST = {
@@ -137,6 +140,39 @@ def test_invisible_characters_are_removed_from_queries() -> None:
 def test_a_typo_is_one_letter_or_two_that_changed_places(query: str, is_found: bool) -> None:
     index = Index([Section("A", "One", "/1", "refresh redirect secret crossing")])
     assert bool(index.search(query, 5)) == is_found
+
+
+def test_a_long_unknown_word_is_not_compared_with_all_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, compared = docs_index(), []
+    real = index._index.query
+
+    def query(wanted: Any) -> Any:
+        compared.extend(len(clause.term) for clause in wanted.clauses if clause.edit_distance)
+        return real(wanted)
+
+    monkeypatch.setattr(index._index, "query", query)
+    assert index.search("parameterrs " + "x" * 80, 5)
+    assert max(compared) == len("parameterr")
+
+
+def test_searches_at_the_same_moment_build_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    def build(sections: list[Section]) -> Index:
+        built.append(1)
+        time.sleep(0.05)
+        return index
+
+    index = docs_index()
+    monkeypatch.setattr(search, "all_pages", dict)
+    monkeypatch.setattr(search, "listed_apis", tuple)
+    monkeypatch.setattr(search, "Index", build)
+    search._kept_index.cache_clear()
+    try:
+        at_once(4, lambda number: docs_index())
+    finally:
+        search._kept_index.cache_clear()
+    assert len(built) == 1
 
 
 def test_an_empty_result_shows_a_message(client: Browser) -> None:
