@@ -7,6 +7,7 @@ the connection goes to the pinned IP address, whatever the name resolves to now.
 """
 
 import contextlib
+import functools
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,18 @@ def dial(address: str, port: int, seconds: float) -> httpcore.NetworkStream:
     Raises httpcore.ConnectError and ConnectTimeout. Tests replace it, to map a public IP address to a local port.
     """
     return httpcore.SyncBackend().connect_tcp(address, port, timeout=seconds)
+
+
+@functools.cache
+def _trust(*, is_checked: bool = True) -> ssl.SSLContext:
+    """Return the TLS context of all requests, because reading the certificate authorities takes 50 ms.
+
+    They are those of the system and of certifi.
+    """
+    context = httpcore.default_ssl_context()
+    if not is_checked:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 class PinnedNetwork(httpcore.NetworkBackend):
@@ -152,9 +165,8 @@ def fetch(url: str) -> Answer:
     deadline = Deadline()
     target = read_target(url)
     addresses = find_addresses(target.host, deadline)
-    trust = httpcore.default_ssl_context()  # certificate authorities of the system and of certifi
     for _ in range(MAX_REDIRECTS + 1):
-        answer = _ask(target, addresses, trust, deadline)
+        answer = _ask(target, addresses, _trust(), deadline)
         if isinstance(answer, Answer):
             return answer
         target = answer
@@ -234,12 +246,10 @@ def post(url: str, body: bytes, content_type: str, *, loopback: bool = False) ->
     deadline = Deadline()
     target = read_target(url, loopback=loopback)
     addresses = find_addresses(target.host, deadline, loopback=loopback)
-    trust = httpcore.default_ssl_context()
-    if addresses[0].is_loopback:
-        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-    elif target.scheme != "https":
+    is_here = addresses[0].is_loopback
+    if target.scheme != "https" and not is_here:
         raise OutboundRefused(Code.SCHEME)
-    elif target.port != HTTPS_PORT:
+    if target.port != HTTPS_PORT and not is_here:
         raise OutboundRefused(Code.PORT)
     headers = [
         *_identity(),
@@ -247,6 +257,7 @@ def post(url: str, body: bytes, content_type: str, *, loopback: bool = False) ->
         (b"Content-Type", content_type.encode()),
         (b"Content-Length", str(len(body)).encode()),
     ]
+    trust = _trust(is_checked=not is_here)
     with _response(_Request(b"POST", headers, body), _route(target, addresses), trust, deadline) as response:
         deadline.shorten(REPLY_SECONDS)
         return Reply(response.status, _beginning(response))

@@ -126,6 +126,8 @@ ACCOUNT_RECOVERY_HOURS = env.int("ACCOUNT_RECOVERY_HOURS", 72, between=(1, 720))
 ACCOUNT_RECOVERY_PAUSE_DAYS = env.int("ACCOUNT_RECOVERY_PAUSE_DAYS", 30, between=(1, 365))
 # Passkey challenges that the sign-in page may fetch from one IP address.
 PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60, between=(1, 10_000))
+# Searches of the docs from one IP address.
+DOCS_SEARCHES_PER_MINUTE = env.int("DOCS_SEARCHES_PER_MINUTE", 120, between=(1, 10_000))
 KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
 # Mails to one mailbox that anyone can trigger, however many IP addresses request them.
 MAILS_PER_RECIPIENT_PER_DAY = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6, between=(1, 1000))
@@ -177,8 +179,11 @@ PROJECT_INVITATION_DAYS = env.int("PROJECT_INVITATION_DAYS", 7, between=(1, 365)
 REVIEW_SECOND_KEY_PEOPLE = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000, between=(0, 10_000))
 APPEAL_DAYS = env.int("APPEAL_DAYS", 30, between=(1, 365))
 RE_REVIEW_DAYS = env.int("RE_REVIEW_DAYS", 365, between=(0, 3650))
-# Slow receivers of events to which workers send at the same time (docs/operations.md#events-to-apps).
+# Receivers of events that are slow or new, to which workers send at the same time (docs/operations.md#events-to-apps).
 SLOW_RECEIVERS_AT_ONCE = env.int("SLOW_RECEIVERS_AT_ONCE", 1, between=(1, 1000))
+# Deliveries that may wait for the receivers of one project, and about one person for one receiver.
+DELIVERIES_PER_PROJECT = env.int("DELIVERIES_PER_PROJECT", 100_000, between=(100, 10_000_000))
+DELIVERIES_PER_PERSON = env.int("DELIVERIES_PER_PERSON", 200, between=(10, 100_000))
 # How long events to apps are kept, delivered or not (days; docs/events.md#deliveries).
 DELIVERY_DAYS = env.int("DELIVERY_DAYS", 30, between=(2, 365))
 OUTBOX_DAYS = env.int("OUTBOX_DAYS", 30, between=(1, 3650))

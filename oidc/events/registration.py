@@ -74,7 +74,7 @@ def _change(client: Client, actor: Account | None, channel: str, values: dict[st
             return
         if seen and seen != receiver_digest(row):
             raise ChangedMeanwhile
-        written = values | (_WELL if "url" in now else {})
+        written = values | (_WELL | {"fast_tries": 0, "is_slow": False} if "url" in now else {})
         for name, value in written.items():
             setattr(row, name, value)
         # A worker may have claimed or paused the receiver since it was read.

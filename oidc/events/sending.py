@@ -1,8 +1,9 @@
 """Sends deliveries: each at least once, one at a time for each receiver.
 
 A worker claims a receiver for a short time and sends its deliveries, the oldest first, until one fails. If the worker
-dies between a try and its result, another one repeats the try with the same `jti` when the claim is over. Only a few
-workers send to slow receivers at the same time, so that apps that respond quickly never wait for slow ones.
+dies between a try and its result, another one repeats the try with the same `jti` when the claim is over. One worker at
+a time sends to a project and to a host, and only a few send to receivers that are slow or not known to be fast, so that
+apps that respond quickly never wait for others.
 """
 
 import contextlib
@@ -17,8 +18,8 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, transaction
-from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from core import clock
 from core.outbound.fetching import post
@@ -27,7 +28,7 @@ from core.telemetry import metrics
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.events import receiver_urls, tokens
 from oidc.models import Client, Connection, Delivery, EventReceiver
-from oidc.models.events import PAUSE_AFTER_TRIES
+from oidc.models.events import FAST_TRIES, PAUSE_AFTER_TRIES
 from oidc.projects.roles import Gone
 from oidc.signals import playground_delivery, receiver_paused
 from oidc.signing_keys import NoSigningKey
@@ -42,10 +43,11 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 JITTER = 0.1  # pauses are up to this much longer or shorter
 CLAIM = timedelta(seconds=30)  # longer than a try takes
 RUN_SECONDS = 5.0  # for one receiver in one run; then others get their turn
-SLOW_SECONDS = 1.0  # a receiver is slow while its tries take longer
+SLOW_SECONDS = 1.0  # longer tries are slow
 TRIES_KEPT = 16
-# Errors of a try: its URL is no longer allowed (receiver_urls.py); there is a mistake in the service itself.
-NOT_ALLOWED, INTERNAL = "not_allowed", "internal"
+# Errors of a try: its URL is no longer allowed (receiver_urls.py); there is a mistake in the service itself; it was not
+# made, because too many deliveries were waiting.
+NOT_ALLOWED, INTERNAL, TOO_MANY = "not_allowed", "internal", "too_many_waiting"
 
 
 @dataclass(frozen=True)
@@ -71,27 +73,54 @@ class Result:
 
 
 def due_receivers() -> list[int]:
-    """Return the receivers that a worker may claim now, in random order, so that each gets its turn."""
-    return list(_claimable().order_by("?").values_list("pk", flat=True))
+    """Return one receiver of each project and host that a worker may claim now, in random order."""
+    return _taking_turns(_claimable())
 
 
 def next_receivers(pk: int) -> list[int]:
-    """Return the receiver whose turn comes after a run for `pk`, in a list; an empty list if there is none.
+    """Return the receivers whose turn comes after a run for `pk`, at most two.
 
-    That is the same one again, if more is due. Slow receivers take turns.
+    One is of the same project or host, maybe `pk` itself, because they waited for this run. After a run for one that is
+    not known to be fast, another such receiver follows.
     """
-    if EventReceiver.objects.filter(pk=pk, is_slow=True).exists():
-        rows = _claimable().filter(is_slow=True).order_by("?")
-    else:
-        rows = _claimable().filter(pk=pk)
-    return list(rows.values_list("pk", flat=True)[:1])
+    run = EventReceiver.objects.filter(pk=pk).values_list("client__project", "host", "fast_tries").first()
+    if run is None:
+        return []
+    project, host, fast_tries = run
+    rows = [_claimable().filter(Q(client__project=project) | Q(host=host))]
+    if fast_tries < FAST_TRIES:
+        rows.append(_claimable().filter(fast_tries__lt=FAST_TRIES))
+    return list(dict.fromkeys(pk for found in rows for pk in _taking_turns(found)[:1]))
+
+
+def _taking_turns(rows: "QuerySet[EventReceiver]") -> list[int]:
+    """Return one receiver of each project and host, in random order, so that many receivers are no advantage."""
+    pks = list(rows.values_list("pk", flat=True))  # without a join, so that the rows are found by their deliveries
+    found = list(EventReceiver.objects.filter(pk__in=pks).values_list("pk", "client__project", "host"))
+    random.shuffle(found)
+    chosen: list[int] = []
+    projects, hosts = set(), set()
+    for pk, project, host in found:
+        if project not in projects and host not in hosts:
+            chosen.append(pk)
+            projects.add(project)
+            hosts.add(host)
+    random.shuffle(chosen)
+    return chosen
 
 
 def _claimable() -> "QuerySet[EventReceiver]":
-    """Return the free receivers with a delivery that is due; without the slow ones if enough workers send to these."""
-    rows = _free().filter(_has_due())
-    slow = EventReceiver.objects.filter(is_slow=True, busy_until__gt=clock.now())
-    return rows.filter(is_slow=False) if slow.count() >= settings.SLOW_RECEIVERS_AT_ONCE else rows
+    """Return the free receivers with a delivery that is due; only the fast ones if enough workers send to others."""
+    claimed = _claimed()
+    rows = _free(claimed).filter(_has_due())
+    others = sum(fast_tries < FAST_TRIES for _, _, fast_tries in claimed)
+    return rows.filter(fast_tries=FAST_TRIES) if others >= settings.SLOW_RECEIVERS_AT_ONCE else rows
+
+
+def _claimed() -> list[tuple[int, str, int]]:
+    """Return project, host and fast tries of each receiver that a worker sends to now."""
+    rows = EventReceiver.objects.filter(busy_until__gt=clock.now())
+    return list(rows.values_list("client__project", "host", "fast_tries"))
 
 
 def _has_due() -> Exists:
@@ -108,20 +137,46 @@ def _open() -> "QuerySet[EventReceiver]":
     return EventReceiver.objects.exclude(url="").filter(Exists(clients), paused_at=None)
 
 
-def _free() -> "QuerySet[EventReceiver]":
-    """Return the open receivers that no worker sends to, and that are not waiting after a failure."""
-    now = clock.now()
-    return _open().filter(Q(retry_at=None) | Q(retry_at__lte=now), Q(busy_until=None) | Q(busy_until__lte=now))
+def _free(claimed: list[tuple[int, str, int]]) -> "QuerySet[EventReceiver]":
+    """Return the open receivers that are not waiting after a failure, and to whose project and host no worker sends."""
+    projects, hosts = {project for project, _, _ in claimed}, {host for _, host, _ in claimed}
+    waiting = Client.objects.filter(pk=OuterRef("client"), project__in=projects)
+    return _open().filter(~Exists(waiting), Q(retry_at=None) | Q(retry_at__lte=clock.now())).exclude(host__in=hosts)
 
 
 def oldest_due() -> datetime | None:
     """Return when the oldest delivery became due that only waits for a free worker, None if there is none.
 
-    Deliveries to slow receivers do not count, because they wait for each other.
+    Deliveries to receivers that are not known to be fast do not count, because they wait for each other.
     """
     due = Delivery.objects.due().filter(receiver=OuterRef("pk")).values("not_before")[:1]
-    found: datetime | None = _free().filter(is_slow=False).aggregate(oldest=Min(Subquery(due)))["oldest"]
+    found: datetime | None = (
+        _free(_claimed()).filter(fast_tries=FAST_TRIES).aggregate(oldest=Min(Subquery(due)))["oldest"]
+    )
     return found
+
+
+def fail_excess() -> int:
+    """Let the newest deliveries fail if more wait than may wait for one project, or about one person for one receiver.
+
+    Developers can send them again. Return how many failed.
+    """
+    waiting = Delivery.objects.waiting().order_by()
+    per_person = waiting.exclude(sub="").values("receiver", "sub")
+    per_project = waiting.values("receiver__client__project")
+    failed = 0
+    for rows, most in (
+        (per_person, settings.DELIVERIES_PER_PERSON),
+        (per_project, settings.DELIVERIES_PER_PROJECT),
+    ):
+        for group in rows.annotate(number=Count("pk")).filter(number__gt=most):
+            shared = {name: value for name, value in group.items() if name != "number"}
+            newest = waiting.filter(**shared).order_by("-pk")[: group["number"] - most]
+            tries = [{"at": clock.now().isoformat(timespec="seconds"), "seconds": 0, "error": TOO_MANY}]
+            failed += waiting.filter(pk__in=list(newest.values_list("pk", flat=True))).update(
+                state=Delivery.State.FAILED, tries=tries
+            )
+    return failed
 
 
 def send_to(pk: int) -> int:
@@ -152,7 +207,10 @@ def _send_next(pk: int, claimed: datetime) -> bool:
 def _claim(pk: int) -> datetime | None:
     """Claim a receiver; return the end of the claim, None if it is not claimable."""
     until = clock.now() + CLAIM
-    return until if _claimable().filter(pk=pk).update(busy_until=until) else None
+    with transaction.atomic():
+        if connection.vendor == "postgresql":  # one claim after the other, because a claim depends on all others
+            connection.cursor().execute("SELECT pg_advisory_xact_lock(hashtext('claim of an event receiver'))")
+        return until if _claimable().filter(pk=pk).update(busy_until=until) else None
 
 
 def _renew(pk: int, claimed: datetime) -> datetime | None:
@@ -180,8 +238,10 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
 
 
 def _note_speed(receiver: EventReceiver, *, is_slow: bool) -> None:
-    if is_slow != receiver.is_slow:
-        EventReceiver.objects.filter(pk=receiver.pk).update(is_slow=is_slow)
+    fast = 0 if is_slow else min(receiver.fast_tries + 1, FAST_TRIES)
+    slow = is_slow or (receiver.is_slow and fast < FAST_TRIES)
+    if (fast, slow) != (receiver.fast_tries, receiver.is_slow):
+        EventReceiver.objects.filter(pk=receiver.pk, url=receiver.url).update(fast_tries=fast, is_slow=slow)
 
 
 def _send(receiver: EventReceiver, delivery: Delivery) -> Result:

@@ -40,6 +40,12 @@ def send_due_deliveries() -> int:
     return len(due)
 
 
+@periodic_task(60)
+def fail_excess_deliveries() -> int:
+    """Bound how many deliveries wait; return how many failed (docs/events.md#deliveries)."""
+    return sending.fail_excess()
+
+
 @periodic_task(3600)
 def clear_deliveries() -> int:
     """Delete deliveries DELIVERY_DAYS after their event, delivered or not; return how many were deleted."""

@@ -1025,11 +1025,15 @@ class Migration(migrations.Migration):
                 ("failing_since", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("failures", models.PositiveIntegerField(default=0, editable=False)),
                 ("paused_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("fast_tries", models.PositiveSmallIntegerField(default=0, editable=False)),
                 ("is_slow", models.BooleanField(default=False, editable=False)),
+                ("host", models.CharField(blank=True, default="", editable=False, max_length=253)),
             ],
             options={
                 "indexes": [
-                    models.Index(condition=models.Q(("is_slow", True)), fields=["busy_until"], name="receivers_slow")
+                    models.Index(
+                        condition=models.Q(("busy_until__isnull", False)), fields=["busy_until"], name="receivers_busy"
+                    )
                 ],
             },
         ),

@@ -1,7 +1,9 @@
 """Where apps receive events, and the deliveries of events to them (oidc/events/)."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
@@ -16,6 +18,8 @@ PAUSE_AFTER = timedelta(hours=24)
 # The tries of one delivery take that long, or up to a tenth less (JITTER in oidc/events/sending.py).
 SHORTEST_TRIES = 0.9 * PAUSE_AFTER
 PAUSE_AFTER_TRIES = 8
+# A receiver is sent to beside the slow ones until this many tries in a row were fast.
+FAST_TRIES = 3
 
 
 class EventReceiver(models.Model):
@@ -42,17 +46,28 @@ class EventReceiver(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Whether its latest try took longer than SLOW_SECONDS of oidc/events/sending.py.
+    # Tries in a row that took less than SLOW_SECONDS of oidc/events/sending.py, counted up to FAST_TRIES.
+    fast_tries = models.PositiveSmallIntegerField(default=0, editable=False)
+    # Whether a try was slow, and fewer than FAST_TRIES in a row have been fast since.
     is_slow = models.BooleanField(default=False, editable=False)
+    # The host of `url`: one worker at a time sends to a host.
+    host = models.CharField(max_length=253, blank=True, default="", editable=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["client", "channel"], name="one_receiver_per_channel")]
         indexes = [
-            models.Index(fields=["busy_until"], condition=models.Q(is_slow=True), name="receivers_slow"),
+            models.Index(fields=["busy_until"], condition=models.Q(busy_until__isnull=False), name="receivers_busy"),
         ]
 
     def __str__(self) -> str:
         return f"{self.get_channel_display()} of {self.client}"
+
+    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """Store the receiver, and the host of its URL with the URL."""
+        self.host = urlsplit(self.url).hostname or ""
+        if update_fields is not None:
+            update_fields = {*update_fields, "host"}
+        super().save(update_fields=update_fields, **options)
 
     @property
     def is_paused(self) -> bool:

@@ -82,6 +82,7 @@ def build(patch: pytest.MonkeyPatch, settings: Any, folder: Path) -> Iterator[Ri
     """Yield a rig in which NAME resolves to PUBLIC, and the host's certificate is trusted."""
     authority = Authority()
     patch.setenv("SSL_CERT_FILE", authority.trust_file(folder))
+    patch.setattr(fetching, "_trust", fetching._trust.__wrapped__)  # which would keep the authorities of another test
     with names.serve() as name_server, pages.serve(authority.server_context(NAME)) as site:
         settings.DNS_SERVERS, settings.OUTBOUND_LOOPBACK_PORT = [name_server.address], 0
         rig = Rig(name_server, site, authority, patch)

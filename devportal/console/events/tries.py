@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from core.http.hosts import is_loopback
 from core.outbound.targets import TEXTS, Code, text_of
-from oidc.events.sending import INTERNAL, NOT_ALLOWED
+from oidc.events.sending import INTERNAL, NOT_ALLOWED, TOO_MANY
 
 ACCEPTED = "The app accepted the event."
 _NOT_ALLOWED = (
@@ -16,6 +16,7 @@ _NOT_ALLOWED = (
     "that the project has proven, or it is outside of what the app’s review covers."
 )
 _INTERNAL = "Something went wrong on our side, so nothing was sent. We try again."
+_TOO_MANY = "Too many deliveries were waiting for the app, so this one was not sent."
 _UNREACHABLE_HERE = "Nothing accepts connections at this host and port of the machine on which this service runs."
 _REDIRECT = "The app answered {status}, a redirect. Redirects are not followed."
 _OTHER = "The app answered {status}. Only a status from 200 to 299 means that it accepted the event."
@@ -35,6 +36,7 @@ _STEPS_OF_STATUS: Mapping[int, str] = {
 _STEPS: Mapping[str, str] = {
     NOT_ALLOWED: "Enter another URL, add the host as a redirect URL, or prove its domain. A reviewed app may need "
     "another review.",
+    TOO_MANY: "Let the app accept events quickly. Then send the delivery again.",
     Code.TIMEOUT: "Let the app answer at once and do the work later.",
     Code.UNREACHABLE: "Check that the app runs, and that no firewall blocks requests from the internet.",
     Code.CERTIFICATE: "Install a valid certificate with all intermediate certificates.",
@@ -81,6 +83,8 @@ def _error_text(entry: Mapping[str, Any], url: str) -> str:
         return _NOT_ALLOWED
     if code == INTERNAL:
         return _INTERNAL
+    if code == TOO_MANY:
+        return _TOO_MANY
     if code == Code.UNREACHABLE and is_loopback(urlsplit(url).hostname or ""):
         return _UNREACHABLE_HERE
     return text_of(code, {"error": "", **entry.get("parameters", {})}) if code in TEXTS else _UNKNOWN

@@ -9,6 +9,7 @@ from core import clock
 from devportal.operations import overview, readers
 from oidc.events.queueing import queue_test
 from oidc.models import Client, EventReceiver
+from oidc.models.events import FAST_TRIES
 from tests.factories import make_account, make_client, make_project
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def receiver() -> EventReceiver:
     client = make_client(make_project(make_account("dana@example.com")))
-    return EventReceiver.objects.create(client=client, channel="events", url="https://a.example/")
+    return EventReceiver.objects.create(
+        client=client, channel="events", url="https://a.example/", fast_tries=FAST_TRIES
+    )
 
 
 def queue(receiver: EventReceiver, *, minutes: int) -> None:
@@ -55,7 +58,7 @@ def test_deliveries_that_wait_for_something_else_than_a_worker_are_not_late(rece
         "paused": {"paused_at": clock.now()},
         "backs_off": {"retry_at": soon},
         "busy": {"busy_until": soon},
-        "slow": {"is_slow": True},
+        "slow": {"fast_tries": FAST_TRIES - 1},
         "off": {"url": ""},
     }
     EventReceiver.objects.update(**change.get(why, {}))

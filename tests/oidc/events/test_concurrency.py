@@ -78,6 +78,13 @@ def test_of_two_workers_that_claim_a_receiver_one_gets_it(receiver: EventReceive
     assert blocked_by(lambda: sending._claim(receiver.pk), lambda: sending._claim(receiver.pk)) is None
 
 
+def test_of_two_workers_that_claim_receivers_of_one_project_one_gets_its_receiver(receiver: EventReceiver) -> None:
+    logout = EventReceiver.objects.get(client=receiver.client, channel="logout")
+    for each in (receiver, logout):
+        queueing.queue_test(each)
+    assert blocked_by(lambda: sending._claim(receiver.pk), lambda: sending._claim(logout.pk)) is None
+
+
 def test_many_workers_send_each_delivery_once(receiver: EventReceiver, sent: list[str]) -> None:
     for _ in range(5):
         queueing.queue_test(receiver)

@@ -14,8 +14,9 @@ from core.outbound.targets import Code, OutboundRefused
 from oidc.events import queueing, registration, sending, tasks, tokens
 from oidc.events.tokens import message_of
 from oidc.models import Client, Delivery, EventReceiver, Project
+from oidc.models.events import FAST_TRIES
 from oidc.signals import receiver_paused
-from tests.factories import make_client, make_receiver
+from tests.factories import make_client, make_delivery, make_receiver
 from tests.inbox import send_due
 
 pytestmark = pytest.mark.django_db
@@ -346,27 +347,32 @@ def test_a_hanging_app_does_not_take_the_turn_of_another(
 # --- Slow receivers ---
 
 
-def test_a_receiver_is_slow_while_its_tries_take_over_a_second(
+def test_a_receiver_is_fast_after_several_fast_tries_and_slow_after_one_slow_try(
     event_receiver: EventReceiver, far_app: App, later: Later, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for status, seconds, is_slow in ((200, -1.0, True), (500, -1.0, True), (500, 60.0, False), (200, 60.0, False)):
-        queue(event_receiver)
+    fast, slow, pk = 60.0, -1.0, event_receiver.pk
+    steps = ((500, fast, 1, False), (200, fast, 2, False), (200, fast, 3, False), (200, fast, 3, False),
+             (200, slow, 0, True), (200, fast, 1, True), (500, slow, 0, True), (200, fast, 1, True),
+             (200, fast, 2, True), (200, fast, 3, False))  # fmt: skip
+    for status, seconds, fast_tries, is_slow in steps:
         later(3600)
+        Delivery.objects.waiting().delete()
+        queue(event_receiver)
         far_app.status = status
         monkeypatch.setattr(sending, "SLOW_SECONDS", seconds)
-        sending.send_to(event_receiver.pk)
-        assert EventReceiver.objects.get(pk=event_receiver.pk).is_slow == is_slow, (status, seconds)
-    assert len(far_app.arrived) >= 4
+        sending.send_to(pk)
+        row = EventReceiver.objects.get(pk=pk)
+        assert (row.fast_tries, row.is_slow) == (fast_tries, is_slow)
+    registration.change_event_receiver(event_receiver.client, None, url=f"{event_receiver.url}/new", types=[])
+    assert EventReceiver.objects.get(pk=pk).fast_tries == 0
 
 
-@pytest.fixture
-def slow_ones(event_receiver: EventReceiver) -> list[EventReceiver]:
-    """Two slow receivers with deliveries that are due."""
-    others = make_receiver(make_client(name="Nova"))
-    EventReceiver.objects.update(is_slow=True)
-    for receiver in (event_receiver, others):
-        queue(receiver)
-    return [event_receiver, others]
+def receiver_at(host: str, project: Project | None = None, fast_tries: int = 0) -> EventReceiver:
+    """Return a receiver at a host to which something is due."""
+    client = make_client(project, redirect_uris=f"https://{host}/callback")
+    receiver = make_receiver(client, url=f"https://{host}/events", fast_tries=fast_tries)
+    queue(receiver)
+    return receiver
 
 
 def send_meanwhile(receiver: EventReceiver) -> None:
@@ -374,11 +380,10 @@ def send_meanwhile(receiver: EventReceiver) -> None:
     EventReceiver.objects.filter(pk=receiver.pk).update(busy_until=clock.now() + sending.CLAIM)
 
 
-def test_no_receiver_waits_for_slow_ones(slow_ones: list[EventReceiver], far_app: App, settings: Any) -> None:
+def test_no_receiver_that_is_known_to_be_fast_waits_for_others(far_app: App, settings: Any) -> None:
     far_app.status = 200
-    quick = make_receiver(make_client(name="Comet"))
-    queue(quick)
-    first, second = slow_ones
+    first, second = receiver_at("nova.example"), receiver_at("comet.example")
+    quick = receiver_at("quick.example", fast_tries=FAST_TRIES)
     send_meanwhile(first)
     assert sending.due_receivers() == [quick.pk]
     assert (sending.send_to(second.pk), sending.send_to(quick.pk)) == (0, 1)
@@ -387,17 +392,52 @@ def test_no_receiver_waits_for_slow_ones(slow_ones: list[EventReceiver], far_app
     assert sending.send_to(second.pk) == 1
 
 
-def test_slow_receivers_take_turns(slow_ones: list[EventReceiver], far_app: App) -> None:
-    first, second = slow_ones
-    pks = {receiver.pk for receiver in slow_ones}
-    assert {pk for _ in range(100) for pk in sending.next_receivers(first.pk)} == pks
-    send_meanwhile(second)
-    assert sending.next_receivers(first.pk) == []
+@pytest.mark.parametrize("shared", ["project", "host"])
+def test_one_worker_at_a_time_sends_to_a_project_and_to_a_host(far_app: App, settings: Any, shared: str) -> None:
+    settings.SLOW_RECEIVERS_AT_ONCE = 5
+    far_app.status = 200
+    first = receiver_at("nova.example", fast_tries=FAST_TRIES)
+    if shared == "project":
+        second = receiver_at("comet.example", project=first.client.project)
+    else:
+        second = receiver_at("NOVA.example")
+    assert len(sending.due_receivers()) == 1
+    send_meanwhile(first)
+    assert (sending.due_receivers(), sending.send_to(second.pk), sending.oldest_due()) == ([], 0, None)
     EventReceiver.objects.update(busy_until=None)
-    far_app.status = 500
-    sending.send_to(first.pk)  # it waits after this failure
-    EventReceiver.objects.update(is_slow=True)
+    assert sending.send_to(first.pk) == 1
     assert sending.next_receivers(first.pk) == [second.pk]
+    assert sending.send_to(second.pk) == 1
+
+
+def test_receivers_that_are_not_fast_take_turns_by_project(far_app: App) -> None:
+    many = [receiver_at(f"host{number}.example") for number in range(1)]
+    many += [receiver_at(f"host{number}.example", project=many[0].client.project) for number in range(1, 9)]
+    other = receiver_at("comet.example")
+    turns = [sending.due_receivers() for _ in range(60)]
+    assert {len(turn) for turn in turns} == {2}
+    assert {pk for turn in turns for pk in turn} == {row.pk for row in [*many, other]}
+    # The run was for the project with many receivers, and the other one still gets half of the turns.
+    following = [sending.next_receivers(many[0].pk) for _ in range(120)]
+    assert 20 < sum(turn[-1] == other.pk for turn in following) < 100
+    send_meanwhile(other)
+    assert sending.next_receivers(many[0].pk) == []
+
+
+@pytest.mark.parametrize("bound", ["DELIVERIES_PER_PERSON", "DELIVERIES_PER_PROJECT"])
+def test_the_newest_deliveries_fail_if_too_many_wait(far_app: App, person: Account, settings: Any, bound: str) -> None:
+    crowded, quiet = receiver_at("nova.example"), receiver_at("comet.example")
+    Delivery.objects.all().delete()
+    setattr(settings, bound, 3)
+    by_person = bound == "DELIVERIES_PER_PERSON"
+    subs = ["ada"] * 5 if by_person else ["ada", "bob", "cleo", "dan", "eve"]
+    rows = [make_delivery(crowded, sub=sub) for sub in subs]
+    others = [make_delivery(quiet, sub="ada"), *([make_delivery(crowded, sub="bob")] if by_person else [])]
+    assert tasks.fail_excess_deliveries() == 2
+    assert [state(row) for row in [*rows, *others]] == ["waiting"] * 3 + ["failed"] * 2 + ["waiting"] * len(others)
+    assert Delivery.objects.get(pk=rows[-1].pk).tries[0]["error"] == sending.TOO_MANY
+    assert tasks.fail_excess_deliveries() == 0
+    assert registration.send_failed_again(crowded, person) == 2
 
 
 def test_deliveries_are_deleted_after_their_days(event_receiver: EventReceiver, later: Later, settings: Any) -> None:
