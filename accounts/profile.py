@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.files.base import ContentFile
-from PIL import ImageOps
 
 from accounts.models import Account
 from core.credentials import random_text
 from core.storage import images
+from core.storage.convert_picture import Shape
 
-PICTURE_PIXELS = 512
-PICTURE_MAX_PIXELS = 40_000_000  # the largest decoded size; a phone's photo has about 12 million
+PICTURE = Shape(side=512, crop=True, quality=85)
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,9 @@ def picture_url(file_name: str | None, picture_key: str) -> str | None:
 
 
 def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
-    """Return an uploaded picture, re-encoded: square, at most 512 pixels per side, without metadata.
+    """Return an uploaded picture, converted: square, at most 512 pixels per side, on white, without metadata.
 
-    Raises ValidationError for anything but a JPEG, PNG, WebP or GIF of a reasonable size.
+    Raises what `images.convert_upload` raises.
     """
-    pixels = images.decode_image(
-        upload, what="picture", max_bytes=settings.PICTURE_MAX_BYTES, max_pixels=PICTURE_MAX_PIXELS
-    )
-    side = (min(PICTURE_PIXELS, pixels.width), min(PICTURE_PIXELS, pixels.height))
-    square = ImageOps.fit(pixels.convert("RGB"), side)
-    return ContentFile(images.encode_webp(square, quality=85), name=f"{random_text(32)}.webp")
+    content = images.convert_upload(upload, PICTURE, what="picture", max_bytes=settings.PICTURE_MAX_BYTES)
+    return ContentFile(content, name=f"{random_text(32)}.webp")

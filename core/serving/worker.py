@@ -18,6 +18,7 @@ from core.passwords import MOST_PASSWORDS
 from core.serving.application import BoundedApplication
 from core.serving.buffers import BodyReceiver, ResponseBuffer
 from core.serving.slots import SlotPool
+from core.storage.images import MOST_ENCODINGS, MOST_UPLOADS
 from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ BODIES = 256
 LARGE_BODIES = 16
 LONG_ANSWERS = 32
 # One thread for each of them, and some for immediate responses. The server creates them when they are needed.
-THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + MOST_PASSWORDS + BODIES + LONG_ANSWERS + 28
+WAITING_FOR_WORK = MOST_PASSWORDS + MOST_UPLOADS + MOST_ENCODINGS
+THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + WAITING_FOR_WORK + BODIES + LONG_ANSWERS + 28
 # Besides files, a form contains a few texts.
 FORM_TEXT_BYTES = 256 * 1024
 

@@ -1,58 +1,94 @@
-"""Uploaded images: decoding within limits, re-encoding without metadata, and perceptual hashes."""
+"""Uploaded images: conversion in a separate process, re-encoding for each sector, and perceptual hashes."""
 
+import functools
 import io
+import json
+import logging
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from PIL import Image, ImageChops, ImageOps, ImageStat
 
-# Raster formats only: no format that can contain scripts, links or programs.
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
-# Exceptions that Pillow raises for broken files.
-_UNREADABLE = (
-    ArithmeticError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    Image.DecompressionBombError,
-)
+from core.serving.work_pool import WorkPool
+from core.storage import convert_picture
+from core.storage.convert_picture import Shape, encode_webp
+
+log = logging.getLogger(__name__)
+
+DEADLINE_SECONDS = 25  # of one conversion, with low priority
+MOST_UPLOADS = 8  # converted or waiting, in each process; one at a time
+MOST_ENCODINGS = 64  # the same for pictures that apps show, which take 20 ms each
+WAIT_SECONDS = 30
+
+# Texts by the reason of a refusal; `convert_picture.Refused` has the reason.
+REASONS = {
+    "too_large": "The {what} may have at most {size}.",
+    "too_many_pixels": "The {what} has too many pixels. Make it smaller and try again.",
+    "too_small": "The {what} needs at least {min_side} pixels on each side.",
+    "too_long": "The {what} is too long, because it is shown in a square. Upload one that is less long.",
+    "too_complex": "This {what} takes too long to read. Save it again with another program, or use another one.",
+    "unreadable": "This {what} can't be read. Use a JPEG, PNG, WebP, AVIF or GIF.",
+}
 
 
-def decode_image(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: int) -> Image.Image:
-    """Decode an uploaded image: rotated by its EXIF data, in mode RGB or RGBA, the first frame of an animation.
+@functools.cache
+def pool_of(kind: str) -> WorkPool:
+    """Return this process's pool for "uploads" or "encodings", so that uploads never delay pictures that are shown."""
+    most = {"uploads": MOST_UPLOADS, "encodings": MOST_ENCODINGS}[kind]
+    return WorkPool(kind, 1, most=most, seconds=WAIT_SECONDS)
 
-    File size and pixels are checked before decoding. `what` names the image in messages. Raises ValidationError
-    for anything but a JPEG, PNG, WebP or GIF within the limits.
+
+os.register_at_fork(after_in_child=pool_of.cache_clear)  # a forked process has none of its parent's threads
+
+
+def convert_upload(upload: io.BufferedIOBase, shape: Shape, *, what: str, max_bytes: int) -> bytes:
+    """Return the first frame of an uploaded picture as a WebP in sRGB, upright and without metadata.
+
+    `what` names the picture in messages. Raises ValidationError for anything but a JPEG, PNG, WebP, AVIF or GIF within
+    the limits (docs/limits.md#pictures), ServiceBusy if too many are converted.
     """
     data = upload.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise ValidationError(f"The {what} may have at most {_size(max_bytes)}.")
-    too_many = ValidationError(f"The {what} has too many pixels. Make it smaller and try again.")
+    reason, result = "too_large", b""
+    if len(data) <= max_bytes:
+        reason, result = pool_of("uploads").run(functools.partial(_convert_apart, data, shape))
+    if reason:
+        size = f"{max_bytes // 1024 // 1024} MB" if max_bytes >= 1024 * 1024 else f"{max_bytes // 1024} kB"
+        raise ValidationError(REASONS[reason].format(what=what, size=size, min_side=shape.min_side))
+    return result
+
+
+def _convert_apart(data: bytes, shape: Shape) -> tuple[str, bytes]:
+    """Convert a picture in another process; return the reason of a refusal or "", and the WebP."""
+    command = [sys.executable, "-I", convert_picture.__file__, json.dumps(asdict(shape))]
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if image.width * image.height > max_pixels:
-                raise too_many
-            upright = ImageOps.exif_transpose(image)
-            pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
-    except ValidationError:
-        raise
-    except _UNREADABLE as error:
-        raise ValidationError(f"This {what} can't be read. Use a JPEG, PNG, WebP or GIF.") from error
-    return pixels
+        # A picture might take over the process, so it gets no secrets.
+        done = subprocess.run(  # noqa: S603  (this file's own script)
+            command, input=data, capture_output=True, env={}, timeout=DEADLINE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        log.warning("A picture of %d bytes was refused after %d seconds.", len(data), DEADLINE_SECONDS)
+        return "too_complex", b""
+    if done.returncode < 0:  # a limit of the process, or a fault of a decoder
+        log.warning("A picture of %d bytes was refused: its process ended by signal %d.", len(data), -done.returncode)
+        return "too_complex", b""
+    if done.returncode == convert_picture.REFUSED:
+        return done.stdout.decode(), b""
+    if done.returncode != convert_picture.DONE:
+        raise RuntimeError(f"the process that converts pictures failed: {done.stderr.decode(errors='replace')[-2000:]}")
+    return "", done.stdout
 
 
-def encode_webp(pixels: Image.Image, quality: int) -> bytes:
-    """Return pixels as a WebP without metadata."""
-    encoded = io.BytesIO()
-    pixels.save(encoded, "WEBP", quality=quality, exif=b"", xmp=b"", icc_profile=None)
-    return encoded.getvalue()
+def open_converted(stored: bytes) -> Image.Image:
+    """Return the pixels of a picture that `convert_upload` returned, RGB or RGBA. Raises OSError if it is broken."""
+    with Image.open(io.BytesIO(stored), formats=["WEBP"]) as image:
+        image.load()
+        return image
 
 
 _QUALITIES = range(80, 93)
@@ -65,8 +101,11 @@ def vary_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
     `random(n)` returns the first n bytes of one random sequence; the same sequence produces the same file. It varies
     quality and pixels, too little to be visible, and adds a chunk of random length, which WebP readers skip.
     """
-    with Image.open(io.BytesIO(stored), formats=["WEBP"]) as image:
-        pixels = image.convert("RGB")
+    return pool_of("encodings").run(functools.partial(_vary, stored, random))
+
+
+def _vary(stored: bytes, random: Callable[[int], bytes]) -> bytes:
+    pixels = open_converted(stored).convert("RGB")
     count = pixels.width * pixels.height
     drawn = random(3 + _PADDING + count)
     # Each pixel becomes darker by one, lighter by one, or stays.
@@ -74,7 +113,7 @@ def vary_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
     varied = ImageChops.add(pixels, Image.merge("RGB", (noise, noise, noise)), offset=-1)
     quality = _QUALITIES[drawn[0] % len(_QUALITIES)]
     length = int.from_bytes(drawn[1:3], "big") % _PADDING + 1
-    return _with_padding(encode_webp(varied, quality), pixels.size, drawn[3 : 3 + length])
+    return _with_padding(encode_webp(varied, quality, method=1), pixels.size, drawn[3 : 3 + length])
 
 
 def _with_padding(encoded: bytes, size: tuple[int, int], padding: bytes) -> bytes:
@@ -86,10 +125,6 @@ def _with_padding(encoded: bytes, size: tuple[int, int], padding: bytes) -> byte
 
 def _chunk(name: bytes, content: bytes) -> bytes:
     return name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
-
-
-def _size(count: int) -> str:
-    return f"{count // 1024 // 1024} MB" if count >= 1024 * 1024 else f"{count // 1024} kB"
 
 
 Box = tuple[int, int, int, int]

@@ -63,8 +63,8 @@ class BrandingForm(forms.Form):
     logo = forms.FileField(
         label="Logo",
         required=False,
-        help_text="A square PNG, JPEG, WebP or GIF. People see it once the app is reviewed.",
-        widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}),
+        help_text="A square PNG, JPEG, WebP, AVIF or GIF. People see it once the app is reviewed.",
+        widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/avif,image/gif"}),
     )
     remove_logo = forms.BooleanField(label="Remove the logo", required=False)
     home_page_url = _page("Home page", "It explains what the app is, and opens for anyone without signing in.")

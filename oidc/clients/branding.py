@@ -14,7 +14,6 @@ from django.core.files.base import ContentFile
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.urls import reverse
-from PIL import Image, ImageOps
 
 from accounts.models import Account
 from core import clock
@@ -22,6 +21,7 @@ from core.credentials import random_text
 from core.http.hosts import HOST_RULES as AUTHORITY_RULES
 from core.http.hosts import is_same_site
 from core.storage import images
+from core.storage.convert_picture import Shape
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import (
     HAS_FRAGMENT,
@@ -133,29 +133,17 @@ def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:
     return [host for host in hosts if host and host not in LOOPBACK_HOSTS and not (home and is_same_site(host, home))]
 
 
-LOGO_PIXELS = 512
-MIN_PIXELS = 64  # of the shorter side; smaller logos look blurred
-MAX_ASPECT_RATIO = 3  # longer side to shorter side
-MAX_PIXELS = 16_000_000  # of an upload, decoded
+# A logo that is not square gets a transparent margin and is never cropped. Smaller ones look blurred.
+LOGO = Shape(side=512, crop=False, quality=90, min_side=64, max_ratio=3)
 
 
 def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
-    """Return an uploaded logo, re-encoded: square, at most 512 pixels a side, without metadata.
+    """Return an uploaded logo, converted: square, at most 512 pixels a side, without metadata.
 
-    A logo that is not square gets a transparent margin and is never cropped. Raises ValidationError with a message for
-    the developer.
+    Raises what `images.convert_upload` raises; the messages are for the developer.
     """
-    pixels = images.decode_image(upload, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
-    shorter, longer = sorted(pixels.size)
-    if shorter < MIN_PIXELS:
-        raise ValidationError(f"The logo needs at least {MIN_PIXELS} pixels on each side.")
-    if longer > MAX_ASPECT_RATIO * shorter:
-        raise ValidationError("The logo is too long, because it is shown in a square. Upload one that is less long.")
-    side = min(LOGO_PIXELS, longer)
-    fitting = ImageOps.contain(pixels.convert("RGBA"), (side, side))
-    square = Image.new("RGBA", (side, side), (0, 0, 0, 0))
-    square.paste(fitting, ((side - fitting.width) // 2, (side - fitting.height) // 2))
-    return ContentFile(images.encode_webp(square, quality=90), name=f"{random_text(32)}.webp")
+    content = images.convert_upload(upload, LOGO, what="logo", max_bytes=settings.LOGO_MAX_BYTES)
+    return ContentFile(content, name=f"{random_text(32)}.webp")
 
 
 def logo_version(file_name: str) -> str:

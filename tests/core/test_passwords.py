@@ -14,7 +14,8 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import passwords
 from core.http.error_pages import ServiceBusy
-from core.passwords import HashingPool
+from core.serving import work_pool
+from core.serving.work_pool import WorkPool
 from tests.factories import PASSWORD
 
 GUESSES = 5  # of one account, from one address (GUESSES_PER_ACCOUNT_AND_ADDRESS)
@@ -29,7 +30,7 @@ def bounded(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def closed(bounded: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool that takes nobody."""
-    pool = HashingPool(1, most=0, seconds=1)
+    pool = WorkPool("passwords", 1, most=0, seconds=1)
     monkeypatch.setattr(passwords, "hashing_pool", lambda: pool)
 
 
@@ -53,13 +54,13 @@ def test_all_ways_of_hashing_go_through_the_pool(bounded: None, monkeypatch: pyt
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives a thread a separate priority")
 def test_threads_that_hash_leave_the_processor_to_others() -> None:
-    pool = HashingPool(1, most=1, seconds=5)
-    assert pool.run(lambda: str(os.getpriority(os.PRIO_PROCESS, 0))) == str(passwords.NICENESS)
+    pool = WorkPool("passwords", 1, most=1, seconds=5)
+    assert pool.run(lambda: str(os.getpriority(os.PRIO_PROCESS, 0))) == str(work_pool.NICENESS)
     assert os.getpriority(os.PRIO_PROCESS, 0) == 0
 
 
 def test_so_many_hash_at_once_and_so_many_wait() -> None:
-    pool = HashingPool(1, most=2, seconds=5)
+    pool = WorkPool("passwords", 1, most=2, seconds=5)
     gate = threading.Event()
     running = []
 
@@ -83,7 +84,7 @@ def test_so_many_hash_at_once_and_so_many_wait() -> None:
 
 
 def test_a_password_that_waited_too_long_is_not_hashed() -> None:
-    pool = HashingPool(1, most=4, seconds=0.1)
+    pool = WorkPool("passwords", 1, most=4, seconds=0.1)
     gate = threading.Event()
 
     def hold() -> None:
@@ -108,7 +109,7 @@ def test_a_password_that_waited_too_long_is_not_hashed() -> None:
 
 
 def test_an_error_reaches_its_caller_and_the_thread_goes_on() -> None:
-    pool = HashingPool(1, most=1, seconds=5)
+    pool = WorkPool("passwords", 1, most=1, seconds=5)
 
     def fail() -> str:
         raise ValueError("salt")

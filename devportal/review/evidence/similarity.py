@@ -1,18 +1,14 @@
 """Similar apps: names that read the same (docs/review.md), and similar logos."""
 
-import io
 from difflib import SequenceMatcher
 from functools import partial
 
-from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
-from core.storage.images import decode_image, difference_hash, hash_distance
+from core.storage.images import difference_hash, hash_distance, open_converted
 from core.storage.stored_files import StoreUnavailable, read_file
 from devportal.review.evidence.gathered import SimilarApp, SimilarLogo
-from oidc.clients.branding import MAX_PIXELS
 from oidc.models import Client
 from oidc.names import skeleton
 
@@ -31,9 +27,10 @@ def hash_logo(name: str) -> str:
     if not name:
         return ""
     try:
-        content = io.BytesIO(read_file(name))
-        pixels = decode_image(content, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
-    except (FileNotFoundError, ValidationError):
+        pixels = open_converted(read_file(name))
+    except StoreUnavailable:
+        raise
+    except OSError:  # the file is missing or broken
         return NOT_COMPARABLE
     return difference_hash(pixels) or NOT_COMPARABLE
 

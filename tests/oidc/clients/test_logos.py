@@ -39,7 +39,7 @@ def opened(data: bytes) -> Image.Image:
 # --- What is kept ---
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "AVIF"])
 def test_a_logo_is_encoded_again(kind: str) -> None:
     sent = image(kind)
     kept = cleaned(sent)
@@ -159,7 +159,6 @@ REFUSED: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED.keys())
 def test_files_that_are_not_logos_are_rejected(make: Callable[[], bytes]) -> None:
     data = make()
@@ -172,20 +171,6 @@ def test_a_polyglot_file_is_only_a_picture_afterwards() -> None:
         kept = cleaned(image("JPEG") + tail)
         assert tail not in kept
         assert kept[:4] == b"RIFF"
-
-
-def test_size_and_pixels_are_checked_before_anything_is_unpacked(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*args: Any, **kwargs: Any) -> None:
-        raise AssertionError("it was unpacked")
-
-    monkeypatch.setattr(Image.Image, "convert", never)
-    with pytest.raises(ValidationError, match="pixels"):
-        cleaned(image("PNG", (5000, 5000), "1"))
-    settings.LOGO_MAX_BYTES = 100
-    with pytest.raises(ValidationError, match="at most"):
-        cleaned(image("PNG"))
 
 
 # --- Where it is found ---
