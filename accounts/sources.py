@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -87,25 +88,32 @@ class HttpSource:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._transport = transport
-        self._client = self._new_client()
+        self._tls = httpx.create_ssl_context()  # takes longer to create than a call
+        # A client for each concurrent call, so that a late call can end its own connection without any other.
+        self._idle: deque[httpx.Client] = deque()
         self._breaker = CircuitBreaker()
         self._threads = ThreadPoolExecutor(MAX_CALLS_AT_ONCE, thread_name_prefix="source")
 
     def _new_client(self) -> httpx.Client:
-        return httpx.Client(timeout=BUDGET_SECONDS, headers=self._headers, transport=self._transport)
+        return httpx.Client(timeout=BUDGET_SECONDS, headers=self._headers, transport=self._transport, verify=self._tls)
 
     def _in_time(self, email: str) -> dict[str, Any]:
         """Return the response within the total time limit; httpx's time-outs apply to each network operation."""
-        client = self._client
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = self._new_client()
         call = self._threads.submit(self._ask, client, email)
         try:
             return call.result(timeout=BUDGET_SECONDS)
         except TimeoutError:
             call.cancel()
             # The thread is still reading; without its connection it ends, and frees its place.
-            self._client = self._new_client()
             client.close()
             raise
+        finally:
+            if not client.is_closed:
+                self._idle.append(client)
 
     def ask(self, account: Account) -> dict[str, Any]:
         """Return the JSON object that the service returns for this person. Raises SourceFailed."""

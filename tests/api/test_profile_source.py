@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -212,7 +213,10 @@ def slow_server(behave: Callable[[Any], None]) -> Iterator[str]:
     """Yield the address of a server whose answers are `behave`'s."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
             try:
                 behave(self)
             except OSError:
@@ -297,3 +301,45 @@ def test_it_recovers_from_answers_that_never_end(person: Account, monkeypatch: p
                 source.ask(person)
             time.sleep(0.11)
         assert source.ask(person) == GOOD
+
+
+@pytest.mark.parametrize("behave", [silent, dripping_headers])
+def test_a_late_call_ends_no_other(
+    behave: Callable[[Any], None], person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, arrived, release = threading.Event(), threading.Semaphore(0), threading.Event()
+
+    def answer(handler: Any) -> None:
+        if late.is_set():
+            return behave(handler)
+        arrived.release()
+        release.wait(20)
+        return answer_well(handler)
+
+    monkeypatch.setattr(sources, "BUDGET_SECONDS", 20.0)
+    with slow_server(answer) as url, ThreadPoolExecutor(3) as threads:
+        source = HttpSource(url, "")
+        healthy = [threads.submit(source.ask, person) for _ in range(3)]
+        assert all(arrived.acquire(timeout=20) for _ in healthy)
+        late.set()
+        monkeypatch.setattr(sources, "BUDGET_SECONDS", 0.2)
+        for _ in range(sources.BREAKER_FAILURES - 1):
+            with pytest.raises(sources.SourceFailed):
+                source.ask(person)
+        late.clear()
+        release.set()
+        assert [each.result() for each in healthy] == [GOOD] * 3
+        assert source.ask(person) == GOOD
+
+
+def test_connections_are_used_again(person: Account) -> None:
+    callers = set()
+
+    def answer(handler: Any) -> None:
+        callers.add(handler.client_address)
+        answer_well(handler)
+
+    with slow_server(answer) as url:
+        source = HttpSource(url, "")
+        assert [source.ask(person) for _ in range(3)] == [GOOD] * 3
+    assert len(callers) == 1
