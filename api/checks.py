@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from api.leak_reports import read_public_keys
+from api.leak_report_keys import is_url, read_public_keys
 from api.leaked_credentials import FLAG, REVOKE
 
 
@@ -17,8 +17,9 @@ def check_leaked_credentials(app_configs: Any, **kwargs: Any) -> list[CheckMessa
         text = "LEAKED_CREDENTIALS must be revoke or flag."
         found.append(Error(text, hint="Set LEAKED_CREDENTIALS.", id="devportal.E042"))
     try:
-        read_public_keys(settings.LEAK_REPORT_KEYS)
+        if not is_url(settings.LEAK_REPORT_KEYS):
+            read_public_keys(settings.LEAK_REPORT_KEYS)
     except ValueError as error:
-        hint = "Save the document that GitHub publishes, and name the file in LEAK_REPORT_KEYS_FILE."
+        hint = "Set it to the URL of the document that GitHub publishes."
         found.append(Error(f"LEAK_REPORT_KEYS {error}.", hint=hint, id="devportal.E042"))
     return found

@@ -6,19 +6,18 @@ docs/security.md#leaked-keys-and-secrets describes both.
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.conf import settings
 from django.db import transaction
 
+from api.leak_report_keys import known_keys
 from api.leaked_credentials import Source, known_digests
 from api.models import LeakReport
 from api.tasks import handle_leak_reports
@@ -37,32 +36,9 @@ LONGEST_URL = 500  # longer ones are not stored
 # --- Reports of secret scanners ---
 
 
-@lru_cache(maxsize=4)
-def read_public_keys(document: str) -> Mapping[str, ec.EllipticCurvePublicKey]:
-    """Return the keys in LEAK_REPORT_KEYS by their identifiers, none if it is empty.
-
-    Raises ValueError unless it is a document as GitHub publishes it, and each key is one of the curve P-256.
-    """
-    if not document:
-        return {}
-    try:
-        entries = json.loads(document)["public_keys"]
-        keys = {str(entry["key_identifier"]): load_pem_public_key(entry["key"].encode()) for entry in entries}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UnsupportedAlgorithm) as error:
-        raise ValueError("is not a JSON document with public_keys, each with key_identifier and key (PEM)") from error
-    checked = {
-        identifier: key
-        for identifier, key in keys.items()
-        if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
-    }
-    if not checked or len(checked) < len(keys):
-        raise ValueError("must have at least one key, and only keys of the curve P-256")
-    return checked
-
-
 def verify_signature(identifier: str, signature: str, body: bytes) -> None:
     """Raise WebhookError unless `signature` (base64, DER) is one of the body by the key with this identifier."""
-    key = read_public_keys(settings.LEAK_REPORT_KEYS).get(identifier)
+    key = known_keys().get(identifier)
     if key is None:
         raise WebhookError(401, "unknown_key", "Github-Public-Key-Identifier names no key in LEAK_REPORT_KEYS.")
     try:

@@ -6,6 +6,7 @@ work whether the credential is real or not.
 
 import logging
 from collections.abc import Collection
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -25,6 +26,8 @@ from oidc.signals import credential_leaked
 
 REVOKE, FLAG = "revoke", "flag"  # the values of LEAKED_CREDENTIALS
 BATCH = 1000  # reports that one run of the task handles
+# A report that can't be handled is tried again after 30 seconds, a minute and so on, up to an hour; about a day in all.
+FIRST_RETRY, LAST_RETRY, MOST_ATTEMPTS = timedelta(seconds=30), timedelta(hours=1), 30
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +47,7 @@ class Result(StrEnum):
     ENDED = "ended"  # it was revoked or expired before
     KNOWN = "known"  # an earlier report did everything
     UNKNOWN = "unknown"  # there is no such credential
+    FAILED = "failed"  # given up after MOST_ATTEMPTS
 
 
 def known_digests(digests: Collection[str]) -> set[str]:
@@ -55,16 +59,32 @@ def known_digests(digests: Collection[str]) -> set[str]:
 
 
 def handle_reports() -> int:
-    """Handle stored reports, oldest first, each in a transaction; return how many. Safe to run concurrently."""
+    """Handle the reports that are due, each in a transaction; return how many. Safe to run concurrently."""
     handled = 0
-    for pk in list(LeakReport.objects.order_by("pk").values_list("pk", flat=True)):
-        if handled == BATCH:
-            break
+    due = LeakReport.objects.filter(due_at__lte=clock.now()).order_by("due_at", "pk")
+    for pk in list(due.values_list("pk", flat=True)[:BATCH]):
         try:
             handled += _handle(pk)
         except Exception:
-            log.exception("A report of a leaked credential could not be handled. It stays for the next run.")
+            log.exception("A report of a leaked credential could not be handled.")
+            _postpone(pk)
     return handled
+
+
+@transaction.atomic
+def _postpone(pk: int) -> None:
+    """Let a report wait for its next attempt, or give it up."""
+    row = LeakReport.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        return
+    row.attempts += 1
+    if row.attempts < MOST_ATTEMPTS:
+        row.due_at = clock.now() + min(FIRST_RETRY * 2 ** (row.attempts - 1), LAST_RETRY)
+        row.save(update_fields=["attempts", "due_at"])
+        return
+    row.delete()
+    metrics.leak_reported(row.source, Result.FAILED)
+    log.error("A report of a leaked credential was given up. Revoke the credential whose digest is %s.", row.digest)
 
 
 def _handle(pk: int) -> bool:

@@ -65,9 +65,25 @@ class LeakReport(models.Model):
     source = models.CharField(max_length=20)  # a member of `Source`
     url = models.CharField(max_length=500, blank=True)  # where it was found
     received_at = models.DateTimeField(auto_now_add=True)
+    attempts = models.PositiveSmallIntegerField(default=0)  # that failed
+    due_at = models.DateTimeField(default=clock.now)
 
     def __str__(self) -> str:
         return f"{self.source} at {self.received_at}"
+
+
+class ScannerKeys(models.Model):
+    """The public keys of secret scanners, as they were last fetched from LEAK_REPORT_KEYS."""
+
+    url = models.CharField(max_length=500, unique=True)
+    document = models.TextField()
+    fetched_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "scanner keys"
+
+    def __str__(self) -> str:
+        return f"{self.url} at {self.fetched_at}"
 
 
 # Upper bounds of the latency classes, in milliseconds; the last class has none.

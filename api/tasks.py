@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from api import leaked_credentials, request_log, usage_counts
+from api import leak_report_keys, leaked_credentials, request_log, usage_counts
 from api.models import UsageBatch
 from core import clock
 from core.database.batches import delete_in_batches
@@ -23,6 +23,12 @@ def flush_usage() -> int:
 def handle_leak_reports() -> int:
     """Revoke or flag the credentials that were reported as leaked; return how many reports were handled."""
     return leaked_credentials.handle_reports()
+
+
+@periodic_task(600)
+def fetch_scanner_keys() -> bool:
+    """Fetch the public keys of secret scanners; return whether new ones were stored."""
+    return leak_report_keys.fetch_keys()
 
 
 @periodic_task(3600)

@@ -4,6 +4,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import core.clock
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -80,7 +82,21 @@ class Migration(migrations.Migration):
                 ("source", models.CharField(max_length=20)),
                 ("url", models.CharField(blank=True, max_length=500)),
                 ("received_at", models.DateTimeField(auto_now_add=True)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("due_at", models.DateTimeField(default=core.clock.now)),
             ],
+        ),
+        migrations.CreateModel(
+            name="ScannerKeys",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("url", models.CharField(max_length=500, unique=True)),
+                ("document", models.TextField()),
+                ("fetched_at", models.DateTimeField()),
+            ],
+            options={
+                "verbose_name_plural": "scanner keys",
+            },
         ),
         migrations.CreateModel(
             name="RequestLog",

@@ -1,4 +1,4 @@
-"""Convert one untrusted picture, in a process with little memory and processor time (docs/limits.md#pictures).
+"""Convert one untrusted picture in a separate process, with little memory and processor time (docs/limits.md#pictures).
 
 `core.storage.images` starts this file as a script. It needs nothing but Pillow, and it gets no settings or secrets.
 """

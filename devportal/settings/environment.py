@@ -256,7 +256,8 @@ SECURITY_POLICY: str = env.str("SECURITY_POLICY", "")
 
 # What happens to an API key or a client secret that somebody reports as leaked: "revoke" or "flag".
 LEAKED_CREDENTIALS: str = env.str("LEAKED_CREDENTIALS", "revoke")
-# The public keys of secret scanners, as GitHub publishes them (api/leak_reports.py). Empty: no reports from scanners.
+# The public keys of secret scanners, as GitHub publishes them: the URL of the document, or the document itself
+# (api/leak_report_keys.py). Empty: no reports from scanners.
 LEAK_REPORT_KEYS: str = env.str("LEAK_REPORT_KEYS", "")
 
 # --- Other services --------------------------------------------------------------------------------------

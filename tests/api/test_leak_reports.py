@@ -11,10 +11,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from api.checks import check_leaked_credentials
+from api.leak_report_keys import read_public_keys
 from api.leak_report_views import MAX_BODY_BYTES
-from api.leak_reports import MOST_ENTRIES, read_public_keys
-from api.models import ApiKey, LeakReport
-from api.tasks import handle_leak_reports
+from api.leak_reports import MOST_ENTRIES
+from api.models import ApiKey, LeakReport, ScannerKeys
+from api.tasks import fetch_scanner_keys, handle_leak_reports
+from core import outbound
 from core.credentials import digest
 from tests.api.scanning import FOUND_AT, ScannerKey, document_of, entry, send
 from tests.factories import make_key, make_web_client
@@ -277,7 +279,79 @@ def test_unreadable_settings_stop_the_start(settings: Any) -> None:
     ):
         settings.LEAK_REPORT_KEYS = wrong
         assert problems() == ["devportal.E042"], wrong[:80]
+    settings.LEAK_REPORT_KEYS = KEYS_URL
+    assert problems() == []
     settings.LEAK_REPORT_KEYS = ""
     settings.LEAKED_CREDENTIALS = "delete"
     assert problems() == ["devportal.E042"]
     assert read_public_keys("") == {}
+
+
+# --- Keys that are fetched ---
+
+KEYS_URL = "https://scanner.example/public_keys"
+
+
+@pytest.fixture
+def published(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the scanner's URL returns next: an answer, or an exception."""
+    answers: list[Any] = []
+
+    def fetch(url: str) -> outbound.Answer:
+        assert url == KEYS_URL
+        answer = answers.pop()
+        if isinstance(answer, Exception):
+            raise answer
+        status, text = answer
+        return outbound.Answer(url, status, "application/json", text.encode())
+
+    settings.LEAK_REPORT_KEYS = KEYS_URL
+    monkeypatch.setattr(outbound, "fetch", fetch)
+    return answers
+
+
+def test_fetched_keys_are_used_until_others_are_published(published: list[Any], raw: str) -> None:
+    one, other = ScannerKey("one"), ScannerKey("other")
+    assert refusal(send(one, [entry(raw)])) == (401, "unknown_key")
+    published.append((200, one.document))
+    assert fetch_scanner_keys()
+    assert send(one, [entry(raw)]).status_code == 200
+    assert refusal(send(other, [entry(raw)])) == (401, "unknown_key")
+    published.append((200, other.document))
+    assert fetch_scanner_keys()
+    assert send(other, [entry(raw)]).status_code == 200
+    assert refusal(send(one, [entry(raw)])) == (401, "unknown_key")
+    assert ScannerKeys.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, ""),
+        (200, "<html>"),
+        (200, "{}"),
+        (200, '{"public_keys": []}'),
+        (404, "{}"),
+        (500, ScannerKey().document),
+        (200, document_of(one=ec.generate_private_key(ec.SECP384R1()).public_key())),
+        outbound.OutboundRefused(outbound.Code.TIMEOUT),
+    ],
+    ids=str,
+)
+def test_the_kept_keys_stay_if_fetching_fails(
+    published: list[Any], raw: str, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = ScannerKey()
+    published.append((200, key.document))
+    fetch_scanner_keys()
+    published.append(answer)
+    assert not fetch_scanner_keys()
+    assert "could not be fetched" in caplog.text
+    assert send(key, [entry(raw)]).status_code == 200
+
+
+def test_keys_in_the_settings_are_not_fetched(published: list[Any], settings: Any, raw: str) -> None:
+    key = ScannerKey()
+    settings.LEAK_REPORT_KEYS = key.document
+    assert not fetch_scanner_keys()
+    assert send(key, [entry(raw)]).status_code == 200

@@ -128,7 +128,7 @@ def test_a_report_that_fails_does_not_stop_later_ones(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(leaked_credentials, "_end", end)
     monkeypatch.setattr(leaked_credentials, "BATCH", 1)
-    assert handle_leak_reports() == 1
+    assert [handle_leak_reports() for _ in range(2)] == [0, 1]
     assert [calls(raw) for _, raw in (stuck, other)] == [200, 401]
     assert LeakReport.objects.get().digest == stuck[0].digest
 
@@ -243,7 +243,7 @@ def test_credentials_of_the_companys_apis_are_only_flagged(
     assert raw not in caplog.text
 
 
-def test_a_failure_leaves_its_report_for_the_next_run(scanner: ScannerKey, monkeypatch: Any) -> None:
+def test_a_failure_leaves_its_report_for_another_run(scanner: ScannerKey, monkeypatch: Any, later: Any) -> None:
     first, one = make_key()
     _second, other = make_key(first.project)
     send(scanner, [entry(one), entry(other)])
@@ -257,7 +257,9 @@ def test_a_failure_leaves_its_report_for_the_next_run(scanner: ScannerKey, monke
     monkeypatch.setattr(leaked_credentials, "_key_leaked", fail)
     assert handle_leak_reports() == 1
     assert (LeakReport.objects.count(), ApiKey.objects.get(pk=first.pk).revoked_at) == (1, None)
-    monkeypatch.undo()
+    monkeypatch.setattr(leaked_credentials, "_key_leaked", real)
+    assert handle_leak_reports() == 0
+    later(31)
     assert handle_leak_reports() == 1
     assert not ApiKey.objects.filter(revoked_at=None).exists()
 
@@ -342,3 +344,51 @@ def test_the_activity_says_why_a_credential_ended(signed_in: Browser, person: Ac
     page = signed_in.get(f"/console/p/{client.project.public_id}/activity").content.decode()
     assert page.count("because it was reported as leaked") == 2
     assert Client.objects.get().enabled
+
+
+# --- Reports that can't be handled ---
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Digests whose reports fail, and each attempt."""
+    real, tried = leaked_credentials._end, []
+
+    def end(found: LeakReport) -> Any:
+        tried.append(found.digest)
+        if found.digest.startswith("bad"):
+            raise RuntimeError("a broken row")
+        return real(found)
+
+    monkeypatch.setattr(leaked_credentials, "_end", end)
+    return tried
+
+
+def test_reports_that_fail_count_in_the_batch_and_wait(
+    failing: list[str], later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaked_credentials, "BATCH", 3)
+    for number in range(4):
+        LeakReport.objects.create(digest=f"bad{number}", source="github")
+    LeakReport.objects.create(digest="good", source="github")
+    assert handle_leak_reports() == 0
+    assert failing == ["bad0", "bad1", "bad2"]
+    assert handle_leak_reports() == 1
+    assert failing[3:] == ["bad3", "good"]
+    assert handle_leak_reports() == 0
+    assert len(failing) == 5
+    later(31)
+    handle_leak_reports()
+    assert sorted(failing[5:]) == ["bad0", "bad1", "bad2"]
+
+
+def test_a_report_that_always_fails_is_given_up_after_a_day(
+    failing: list[str], later: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    LeakReport.objects.create(digest="bad", source="github")
+    for _ in range(40):
+        later(3601)
+        handle_leak_reports()
+    assert len(failing) == leaked_credentials.MOST_ATTEMPTS
+    assert not LeakReport.objects.exists()
+    assert "was given up" in caplog.text

@@ -1,4 +1,4 @@
-"""Uploads are converted one at a time in a process of their own, while the request holds no slot."""
+"""Uploads are converted one at a time in a separate process, while the request holds no slot."""
 
 import io
 import threading
