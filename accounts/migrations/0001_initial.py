@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import accounts.models.plans
+import core.clock
 
 
 class Migration(migrations.Migration):
@@ -547,6 +548,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("event_id", models.CharField(max_length=200, unique=True)),
                 ("digest", models.CharField(max_length=64)),
+                ("at", models.DateTimeField(default=core.clock.now)),
                 ("received_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "subscription",

@@ -205,11 +205,12 @@ class SubscriptionEvent(models.Model):
 
 
 class BillingEvent(models.Model):
-    """A billing event that was applied, so that one with the same id is not applied again."""
+    """A billing event that was applied or is older than one, so that one with the same id is not applied again."""
 
     event_id = models.CharField(max_length=200, unique=True)
     digest = models.CharField(max_length=64)
     subscription = models.ForeignKey(Subscription, models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(default=clock.now)  # when the change happened in the billing system
     received_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

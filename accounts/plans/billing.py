@@ -4,12 +4,13 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from rest_framework import serializers
 
-from accounts.models import Account, BillingEvent, Family, Organization, Plan
+from accounts.models import Account, BillingEvent, Family, Organization, Plan, Subscription
 from accounts.models.plans import AddonsField, State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
@@ -17,11 +18,11 @@ from core import clock
 from core.http.strict_fields import IsoDateTimeField, StrictCharField, StrictChoiceField, StrictSerializer, first_error
 from core.http.webhooks import WebhookError
 
-TIMESTAMP_TOLERANCE_SECONDS = 300
+TIMESTAMP_TOLERANCE = timedelta(minutes=5)
 
 
-def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -> None:
-    """Raise WebhookError unless `body` was signed with `secret`, at most five minutes before or after now.
+def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -> datetime:
+    """Return when `body` was signed with `secret`: at most five minutes before or after now. Raises WebhookError.
 
     `signature` is `sha256=` and the hexadecimal HMAC-SHA256 of the timestamp (seconds since 1970), a dot and the body.
     """
@@ -31,8 +32,9 @@ def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -
     expected = "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogateescape")):
         raise WebhookError(401, "invalid_signature", "Billing-Signature does not match this body.")
-    if abs(clock.timestamp() - int(timestamp)) > TIMESTAMP_TOLERANCE_SECONDS:
+    if abs(clock.timestamp() - int(timestamp)) > TIMESTAMP_TOLERANCE.total_seconds():
         raise WebhookError(401, "stale", "Billing-Timestamp is more than five minutes from the current time.")
+    return datetime.fromtimestamp(int(timestamp), UTC)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class BillingNotification:
     name: str
     plan: str | None
     state: str | None
+    at: datetime
     details: dict[str, Any]
 
 
@@ -66,6 +69,7 @@ class NotificationSerializer(StrictSerializer):
     """The body of an event (docs/plans.md). Missing keys change nothing; null removes a date or the add-ons."""
 
     id = StrictCharField(max_length=200)
+    at = IsoDateTimeField(required=False)
     holder = HolderSerializer()
     plan = StrictCharField(max_length=254, required=False)
     state = StrictChoiceField(State.values, required=False)
@@ -74,12 +78,17 @@ class NotificationSerializer(StrictSerializer):
     read_only_until = IsoDateTimeField(required=False, allow_null=True)
     addons = AddonsField(required=False, allow_null=True)
 
+    def validate_at(self, at: datetime) -> datetime:
+        if at > clock.now() + TIMESTAMP_TOLERANCE:
+            raise serializers.ValidationError("is in the future")
+        return at
+
     def validate_addons(self, addons: dict[str, Any] | None) -> dict[str, Any]:
         return addons or {}
 
 
-def parse_notification(body: bytes) -> BillingNotification:
-    """Parse an event. Raises WebhookError, which names the wrong key."""
+def parse_notification(body: bytes, signed_at: datetime | None = None) -> BillingNotification:
+    """Parse an event, which happened when it was signed unless it says when. Raises WebhookError for the wrong key."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -89,9 +98,8 @@ def parse_notification(body: bytes) -> BillingNotification:
     except serializers.ValidationError as error:
         raise _malformed(first_error(error, "the body")) from error
     ((kind, name),) = values.pop("holder").items()
-    return BillingNotification(
-        values.pop("id"), kind, name, values.pop("plan", None), values.pop("state", None), details=values
-    )
+    event_id, plan, state, at = (values.pop(key, None) for key in ("id", "plan", "state", "at"))
+    return BillingNotification(event_id, kind, name, plan, state, at or signed_at or clock.now(), details=values)
 
 
 def _malformed(message: str) -> WebhookError:
@@ -99,32 +107,36 @@ def _malformed(message: str) -> WebhookError:
 
 
 @transaction.atomic
-def apply_notification(body: bytes) -> bool:
-    """Apply an event whose signature was checked; return False if it was applied before.
+def apply_notification(body: bytes, signed_at: datetime | None = None) -> bool:
+    """Apply an event whose signature was checked; return False if it or a newer one was applied before.
 
     If it raises WebhookError, nothing is changed, and the same event may be sent again.
     """
-    report = parse_notification(body)
+    report = parse_notification(body, signed_at)
     digest = hashlib.sha256(body).hexdigest()
     # If the same event arrives twice at once, the unique id makes one wait for the other, and then find its row.
-    event, is_new = BillingEvent.objects.get_or_create(event_id=report.event_id, defaults={"digest": digest})
+    values = {"digest": digest, "at": report.at}
+    event, is_new = BillingEvent.objects.get_or_create(event_id=report.event_id, defaults=values)
     if not is_new:
         if event.digest != digest:
             raise WebhookError(409, "id_reused", "An event with this id and another content was applied before.")
         return False
-    try:
-        event.subscription = _apply(report)
-    except IllegalTransition as error:
-        raise WebhookError(409, "illegal_transition", str(error)) from error
-    event.save(update_fields=["subscription"])
-    return True
-
-
-def _apply(report: BillingNotification) -> Any:
     holder = _holder(report)
+    event.subscription = lifecycle.lock_subscription(holder)
+    newer = BillingEvent.objects.filter(subscription=event.subscription, at__gt=report.at)
+    is_late = event.subscription is not None and newer.exists()
+    if not is_late:
+        try:
+            event.subscription = _apply(report, holder, event.subscription)
+        except IllegalTransition as error:
+            raise WebhookError(409, "illegal_transition", str(error)) from error
+    event.save(update_fields=["subscription"])
+    return not is_late
+
+
+def _apply(report: BillingNotification, holder: Holder, subscription: Subscription | None) -> Subscription:
     by = Actor("billing", note=report.event_id)
     details = report.details | ({"plan": _plan(report.plan)} if report.plan else {})
-    subscription = lifecycle.lock_subscription(holder)
     if subscription is None:
         if report.state is None:
             raise IllegalTransition("There is no subscription yet. Send the state in which it begins.")

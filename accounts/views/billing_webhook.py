@@ -18,8 +18,8 @@ def billing_webhook(request: HttpRequest) -> dict[str, bool]:
     body = read_body(request, MAX_BODY_BYTES)
     timestamp, signature = (request.headers.get(f"Billing-{name}", "") for name in ("Timestamp", "Signature"))
     try:
-        billing.verify_signature(secret, timestamp, signature, body)
+        signed_at = billing.verify_signature(secret, timestamp, signature, body)
     except WebhookError:
         count_failure(request, "billing failures")
         raise
-    return {"applied": billing.apply_notification(body)}
+    return {"applied": billing.apply_notification(body, signed_at)}

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -74,6 +75,40 @@ def test_an_event_is_applied_once(person: Account, pro: Plan) -> None:
     assert send(first).json() == {"applied": False}
     assert Subscription.objects.get().state == "PastDue"
     assert refusal(send(event(person, state="CancelledPeriodActive"))) == (409, "id_reused")
+
+
+@pytest.mark.parametrize("late", [{"state": "PastDue"}, {"period_end": None}, {"state": "Expired", "plan": "team"}])
+def test_a_late_report_does_not_overwrite_a_newer_one(
+    person: Account, pro: Plan, team: Plan, late: dict[str, Any]
+) -> None:
+    first, second, third = ((clock.now() - timedelta(seconds=ago)).isoformat() for ago in (30, 20, 10))
+    end = "2031-01-01T00:00:00+00:00"
+    assert send(event(person, id="1", at=first)).json() == {"applied": True}
+    assert send(event(person, id="3", at=third, period_end=end)).json() == {"applied": True}
+    sent = event(person, id="2", at=second) | late
+    for _ in range(2):
+        assert send(sent).json() == {"applied": False}
+    row = Subscription.objects.get()
+    assert (row.state, row.plan, row.period_end.isoformat() if row.period_end else "") == ("Active", pro, end)
+    assert row.events.count() == 2
+    # A late report about another subscription, and one of the same moment, are applied.
+    other = make_account("bob@example.com")
+    assert send(event(other, id="4", at=second)).json() == {"applied": True}
+    assert send(event(person, id="5", at=third, state="PastDue")).json() == {"applied": True}
+
+
+def test_without_a_time_the_signature_has_it(person: Account, pro: Plan) -> None:
+    now = clock.timestamp()
+    assert send(event(person, id="2"), str(now)).json() == {"applied": True}
+    assert send(event(person, id="1", state="PastDue"), str(now - 60)).json() == {"applied": False}
+    assert send(event(person, id="3", state="PastDue"), str(now)).json() == {"applied": True}
+
+
+def test_a_rejected_report_makes_none_late(person: Account, pro: Plan) -> None:
+    first, second = ((clock.now() - timedelta(seconds=ago)).isoformat() for ago in (20, 10))
+    assert send(event(person, id="1", at=first)).json() == {"applied": True}
+    assert refusal(send(event(person, id="3", at=second, state="Expired"))) == (409, "illegal_transition")
+    assert send(event(person, id="2", at=first, state="PastDue")).json() == {"applied": True}
 
 
 def test_an_illegal_step_changes_nothing_and_may_come_again(person: Account, pro: Plan, team: Plan) -> None:
@@ -158,6 +193,10 @@ def test_unknown_people_and_plans_are_rejected(person: Account, pro: Plan) -> No
         {"addons": {"\x00": {"quantity": 1}}},
         {"addons": {"\ud800": {"quantity": 1}}},
         {"addons": {"": {"quantity": 1}}},
+        {"at": None},
+        {"at": 1700000000},
+        {"at": "2031-01-01T00:00:00"},
+        {"at": (clock.now() + timedelta(hours=1)).isoformat()},
         {"more": 1},
     ],
     ids=str,
