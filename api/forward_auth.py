@@ -32,7 +32,7 @@ class ForwardedCall:
     target: str | None
     scopes: tuple[str, ...] = ()
     is_decoded: bool = False
-    is_unclear: bool = False  # there are two different targets or methods, or unclear parameters
+    is_unclear: bool = False  # a header or a parameter is unreadable, or names another target, method or protocol
     credential: str | None = None
     address: str = ""
     limit_key: str = ""
@@ -102,8 +102,8 @@ def _needed_scopes(api: ApiSnapshot, call: ForwardedCall) -> frozenset[str]:
 
     If the API has rules, one of them has to match: a scope that the proxy requires only adds to them.
     """
-    if call.is_unclear:
-        _refuse_path("The path, its method or the scope reaches the service in two ways.")
+    if call.is_unclear or (call.method or "").upper() == "CONNECT":
+        _refuse_path("A header or the query is unreadable, or names another path, method, scope or protocol.")
     required = frozenset(call.scopes)
     if not api.rules:
         return required or _refuse_path("This API has no rules, and the proxy names no scope.")

@@ -17,11 +17,21 @@ from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.parameters import UnreadableParameters, read_query
 
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
+# The headers in which proxies send the method and the target of the call.
+_METHODS = ("HTTP_X_FORWARDED_METHOD", "HTTP_X_ORIGINAL_METHOD")
+_TARGETS = ("HTTP_X_FORWARDED_URI", "HTTP_X_ORIGINAL_URI")
+_URL = "HTTP_X_ORIGINAL_URL"  # the whole URL, from ingress-nginx. Some frameworks read the path from it.
 # Headers of the caller with which some frameworks replace the method, for example Rails, Laravel and Google's.
 _OVERRIDES = ("HTTP_X_HTTP_METHOD_OVERRIDE", "HTTP_X_HTTP_METHOD", "HTTP_X_METHOD_OVERRIDE")
-# Headers from which some frameworks read the path, for example Yii and Zend Framework.
-_REWRITES = ("HTTP_X_ORIGINAL_URL", "HTTP_X_REWRITE_URL")
+# Headers from which some frameworks and proxies read the path, for example Zend Framework and Envoy.
+_REWRITES = ("HTTP_X_REWRITE_URL", "HTTP_X_ENVOY_ORIGINAL_PATH")
+_HOSTS = ("HTTP_HOST", "HTTP_X_FORWARDED_HOST", "HTTP_X_ORIGINAL_HOST", "HTTP_FORWARDED")
+_CALLERS = ("HTTP_AUTHORIZATION", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP")
+_NAMING = frozenset((*_METHODS, *_TARGETS, _URL, *_OVERRIDES, *_REWRITES, *_HOSTS, *_CALLERS))
 _ORIGIN = re.compile(r"\Ahttps?://[^/?#]*")
+_FOLDED = re.compile("[^A-Z0-9]")
+# What `Connection` may name. A proxy removes every header that it names, also the ones that the proxy has set.
+_HOPS = frozenset({"", "close", "keep-alive", "te", "upgrade"})
 
 
 @csrf_exempt
@@ -33,7 +43,7 @@ def forward_auth(request: HttpRequest, slug: str, rest: str | None = None) -> Ht
     api: ApiSnapshot | None = None
     try:
         api = _find_api(slug)
-        call = _appended(request, rest) if rest is not None else _forwarded(request)
+        call = _appended(request, rest) if rest is not None else _forwarded(request, api)
         permission = authorize_call(api, call)
     except Exception as error:  # noqa: BLE001  (exception_handler logs the ones that are no refusals)
         return _refusal(api, error)
@@ -51,14 +61,16 @@ def _appended(request: HttpRequest, path: str) -> ForwardedCall:
     """Return the call whose path follows the URL, as Envoy asks. Its query and headers are the caller's own."""
     method = request.META["REQUEST_METHOD"]  # `request.method` is in capitals, whatever the caller sent
     is_replaced = _replaces_method(request, method, request.META.get("QUERY_STRING", ""))
-    is_unclear = is_replaced or bool(_sent(request, *_REWRITES))
+    is_unclear = is_replaced or bool(_sent(request, _URL, *_REWRITES)) or _is_unreadable(request)
     return ForwardedCall(method, path, is_decoded=True, is_unclear=is_unclear, **_caller(request))
 
 
-def _forwarded(request: HttpRequest) -> ForwardedCall:
+def _forwarded(request: HttpRequest, api: ApiSnapshot) -> ForwardedCall:
     """Return the call that headers describe. If a proxy passes on headers of the caller, they must not differ."""
-    methods = _sent(request, "HTTP_X_FORWARDED_METHOD", "HTTP_X_ORIGINAL_METHOD")
-    targets = _sent(request, "HTTP_X_FORWARDED_URI", "HTTP_X_ORIGINAL_URI")
+    methods, targets, urls = _sent(request, *_METHODS), _sent(request, *_TARGETS), _paths(request, _URL)
+    # Without rules, a proxy need not send a target. What the API may read as one is then the caller's.
+    is_unclear = not targets and not api.rules and bool(urls)
+    targets |= urls
     try:
         query = read_query(request)
         is_clear = query.is_clear("scope")
@@ -66,8 +78,9 @@ def _forwarded(request: HttpRequest) -> ForwardedCall:
     except UnreadableParameters:
         is_clear, scopes = False, ()
     method, target = next(iter(methods), None), next(iter(targets), None)
-    is_replaced = _replaces_method(request, method, (target or "").partition("?")[2]) or _replaces_path(request, target)
-    is_unclear = not is_clear or len(methods) > 1 or len(targets) > 1 or is_replaced
+    is_unclear = is_unclear or not is_clear or len(methods) > 1 or len(targets | _paths(request, *_REWRITES)) > 1
+    is_replaced = _replaces_method(request, method, (target or "").partition("?")[2])
+    is_unclear = is_unclear or is_replaced or _is_unreadable(request)
     return ForwardedCall(method, target, scopes, is_unclear=is_unclear, **_caller(request))
 
 
@@ -76,9 +89,24 @@ def _replaces_method(request: HttpRequest, method: str | None, query: str) -> bo
     return any(each != method for each in _sent(request, *_OVERRIDES) | methods_in(query))
 
 
-def _replaces_path(request: HttpRequest, target: str | None) -> bool:
-    """Return whether a header asks the API to take the call for one with another path. It may be the whole URL."""
-    return target is not None and any(_ORIGIN.sub("", each, count=1) != target for each in _sent(request, *_REWRITES))
+def _is_unreadable(request: HttpRequest) -> bool:
+    """Return whether a header hides what the call is, or lets later bytes of its connection be other calls.
+
+    The server leaves a value empty that it can't read. A name with other characters than letters, digits and hyphens
+    is the name of another header for CGI, PHP and others.
+    """
+    sent = request.META
+    if any(sent.get(name) == "" for name in _NAMING) or sent.get("HTTP_UPGRADE", "websocket").lower() != "websocket":
+        return True
+    if not _HOPS.issuperset(hop.strip().lower() for hop in sent.get("HTTP_CONNECTION", "").split(",")):
+        return True
+    odd = (_FOLDED.sub("_", name) for name in sent if name.startswith("HTTP_") and not name.isidentifier())
+    return any(name in _NAMING or name.startswith("HTTP_X_AUTH_") for name in odd)
+
+
+def _paths(request: HttpRequest, *names: str) -> set[str]:
+    """Return the targets in headers that may have the whole URL."""
+    return {_ORIGIN.sub("", value, count=1) for value in _sent(request, *names)}
 
 
 def _sent(request: HttpRequest, *names: str) -> set[str]:

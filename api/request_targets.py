@@ -11,7 +11,8 @@ from urllib.parse import unquote_plus, unquote_to_bytes
 
 MOST_CHARACTERS = 8192
 # Some servers cut paths at ";", and take "..;" for "..".
-_RAW = re.compile(r"/[\x21\x22\x24-\x3a\x3c-\x5b\x5d-\x7e]*")  # ASCII without space, "#", ";" and "\"
+# Bytes without control characters, space, "#", ";" and "\".
+_RAW = re.compile(r"/[\x21\x22\x24-\x3a\x3c-\x5b\x5d-\x7e\x80-\xff]*")
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})?")
 _NEVER_ENCODED = frozenset(b"/\\.%;?#\x7f") | frozenset(range(0x20))
 _NEVER = re.compile(r"[\x00-\x1f\x7f\\%;?#]")
@@ -26,7 +27,10 @@ class AmbiguousPath(Exception):
 
 
 def decode_path(target: str) -> str:
-    """Return the decoded path of a request target as it was sent, without its query. Raises AmbiguousPath."""
+    """Return the decoded path of a request target as it was sent, without its query. Raises AmbiguousPath.
+
+    A character of the target is a byte, as in WSGI (PEP 3333).
+    """
     path = target.partition("?")[0]
     if len(path) > MOST_CHARACTERS or _RAW.fullmatch(path) is None:
         raise AmbiguousPath
@@ -34,7 +38,7 @@ def decode_path(target: str) -> str:
         if encoded[1] is None or int(encoded[1], 16) in _NEVER_ENCODED:
             raise AmbiguousPath
     try:
-        return unquote_to_bytes(path).decode()
+        return unquote_to_bytes(path.encode("latin-1")).decode()
     except UnicodeDecodeError as error:
         raise AmbiguousPath from error
 
