@@ -1,14 +1,10 @@
-"""An API behind nginx or Caddy with the configurations of deploy/, which ask a running service about each call."""
+"""An API behind each proxy with its configuration of deploy/, which asks a running service about each call."""
 
 import contextlib
-import json
+import itertools
 import re
-import socket
-import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
-from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -17,41 +13,20 @@ import pytest
 from tests.clients.apis import wait_until_known
 from tests.clients.app import App, answering
 from tests.clients.person import PASSWORD, Person
+from tests.image.calendar_api import LIGHTTPD, PHP, REFUSING, UPGRADING, Calendar, cgi_server, php_server
 from tests.services import keeper, proxies
-from tests.services.proxies import API_HOST, Proxy
+from tests.services.podman import run
+from tests.services.proxies import API_HOST, BEFORE_API, Proxy
 from tests.services.service import Service, live_service
 
 __all__ = ["live_service"]  # a fixture, found here by name
 
 pytestmark = pytest.mark.proxy
 
-KINDS = {"caddy": proxies.caddy_before_api, "nginx": proxies.nginx_before_api}
 READ, WRITE = "calendar.read", "calendar.write"
 OWNER, ADA, BUSY = "forward-owner@example.com", "forward-ada@example.com", "forward-busy@example.com"
 PER_PERSON = 150
 FORGED = ("X-Auth-Subject", "X-Auth-Client", "X-Auth-Scope", "X-Auth-Key")
-
-
-class Calendar(BaseHTTPRequestHandler):
-    """The API: it has no code for tokens, and returns what it was sent."""
-
-    protocol_version = "HTTP/1.1"
-    calls: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        received = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        self.calls.append(self.requestline)
-        pairs = [[name, value] for name, value in self.headers.items()]
-        body = json.dumps({"line": self.requestline, "body": received, "headers": pairs}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_PUT = do_GET  # noqa: N815  (the library's names)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
-        """Print nothing."""
 
 
 @dataclass
@@ -111,10 +86,16 @@ def world(live_service: Service) -> World:
     return World(live_service, app, Person(live_service, ADA), secret)
 
 
-@pytest.fixture(scope="module", params=sorted(KINDS))
+@pytest.fixture(scope="module", params=sorted(BEFORE_API))
 def proxy(request: pytest.FixtureRequest, world: World) -> Iterator[Proxy]:
-    with answering(Calendar) as api, KINDS[request.param](world.service.port, api) as running:
+    proxies.skip_without(request.param)
+    with answering(Calendar) as api, BEFORE_API[request.param](world.service.port, api) as running:
         yield running
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.node.callspec.params["proxy"])
 
 
 @pytest.fixture
@@ -125,6 +106,21 @@ def caller(proxy: Proxy) -> Iterator[httpx.Client]:
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+def speak(proxy: Proxy, line: str, headers: list[str], tail: str = "", later: str = "") -> bytes:
+    """Send a request byte by byte, with `tail` after its head and `later` after the first response."""
+    head = "\r\n".join([line, f"Host: {API_HOST}", *headers, "", ""])
+    received = b""
+    with proxy.connect() as connection, contextlib.suppress(OSError):
+        connection.settimeout(5)
+        connection.sendall((head + tail).encode())
+        received = connection.recv(65536)
+        connection.sendall(later.encode())
+        connection.settimeout(1)
+        while piece := connection.recv(65536):
+            received += piece
+    return received
 
 
 def names(response: httpx.Response) -> dict[str, list[str]]:
@@ -209,16 +205,8 @@ def test_no_header_of_a_caller_replaces_the_path(world: World, caller: httpx.Cli
 def test_spellings_of_a_path_dont_avoid_a_rule(world: World, proxy: Proxy, target: str) -> None:
     token = world.token()
     Calendar.calls.clear()
-    head = f"GET {target} HTTP/1.1\r\nHost: {API_HOST}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
-    context = ssl.create_default_context(cafile=str(proxy.authority))
-    with (
-        socket.create_connection(("127.0.0.1", proxy.https)) as plain,
-        context.wrap_socket(plain, server_hostname=API_HOST) as connection,
-    ):
-        connection.sendall(head.encode())
-        with contextlib.suppress(OSError):
-            status = int(connection.recv(65536).split()[1])
-            assert status in (400, 403, 404)
+    received = speak(proxy, f"GET {target} HTTP/1.1", [f"Authorization: Bearer {token}", "Connection: close"])
+    assert not received or int(received.split()[1]) in (400, 403, 404)
     assert Calendar.calls == []
 
 
@@ -258,10 +246,152 @@ def test_the_limit_passes_with_its_wait(world: World, caller: httpx.Client) -> N
 
 
 def test_nothing_passes_while_the_service_is_away(world: World) -> None:
-    for kind in KINDS.values():
-        with answering(Calendar) as api, kind(keeper.free_port(), api) as running:
+    for kind in filter(proxies.is_there, BEFORE_API):
+        with answering(Calendar) as api, BEFORE_API[kind](keeper.free_port(), api) as running:
             Calendar.calls.clear()
             with httpx.Client(transport=running.transport(), timeout=20) as client:
                 answer = client.get(f"https://{API_HOST}:{running.https}/events", headers=bearer(world.key))
-            assert answer.status_code in (502, 503)
+            assert answer.status_code in (500, 502, 503)
             assert Calendar.calls == []
+
+
+# --- Names that servers fold together ---
+
+# RFC 9110 §5.6.2: the characters of a name that are no letters, digits or hyphens.
+ODD = "_.!#$%&'*+^`|~"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[None]:
+    with php_server() as php, cgi_server() as cgi:
+        Calendar.behind = {PHP: php, LIGHTTPD: cgi}
+        yield
+        Calendar.behind = {}
+
+
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+@pytest.mark.parametrize("path", ["/events", PHP, LIGHTTPD])
+def test_no_spelling_of_an_identity_header_reaches_an_api(
+    world: World, proxy: Proxy, servers: None, path: str, version: str
+) -> None:
+    spellings = [f"X{a}Auth{b}Subject" for a, b in ((one, one) for one in ODD)]
+    spellings += [f"X-Auth{one}Key" for one in ODD] + [f"X{one}Auth-Scope" for one in ODD]
+    url, port = f"https://{API_HOST}:{proxy.https}{path}", proxy.https
+    sent = [["-H", f"{name}: forged"] for name in [*spellings, "X-Plain"]]
+    command = ["curl", "-sS", version, "--cacert", str(proxy.authority), "--resolve", f"{API_HOST}:{port}:127.0.0.1"]
+    answer = run([*command, "-H", f"Authorization: Bearer {world.token()}", *itertools.chain(*sent), url]).stdout
+    if path == "/events":
+        received = [name for name, value in httpx.Response(200, text=answer).json()["headers"] if value == "forged"]
+    else:
+        received = [name for name, value in httpx.Response(200, text=answer).json().items() if value == "forged"]
+    assert [name.upper().removeprefix("HTTP_").replace("_", "-") for name in received] == ["X-PLAIN"], answer
+
+
+@pytest.mark.parametrize("path", [PHP, LIGHTTPD])
+def test_these_servers_fold_names(servers: None, path: str) -> None:
+    """Otherwise the test above would show nothing."""
+    with answering(Calendar) as api:
+        answer = httpx.get(f"http://127.0.0.1:{api}{path}", headers={"X.Auth.Subject": "forged"}).json()
+    assert "forged" in (answer.get("HTTP_X_AUTH_SUBJECT"), answer.get("HTTP_X.AUTH.SUBJECT"))
+
+
+# --- Later bytes of a connection ---
+
+FORGED_CALL = f"GET /admin/users HTTP/1.1\r\nHost: {API_HOST}\r\nX-Auth-Subject: forged\r\n\r\n"
+SETTINGS = "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Connection: X-Auth-Subject, X-Auth-Scope, X-Auth-Key, X-Auth-Client"],
+        ["Connection: X-Auth-Subject", "Connection: x-auth-scope", "Keep-Alive: X-Auth-Subject"],
+        ["Connection: Upgrade, X-Auth-Subject", "Upgrade: websocket"],
+        ["Connection: Upgrade, X-Auth-Subject", "Upgrade: h2c"],
+        ["Proxy-Connection: X-Auth-Subject", "TE: X-Auth-Subject", "Trailer: X-Auth-Subject"],
+    ],
+)
+def test_no_hop_by_hop_name_drops_an_identity_header(world: World, proxy: Proxy, headers: list[str]) -> None:
+    Calendar.calls.clear()
+    speak(proxy, "GET /events HTTP/1.1", [f"Authorization: Bearer {world.token()}", *headers])
+    for sent in Calendar.headers_of("/events"):
+        assert len(sent.get("X-Auth-Subject", "")) > 10
+        assert "X-Auth" not in str(sent.get("Connection")).title()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", SETTINGS],
+        ["Connection: Upgrade", "Upgrade: H2C", SETTINGS],
+        ["Connection: Upgrade", "Upgrade: HTTP/2.0"],
+        ["Connection: Upgrade", "Upgrade: TLS/1.2"],
+        ["Connection: upgrade", "Upgrade: h2c", "Upgrade: websocket"],
+        ["Connection: upgrade", "Upgrade: websocket, h2c"],
+        ["Connection: upgrade", "Upgrade: h2c, websocket"],
+        ["Upgrade: anything"],
+        ["Connection: keep-alive, Upgrade", "Upgrade: "],
+    ],
+)
+def test_no_upgrade_opens_a_tunnel(world: World, proxy: Proxy, headers: list[str]) -> None:
+    Calendar.calls.clear()
+    sent = [f"Authorization: Bearer {world.token()}", *headers]
+    speak(proxy, f"GET {UPGRADING} HTTP/1.1", sent, later=FORGED_CALL)
+    assert not [call for call in Calendar.calls if "admin" in call]
+    protocols = {str(each["Upgrade"]) for each in Calendar.headers_of(UPGRADING)}
+    assert protocols <= {"None", "websocket"}
+    assert not any(each["HTTP2-Settings"] for each in Calendar.headers_of(UPGRADING))
+
+
+def test_a_websocket_passes_where_the_proxy_can_end_it(world: World, proxy: Proxy, kind: str) -> None:
+    Calendar.calls.clear()
+    headers = [f"Authorization: Bearer {world.token()}", "Connection: Upgrade", "Upgrade: WebSocket"]
+    received = speak(proxy, f"GET {UPGRADING} HTTP/1.1", headers, later="a frame")
+    assert (b" 101 " in received and b"a frame" in received) == (kind in ("caddy", "traefik")), received
+
+
+@pytest.mark.parametrize(
+    ("line", "headers", "tail"),
+    [
+        ("GET /events HTTP/1.1", [], FORGED_CALL),
+        (f"GET {REFUSING} HTTP/1.1", ["Connection: Upgrade", "Upgrade: websocket"], FORGED_CALL),
+        ("POST /events HTTP/1.1", ["Expect: 100-continue", "Content-Length: 2"], f"ab{FORGED_CALL}"),
+        ("POST /events HTTP/1.1", ["Expect: other", "Content-Length: 2"], f"ab{FORGED_CALL}"),
+        ("POST /events HTTP/1.1", ["Content-Length: 5", "Transfer-Encoding: chunked"], f"0\r\n\r\n{FORGED_CALL}"),
+        ("POST /events HTTP/1.1", ["Content-Length: 5", "Transfer_Encoding: chunked"], f"0\r\n\r\n{FORGED_CALL}"),
+        ("POST /events HTTP/1.1", ["Content-Length: 0", "Content.Length: 500"], FORGED_CALL),
+        ("POST /events HTTP/1.1", ["Content-Length: 0", "Content-Length: 500"], FORGED_CALL),
+        ("POST /events HTTP/1.1", ["Transfer-Encoding: xchunked"], FORGED_CALL),
+        ("POST /events HTTP/1.1", ["Transfer-Encoding : chunked"], f"0\r\n\r\n{FORGED_CALL}"),
+        ("POST /events HTTP/1.1", ["Transfer-Encoding: chunked", "Connection: Transfer-Encoding"], FORGED_CALL),
+        ("CONNECT /events HTTP/1.1", [], FORGED_CALL),
+        (f"CONNECT {API_HOST}:443 HTTP/1.1", [], FORGED_CALL),
+        ("GET /events HTTP/1.0", ["Connection: keep-alive"], FORGED_CALL),
+        ("PRI * HTTP/2.0", [], f"SM\r\n\r\n{FORGED_CALL}"),
+    ],
+)  # fmt: skip
+def test_later_bytes_are_another_call(world: World, proxy: Proxy, line: str, headers: list[str], tail: str) -> None:
+    """The token may read and write events, and nothing names it in the second call."""
+    Calendar.calls.clear()
+    speak(proxy, line, [f"Authorization: Bearer {world.token(f'{READ} {WRITE}')}", *headers], tail)
+    assert not [call for call in Calendar.calls if "admin" in call or call.startswith("CONNECT")]
+
+
+def test_a_trailer_is_no_header(world: World, proxy: Proxy) -> None:
+    headers = ["Transfer-Encoding: chunked", "Trailer: X-Auth-Subject", "Connection: close"]
+    tail = "2\r\nab\r\n0\r\nX-Auth-Subject: forged\r\n\r\n"
+    token = world.token(f"{READ} {WRITE}")
+    received = speak(proxy, "POST /events HTTP/1.1", [f"Authorization: Bearer {token}", *headers], tail)
+    assert b" 200 " in received
+    assert b"forged" not in received
+
+
+def test_no_proxy_offers_to_connect_over_http2(proxy: Proxy) -> None:
+    """RFC 8441 §3: SETTINGS_ENABLE_CONNECT_PROTOCOL has the identifier 8."""
+    with proxy.connect("h2") as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+        frame = connection.recv(65536)
+    length, kind = int.from_bytes(frame[:3], "big"), frame[3]
+    assert kind == 4
+    identifiers = [int.from_bytes(frame[at : at + 2], "big") for at in range(9, 9 + length, 6)]
+    assert 8 not in identifiers

@@ -1,16 +1,19 @@
-"""The proxies of deploy/ on loopback ports: Caddy creates its own certificates, and nginx gets generated ones."""
+"""The proxies of deploy/ on loopback ports: Caddy creates its own certificates, the others get generated ones."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.services import keeper
 from tests.services.podman import run
@@ -24,6 +27,23 @@ def why_missing() -> str | None:
     """Return why the proxies can't be started here, or None if they can."""
     absent = [name for name in ("caddy", "nginx", "openssl") if shutil.which(name) is None]
     return f"no {' and no '.join(absent)} on the PATH" if absent else None
+
+
+def is_there(name: str) -> bool:
+    """Return whether one of BEFORE_API can be started here."""
+    return packaged(name) is not None
+
+
+def skip_without(name: str) -> None:
+    """Skip the test if one of BEFORE_API is missing. With CI=true it fails."""
+    if not is_there(name):
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"no {name} on the PATH")
+
+
+def packaged(name: str) -> str | None:
+    """Return the path of Traefik or Envoy, which a Python package installs, None if it is missing."""
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if beside.exists() else shutil.which(name)
 
 
 @dataclass
@@ -43,6 +63,13 @@ class Proxy:
     def logged(self) -> str:
         """Return the content of all its logs."""
         return "\n".join(path.read_text(errors="replace") for path in sorted(self.home.glob("*log")))
+
+    def connect(self, protocol: str = "http/1.1") -> ssl.SSLSocket:
+        """Return a connection to the first host, for requests byte by byte."""
+        context = ssl.create_default_context(cafile=str(self.authority))
+        context.set_alpn_protocols([protocol])
+        plain = socket.create_connection(("127.0.0.1", self.https))
+        return context.wrap_socket(plain, server_hostname=self.hosts[0])
 
     def transport(self) -> httpx.HTTPTransport:
         """Return a transport for httpx that connects to HOSTS on loopback and trusts this proxy's certificates."""
@@ -117,18 +144,60 @@ def nginx_before_api(service: int, api: int) -> Iterator[Proxy]:
     """Yield nginx with deploy/nginx-forward-auth.conf, in front of an API and the service on loopback ports."""
     with keeper.folder() as home:
         proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
-        changes = {
-            "127.0.0.1:3100": f"127.0.0.1:{api}",
-            "127.0.0.1:8000": f"127.0.0.1:{service}",
-            "listen 443 ": f"listen 127.0.0.1:{proxy.https} ",
-            ".example.com": ".localhost",
-            "/etc/nginx/calendar/": f"{home}/",
-        }
+        changes = _changes(proxy, service, api, "nginx") | {"listen 443 ": f"listen 127.0.0.1:{proxy.https} "}
         files = _nginx_files(
             proxy, "nginx-forward-auth.conf", changes, f"access_log off;\nerror_log {home}/error-log;\n"
         )
         with keeper.running(["nginx", "-c", str(files)], home, lambda: _is_ready(proxy)):
             yield proxy
+
+
+@contextlib.contextmanager
+def traefik_before_api(service: int, api: int) -> Iterator[Proxy]:
+    """Yield Traefik with deploy/traefik-forward-auth.yaml, in front of an API and the service on loopback ports."""
+    with keeper.folder() as home:
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
+        dynamic = _write(proxy, "traefik-forward-auth.yaml", _changes(proxy, service, api, "traefik"))
+        entry = {"websecure": {"address": f"127.0.0.1:{proxy.https}"}}
+        static = {"entryPoints": entry, "providers": {"file": {"filename": str(dynamic)}}}
+        (home / "static.yaml").write_text(json.dumps(static), encoding="utf-8")  # YAML includes JSON
+        command = [str(packaged("traefik")), f"--configfile={home}/static.yaml"]
+        with keeper.running(command, home, lambda: _is_ready(proxy)):
+            yield proxy
+
+
+@contextlib.contextmanager
+def envoy_before_api(service: int, api: int) -> Iterator[Proxy]:
+    """Yield Envoy with deploy/envoy-forward-auth.yaml, in front of an API and the service on loopback ports."""
+    with keeper.folder() as home:
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
+        changes = _changes(proxy, service, api, "envoy")
+        listener = {"address: 0.0.0.0, port_value: 443": f"address: 127.0.0.1, port_value: {proxy.https}"}
+        ports = {f"port_value: {port}": f"port_value: {ours}" for port, ours in ((3100, api), (8000, service))}
+        del changes["127.0.0.1:3100"]
+        config = _write(proxy, "envoy-forward-auth.yaml", changes | listener | ports)
+        command = [str(packaged("envoy")), "-c", str(config), "--disable-hot-restart", "--concurrency", "1"]
+        with keeper.running(command, home, lambda: _is_ready(proxy)):
+            yield proxy
+
+
+# Each proxy with its configuration of deploy/ for forward authentication. A missing one is skipped by its name.
+BEFORE_API = {
+    "caddy": caddy_before_api,
+    "envoy": envoy_before_api,
+    "nginx": nginx_before_api,
+    "traefik": traefik_before_api,
+}
+
+
+def _changes(proxy: Proxy, service: int, api: int, folder: str) -> dict[str, str]:
+    """Return what to replace in a configuration for forward authentication."""
+    return {
+        "127.0.0.1:3100": f"127.0.0.1:{api}",
+        "127.0.0.1:8000": f"127.0.0.1:{service}",
+        ".example.com": ".localhost",
+        f"/etc/{folder}/calendar/": f"{proxy.home}/",
+    }
 
 
 def nginx_files(proxy: Proxy, upstream: int) -> Path:
@@ -145,7 +214,8 @@ def nginx_files(proxy: Proxy, upstream: int) -> Path:
     return _nginx_files(proxy, "nginx.conf", changes)
 
 
-def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+def _write(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+    """Create a certificate, write a configuration of deploy/ with changes, and return its path."""
     home = proxy.home
     names = ",".join(f"DNS:{host}" for host in proxy.hosts)
     subject = ["-subj", f"/CN={proxy.hosts[0]}", "-addext", f"subjectAltName={names}", "-days", "1"]
@@ -155,14 +225,20 @@ def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str 
     for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)
-    (home / "portal.conf").write_text(above + text, encoding="utf-8")
+    (home / config).write_text(above + text, encoding="utf-8")
+    return home / config
+
+
+def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+    home = proxy.home
+    portal = _write(proxy, config, changes, above)
     folders = "\n".join(
         f"    {kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    around = f"daemon off;\npid {home}/pid;\nevents {{}}\nhttp {{\n{folders}\n    include {home}/portal.conf;\n}}\n"
+    around = f"daemon off;\npid {home}/pid;\nevents {{}}\nhttp {{\n{folders}\n    include {portal};\n}}\n"
     user = "user root;\n" if os.geteuid() == 0 else ""  # only root can read the folder of the test
-    (home / "nginx.conf").write_text(user + around, encoding="utf-8")
-    return home / "nginx.conf"
+    (home / "main.conf").write_text(user + around, encoding="utf-8")
+    return home / "main.conf"
 
 
 def _is_ready(proxy: Proxy) -> bool:
