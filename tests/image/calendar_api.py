@@ -71,11 +71,11 @@ class Calendar(BaseHTTPRequestHandler):
         self.connection.settimeout(3)
         with contextlib.suppress(OSError):
             while piece := self.rfile.read1():  # type: ignore[attr-defined]  # a buffered reader
-                self.calls.append(piece.decode())
                 self.wfile.write(piece)
         self.close_connection = True
 
     def _pass_on(self, port: int) -> None:
+        del self.headers["Connection"]
         lines = [f"GET {self.path} HTTP/1.0", *(f"{name}: {value}" for name, value in self.headers.items()), "", ""]
         with socket.create_connection(("127.0.0.1", port)) as server:
             server.sendall("\r\n".join(lines).encode())

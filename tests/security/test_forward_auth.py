@@ -151,7 +151,7 @@ def test_no_parameter_replaces_the_method(person: Account, db: None, name: str) 
     assert ask(token, f"/x?method=DELETE&a={name}", "POST").status_code == 200
 
 
-@pytest.mark.parametrize("header", ["X-Original-URL", "X-Rewrite-URL"])
+@pytest.mark.parametrize("header", ["X-Original-URL", "X-Rewrite-URL", "X-Envoy-Original-Path"])
 def test_no_header_replaces_the_path(reader: str, header: str) -> None:
     """Yii, for example, takes the path from such a header if it trusts the proxy."""
     others = ("/admin", "/other", "https://h/admin", "//h/other?x=1", "admin", "/otherhttps://h?x=1", "X://h/other?x=1")
@@ -162,6 +162,92 @@ def test_no_header_replaces_the_path(reader: str, header: str) -> None:
             response = ask(reader, "/other?x=1", style=style, **{header: value})
             assert refusal(response) == (403, "path_not_allowed"), value
     assert refusal(ask_as_envoy(reader, "/other", **{header: "/admin"})) == (403, "path_not_allowed")
+
+
+def test_the_url_of_ingress_nginx_is_the_target(reader: str) -> None:
+    host = "https://calendar.example.com"
+    for url in (f"{host}/other?scope=calendar.write", f"{host}/", "http://h:80/other", "/other"):
+        assert ask(reader, None, None, **{"X-Original-URL": url, "X-Original-Method": "GET"}).status_code == 200, url
+    refused = (f"{host}/admin", f"{host}//admin", host, f"{host}?/other", f"{host}#/other", "x://h/other", "//h/other", "")
+    for url in refused:
+        answer = ask(reader, None, None, **{"X-Original-URL": url, "X-Original-Method": "GET"})
+        assert refusal(answer)[0] == 403, url
+
+
+@pytest.mark.parametrize("header", ["X-Original-URL", "X-Rewrite-URL", "X-Envoy-Original-Path"])
+def test_no_header_replaces_the_path_of_an_api_without_rules(person: Account, db: None, header: str) -> None:
+    """A proxy then need not send the path, and the header may be the caller's."""
+    api = make_api()
+    token = make_access_token(make_client(), person, ["calendar.read"], api.identifier)
+    query = "?scope=calendar.read"
+    assert ask(token, None, None, query=query).status_code == 200
+    assert ask(token, "/x", query=query, **{header: "/x"}).status_code == 200
+    for sent in ({header: "/x"}, {header: ""}, {header: "/x", "X-Original-Method": "GET"}):
+        assert refusal(ask(token, None, None, query=query, **sent)) == (403, "path_not_allowed")
+    assert refusal(ask(token, "/x", query=query, **{header: "/y"})) == (403, "path_not_allowed")
+
+
+# Headers that name the path, the method, the host or the caller. The server leaves a value empty that it can't read.
+NAMING = (
+    "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-For", "X-Original-URI",
+    "X-Original-Method", "X-Original-URL", "X-Original-Host", "X-Rewrite-URL", "X-Envoy-Original-Path",
+    "X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override", "X-Real-IP", "Forwarded", "Host",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("header", NAMING)
+def test_an_unreadable_header_is_refused(reader: str, header: str) -> None:
+    for style in ("Forwarded", "Original"):
+        assert ask(reader, "/other", style=style).status_code == 200
+        assert refusal(ask(reader, "/other", style=style, **{header: ""})) == (403, "path_not_allowed")
+    assert refusal(ask_as_envoy(reader, "/other", **{header: ""})) == (403, "path_not_allowed")
+
+
+@pytest.mark.parametrize("odd", [*".!#$%&'*+^`|~"])
+def test_other_spellings_of_these_headers_are_refused(reader: str, odd: str) -> None:
+    for name in (*NAMING, "X-Auth-Subject", "X-Auth-Anything"):
+        if "-" in name:
+            spelling = name.replace("-", odd, 1)
+            assert refusal(ask(reader, "/other", **{spelling: "/other"})) == (403, "path_not_allowed"), spelling
+            assert refusal(ask_as_envoy(reader, "/other", **{spelling: "GET"})) == (403, "path_not_allowed"), spelling
+    assert ask(reader, "/other", **{f"X{odd}Anything": "1", "X-Anything": ""}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "is_allowed"),
+    [
+        ("Upgrade", "websocket", True), ("Upgrade", "WebSocket", True), ("Upgrade", "h2c", False),
+        ("Upgrade", "H2C", False), ("Upgrade", "TLS/1.2", False), ("Upgrade", "websocket, h2c", False),
+        ("Upgrade", "h2c,websocket", False), ("Upgrade", "", False), ("Upgrade", "websocket\x00", False),
+        ("Connection", "close", True), ("Connection", "Keep-Alive, Upgrade", True), ("Connection", "TE, ,", True),
+        ("Connection", "X-Auth-Subject", False), ("Connection", "close,x-auth-scope", False),
+        ("Connection", "Upgrade, HTTP2-Settings", False), ("Connection", "X-Forwarded-Uri", False),
+    ],
+)  # fmt: skip
+def test_no_call_opens_a_tunnel(reader: str, header: str, value: str, is_allowed: bool) -> None:
+    for response in (ask(reader, "/other", **{header: value}), ask_as_envoy(reader, "/other", **{header: value})):
+        assert response.status_code == (200 if is_allowed else 403)
+
+
+@pytest.mark.parametrize("rules", [[("*", "/*", "calendar.read")], [("CONNECT", "/*", "calendar.read")], []])
+def test_no_call_may_connect(person: Account, db: None, rules: list[tuple[str, str, str]]) -> None:
+    token = make_access_token(make_client(), person, ["calendar.read"], make_api(rules=rules).identifier)
+    query = "" if rules else "?scope=calendar.read"
+    for path, method in product(("/x", "calendar.example.com:443"), ("CONNECT", "connect")):
+        for style in ("Forwarded", "Original"):
+            answer = ask(token, path, method, style=style, query=query)
+            assert refusal(answer) == (403, "path_not_allowed")
+    assert refusal(ask_as_envoy(token, "/x", "CONNECT")) == (403, "path_not_allowed")
+
+
+def test_a_target_may_have_raw_utf8(person: Account, db: None) -> None:
+    """A character of a header is a byte (PEP 3333)."""
+    rules = [("*", "/%C3%A9/*", "calendar.write"), ("*", "/*", "calendar.read")]
+    token = make_access_token(make_client(), person, ["calendar.read"], make_api(rules=rules).identifier)
+    raw = "\u00f8\u00e9".encode().decode("latin-1")
+    assert ask(token, f"/{raw}?{raw}").status_code == 200
+    for path in ("/\u00e9/x".encode().decode("latin-1"), "/\xe9/x", "/\xff", "/\xc0\xaf", "/x\xc2\xa0"):
+        assert ask(token, path).status_code == 403, path
 
 
 def test_headers_of_the_caller_dont_replace_those_of_the_proxy(reader: str) -> None:
