@@ -67,9 +67,10 @@ def _appended(request: HttpRequest, path: str) -> ForwardedCall:
 
 def _forwarded(request: HttpRequest, api: ApiSnapshot) -> ForwardedCall:
     """Return the call that headers describe. If a proxy passes on headers of the caller, they must not differ."""
-    methods, targets, urls = _sent(request, *_METHODS), _sent(request, *_TARGETS), _paths(request, _URL)
+    methods, targets = _sent(request, *_METHODS), _sent(request, *_TARGETS)
+    urls, rewrites = _paths(request, _URL), _paths(request, *_REWRITES)
     # Without rules, a proxy need not send a target. What the API may read as one is then the caller's.
-    is_unclear = not targets and not api.rules and bool(urls)
+    is_unclear = not targets and not api.rules and bool(urls or rewrites)
     targets |= urls
     try:
         query = read_query(request)
@@ -78,7 +79,7 @@ def _forwarded(request: HttpRequest, api: ApiSnapshot) -> ForwardedCall:
     except UnreadableParameters:
         is_clear, scopes = False, ()
     method, target = next(iter(methods), None), next(iter(targets), None)
-    is_unclear = is_unclear or not is_clear or len(methods) > 1 or len(targets | _paths(request, *_REWRITES)) > 1
+    is_unclear = is_unclear or not is_clear or len(methods) > 1 or len(targets | rewrites) > 1
     is_replaced = _replaces_method(request, method, (target or "").partition("?")[2])
     is_unclear = is_unclear or is_replaced or _is_unreadable(request)
     return ForwardedCall(method, target, scopes, is_unclear=is_unclear, **_caller(request))

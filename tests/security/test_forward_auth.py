@@ -168,7 +168,16 @@ def test_the_url_of_ingress_nginx_is_the_target(reader: str) -> None:
     host = "https://calendar.example.com"
     for url in (f"{host}/other?scope=calendar.write", f"{host}/", "http://h:80/other", "/other"):
         assert ask(reader, None, None, **{"X-Original-URL": url, "X-Original-Method": "GET"}).status_code == 200, url
-    refused = (f"{host}/admin", f"{host}//admin", host, f"{host}?/other", f"{host}#/other", "x://h/other", "//h/other", "")
+    refused = (
+        f"{host}/admin",
+        f"{host}//admin",
+        host,
+        f"{host}?/other",
+        f"{host}#/other",
+        "x://h/other",
+        "//h/other",
+        "",
+    )
     for url in refused:
         answer = ask(reader, None, None, **{"X-Original-URL": url, "X-Original-Method": "GET"})
         assert refusal(answer)[0] == 403, url
