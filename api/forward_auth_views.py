@@ -97,11 +97,13 @@ def _is_unreadable(request: HttpRequest) -> bool:
     is the name of another header for CGI, PHP and others.
     """
     sent = request.META
-    if any(sent.get(name) == "" for name in _NAMING) or sent.get("HTTP_UPGRADE", "websocket").lower() != "websocket":
+    if any(sent[name] == "" for name in _NAMING.intersection(sent)):
         return True
-    if not _HOPS.issuperset(hop.strip().lower() for hop in sent.get("HTTP_CONNECTION", "").split(",")):
+    if sent.get("HTTP_UPGRADE", "websocket").lower() != "websocket":
         return True
-    odd = (_FOLDED.sub("_", name) for name in sent if name.startswith("HTTP_") and not name.isidentifier())
+    if not _HOPS.issuperset(map(str.strip, sent.get("HTTP_CONNECTION", "").lower().split(","))):
+        return True
+    odd = [_FOLDED.sub("_", name) for name in sent if not name.isidentifier() and name.startswith("HTTP_")]
     return any(name in _NAMING or name.startswith("HTTP_X_AUTH_") for name in odd)
 
 

@@ -26,7 +26,7 @@ def test_packages_are_installed_by_hash_alone() -> None:
 
 def test_each_package_has_its_line_in_the_docs() -> None:
     asked = {
-        re.split(r"[\[~=<>]", line)[0]
+        re.split(r"[\[~=<>;]", line)[0]
         for path in (ROOT / "requirements").glob("*.in")
         for line in path.read_text(encoding="utf-8").splitlines()
         if line and not line.startswith(("#", "-"))

@@ -70,7 +70,7 @@ class Calendar(BaseHTTPRequestHandler):
         self.end_headers()
         self.connection.settimeout(3)
         with contextlib.suppress(OSError):
-            while piece := self.rfile.read1():  # type: ignore[attr-defined]  # a buffered reader
+            while piece := self.rfile.read1():
                 self.wfile.write(piece)
         self.close_connection = True
 
