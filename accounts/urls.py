@@ -1,6 +1,9 @@
 """URLs of the account pages that are not allauth's, and of the billing webhook."""
 
 from allauth.account import views as account_views
+from allauth.mfa.base import views as mfa_views
+from allauth.mfa.recovery_codes import views as recovery_code_views
+from allauth.mfa.webauthn import views as passkey_views
 from django.urls import path
 
 from accounts.views import (
@@ -14,6 +17,7 @@ from accounts.views import (
     recovery,
     undo,
 )
+from core.http.headers import in_popups
 from core.limits.middleware import limited_by_address
 
 # allauth's own views that are mounted unchanged (devportal/urls.py).
@@ -25,6 +29,38 @@ for view in (
     account_views.signup_by_passkey,
 ):
     limited_by_address(view)
+
+# The pages to which an app's request can lead.
+for page in (
+    account.confirm_email,
+    account_views.account_inactive,
+    account_views.complete_password_reset,
+    account_views.confirm_login_code,
+    account_views.login,
+    account_views.password_reset,
+    account_views.password_reset_from_key_done,
+    account_views.signup,
+    account_views.signup_by_passkey,
+    data_and_deletion.closed,
+    factors.ActivateAppView,
+    factors.AddKeyView,
+    factors.ConfirmResetView,
+    factors.LoginKeyView,
+    factors.ReauthenticateKeyView,
+    factors.ReauthenticatePasswordView,
+    factors.SecondStepView,
+    factors.SignUpKeyView,
+    factors.first_recovery_codes,
+    factors.sign_in_again,
+    factors.sign_up_password,
+    mailbox.prove_mailbox,
+    mailbox.reauthenticate_by_email,
+    mfa_views.reauthenticate,
+    passkey_views.list_webauthn,
+    recovery.start_recovery,
+    recovery_code_views.view_recovery_codes,
+):
+    in_popups(page)
 
 urlpatterns = [
     path("account/", account.home, name="account_home"),

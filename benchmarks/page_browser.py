@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 HOST = "testserver"
 FORM = "application/x-www-form-urlencoded"
 _HIDDEN = re.compile(r"<input\b[^>]*\btype=\"hidden\"[^>]*>")
+_LEADS_ON = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]*)">')
 _ATTRIBUTE = re.compile(r"\b(name|value)=\"([^\"]*)\"")
 
 
@@ -30,7 +31,9 @@ class Answer:
 
     @property
     def location(self) -> str:
-        return next(value for name, value in self.headers if name.lower() == "location")
+        """The URL to which a redirect or a page leads."""
+        found = [value for name, value in self.headers if name.lower() == "location"]
+        return found[0] if found else unescape(_LEADS_ON.findall(self.text)[0])
 
     @property
     def form(self) -> dict[str, str]:

@@ -127,7 +127,7 @@ class Walk:
         back = step("new: resume", lambda: browser.get(signed_in.location), 302)
         consent = step("new: consent page", lambda: browser.get(back.location), 200)
         allowed = consent.form | {"decision": "allow"}
-        answer = step("new: consent form", lambda: browser.post("/connect/consent", allowed), 303)
+        answer = step("new: consent form", lambda: browser.post("/connect/consent", allowed), 200)
         step("new: token", lambda: self._exchange(answer), 200)
 
     def returning(self) -> None:
@@ -142,7 +142,7 @@ class Walk:
         form = page.form | {"login": self.email, "password": PASSWORD}
         signed_in = step("returning: password form", lambda: browser.post("/account/login/", form), 302)
         back = step("returning: resume", lambda: browser.get(signed_in.location), 302)
-        answer = step("returning: authorize, signed in", lambda: browser.get(back.location), 302)
+        answer = step("returning: authorize, signed in", lambda: browser.get(back.location), 200)
         step("returning: token", lambda: self._exchange(answer), 200)
         again = self._address()
         answer = step("signed in: authorize", lambda: browser.get(again), 302)

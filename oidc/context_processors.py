@@ -9,16 +9,9 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 
 from accounts.factors import first_codes
-from oidc.authorization.interactions import (
-    SESSION_KEY,
-    Interaction,
-    find_interaction,
-    latest_interaction,
-    pending_interactions,
-)
+from oidc.authorization.interactions import SESSION_KEY, Interaction, find_interaction, latest_interaction
 from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
-from oidc.clients.redirect_uris import origin_of
 
 
 def pending_client(request: HttpRequest) -> dict[str, Any]:
@@ -26,17 +19,10 @@ def pending_client(request: HttpRequest) -> dict[str, Any]:
 
     `asking` is the app that this page leads to, for pages of a sign-in or a confirmation. `waiting_app` is the app of
     the newest request that was not dismissed, for the banner on account pages.
-
-    Also add the origins of all pending apps to the `form-action` policy of the page: Chromium applies that policy to
-    the redirects that follow a form, and signing in may end with a redirect to the app.
     """
     session = getattr(request, "session", None)
     if session is None or SESSION_KEY not in session:
         return {"asking": None, "waiting_app": None}
-    if not hasattr(request, "form_action_origins"):  # pages about a single app set their origin themselves
-        pending = pending_interactions(session)
-        origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
-        request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
     # Looked up only when a template uses it: message and script texts are rendered as templates too.
     return {
         "asking": functools.cache(lambda: asking_app(_followed_by(request))),

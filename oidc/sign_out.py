@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import TextField, Value
+from django.db.models.functions import Concat
 
 from accounts.browser_accounts import OtherAccount
 from accounts.models import Account, PairwiseSubject
@@ -104,6 +108,33 @@ def check_return(parameters: Parameters, client: Client) -> str | None:
 
 
 # --- What follows from a request ---
+
+
+def with_state(uri: str, state: str | None) -> str:
+    """Return a sign-out URL with the request's `state`."""
+    return f"{uri}{'&' if '?' in uri else '?'}{urlencode({'state': state})}" if state else uri
+
+
+def find_way_back(parameters: Parameters, hinted: Client | None = None) -> str:
+    """Return the URL of the app to which the page after a confirmed sign-out links, "" for none.
+
+    The request proves nothing, so nobody is sent there without a click. The URL has to be registered, character for
+    character, for the client that `client_id` or the hint names, or else for one client only.
+    """
+    uri = parameters.get("post_logout_redirect_uri") or ""
+    if not uri or not all(parameters.is_clear(name) for name in PARAMETERS):
+        return ""
+    client_id = parameters.get("client_id")
+    found = [find_client(client_id) if client_id else hinted] if client_id or hinted else _clients_with(uri)
+    able = [each for each in found if each and each.post_logout_redirect_uri_allowed(uri)]
+    return with_state(uri, parameters.get("state")) if len(able) == 1 and able[0].is_on else ""
+
+
+def _clients_with(uri: str) -> list[Client]:
+    listed = Concat(Value(" "), "post_logout_redirect_uris", Value(" "), output_field=TextField())
+    found = Client.objects.annotate(listed=listed).filter(listed__contains=f" {uri} ")
+    # Two are too many already. SQLite also finds other spellings of the URL, in other cases.
+    return list(found.select_related("project")[:10])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,7 +147,19 @@ class RelyingParty:
         return Browser().get(path, headers={"Authorization": f"Bearer {token}"})
 
 
+def url_in_page(page: str) -> str:
+    """Return the URL to which a page navigates, "" for a page that stays."""
+    found = re.search(r'<meta http-equiv="refresh" content="0; url=([^"]*)">', page)
+    return html.unescape(found[1]) if found else ""
+
+
+def leads_to(response: Any) -> str:
+    """Return the URL of the app to which a response sends the browser: by a redirect, or after a form by a page."""
+    url = response["Location"] if response.status_code in (302, 303) else url_in_page(response.content.decode())
+    assert url, (response.status_code, response.content[:600])
+    return str(url)
+
+
 def answer_of(response: Any) -> dict[str, str]:
     """Return the parameters with which the browser is sent back to the app."""
-    assert response.status_code in (302, 303), (response.status_code, response.content[:600])
-    return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
+    return {name: values[0] for name, values in parse_qs(urlsplit(leads_to(response)).query).items()}

@@ -162,7 +162,9 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A BroadcastChannel: tabs of this origin alone, and no secret.",
     ),
     ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
-    ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
+    ("templates/oidc/back_to_app.html", "link {{ action }}"): (1, "The client's registered redirect URL: http(s)."),
+    ("templates/oidc/back_to_app.html", "link {{ url }}"): (1, "The client's registered redirect URL: http(s)."),
+    ("templates/oidc/signed_out.html", "link {{ way_back }}"): (2, "A client's registered sign-out URL: http(s)."),
     #
     # The page of an export, which people open as a file: our Content-Security-Policy does not apply to it
     ("templates/export/begin.html", "inline style"): (1, "A file that stands alone; its values are escaped as text."),
@@ -283,7 +285,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/oidc/partials/for_developers.html", "link {{ docs_url }}"): (2, "A setting's path, with an anchor."),
     #
     # Forms
-    ("templates/oidc/form_post.html", "form without a token"): (1, "It goes to the app, which must not learn one."),
+    ("templates/oidc/back_to_app.html", "form without a token"): (1, "It goes to the app, which must not learn one."),
     ("templates/allauth/elements/form.html", "form without a token"): (
         1,
         "Each template that uses the element puts the token into its body; a POST without one is refused "

@@ -10,8 +10,11 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import add_never_cache_headers
 
-from core.http.hosts import is_origin
 from core.http.responses import FixedHeaders
+from core.marks import Mark
+
+# Pages that an app's request can lead to, with /connect/. The app may have opened them in a popup.
+in_popups = Mark("in_popups")
 
 _PAGES = {
     "default-src": "'none'",
@@ -37,22 +40,9 @@ def _policy(directives: dict[str, str]) -> str:
 
 PAGE_POLICY = _policy(_PAGES)
 ADMIN_POLICY = _policy(_ADMIN)
-
-
-def policy_with(directive: str, origins: Iterable[str]) -> str:
-    """Return the pages' policy with more origins for one directive.
-
-    Values that are not origins are left out: a `;` in one would start another directive.
-    """
-    return _policy(_PAGES | {directive: " ".join(["'self'", *filter(is_origin, origins)])})
-
-
-def policy_with_form_action(origins: Iterable[str]) -> str:
-    """Return the pages' policy for a page whose form ends in a redirect to one of `origins`.
-
-    Chromium checks `form-action` against every redirect that follows a form.
-    """
-    return policy_with("form-action", origins)
+# For a page whose only form goes to an app. Chromium applies `form-action` to every redirect that follows a form, and
+# where the app's own redirects lead is the app's affair.
+FORM_TO_APP_POLICY = _policy({name: value for name, value in _PAGES.items() if name != "form-action"})
 
 
 def protect(response: HttpResponse) -> HttpResponse:
@@ -65,22 +55,25 @@ def protect(response: HttpResponse) -> HttpResponse:
 
 
 class PageHeadersMiddleware:
-    """Sets the Content-Security-Policy; views extend `form-action` by setting `request.form_action_origins`."""
+    """Sets the Content-Security-Policy, if the view did not, and Cross-Origin-Opener-Policy outside of popups."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.path.startswith("/admin/"):
-            policy = ADMIN_POLICY
-        elif origins := getattr(request, "form_action_origins", None):
-            policy = policy_with_form_action(origins)
-        else:
-            policy = PAGE_POLICY
+        policy = ADMIN_POLICY if request.path.startswith("/admin/") else PAGE_POLICY
         response.headers.setdefault("Content-Security-Policy", policy)
+        if not _may_be_in_popup(request):
+            response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
         return response
+
+
+def _may_be_in_popup(request: HttpRequest) -> bool:
+    """Return whether an app's request can lead here. An app would lose a popup that gets an opener policy."""
+    match = request.resolver_match
+    return request.path.startswith("/connect/") or (match is not None and in_popups.is_on(match.func))
 
 
 def _is_public(response: HttpResponseBase) -> bool:

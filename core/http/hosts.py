@@ -20,7 +20,6 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 # A label that browsers read as part of an IPv4 address, valid or not (WHATWG URL, "ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 # A source of Content-Security-Policy level 3, §2.3.1; browsers take underscores as well.
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?")
 
 
 def authority_of(url: str) -> str:
@@ -114,11 +113,6 @@ def host_and_port(url: str, default_port: int | None) -> tuple[str, int | None]:
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     return "localhost" if is_loopback(host) else host, parts.port or default_port
-
-
-def is_origin(text: str) -> bool:
-    """Return whether a text is exactly an origin (scheme, host, port), and so safe in a header."""
-    return _ORIGIN.fullmatch(text) is not None
 
 
 # The list is part of the package `publicsuffixlist`, private section included, and is read at first use. Nothing is

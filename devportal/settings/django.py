@@ -266,7 +266,7 @@ FILE_UPLOAD_HANDLERS = [
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = None  # core/http/headers.py sends it, but not on pages that apps open in popups
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if is_https else 0
 SECURE_REDIRECT_EXEMPT = [r"^health/", r"^connect/forward-auth/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None

@@ -18,12 +18,14 @@ from django.utils.http import urlencode
 
 from core import clock
 from core.http.sessions import MERGED_BY_FIELD
-from oidc.parameters import Parameters, parse
+from oidc.parameters import MAX_QUERY, Parameters, parse
 
 SESSION_KEY = "pending_authorizations"
 # Two tabs may show the same request: what one notes about it must not undo what the other one has noted.
 MERGED_BY_FIELD.add(SESSION_KEY)
-MAX_INTERACTIONS = 8
+# A session stores ALWAYS_KEPT requests, and up to MAX_INTERACTIONS if their queries have no more than MAX_CHARACTERS: a
+# browser may restore many tabs at once. Answered requests make way first, then the oldest.
+ALWAYS_KEPT, MAX_INTERACTIONS, MAX_CHARACTERS = 8, 40, 5 * MAX_QUERY
 _SALT = "oidc.pending"
 # Marks the host among the parts of a reference: no scope contains this character (RFC 6749 §3.3). Without a host, it
 # stands for an app that is not reviewed at all.
@@ -133,6 +135,19 @@ def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
     return kept
 
 
+def _bounded(stored: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the requests that a session may store, in the same order."""
+    kept: set[str] = set()
+    characters = 0
+    newest_first = reversed(stored.items())
+    for key, entry in sorted(newest_first, key=lambda item: bool(item[1].get("answered"))):
+        characters += len(entry["query"])
+        if len(kept) >= (MAX_INTERACTIONS if characters <= MAX_CHARACTERS else ALWAYS_KEPT):
+            break
+        kept.add(key)
+    return {key: entry for key, entry in stored.items() if key in kept}
+
+
 def save_interaction(session: SessionBase, query: str) -> Interaction:
     """Store a request and return it. A request that is already pending keeps its time of arrival."""
     stored = _stored(session)
@@ -140,7 +155,7 @@ def save_interaction(session: SessionBase, query: str) -> Interaction:
     if key not in stored or stored[key].get("answered"):
         stored.pop(key, None)  # so that it becomes the latest
         stored[key] = {"query": query, "at": clock.now().timestamp()}
-        session[SESSION_KEY] = dict(list(stored.items())[-MAX_INTERACTIONS:])
+        session[SESSION_KEY] = _bounded(stored)
     elif stored[key].pop("dismissed", False):  # the person has come back to it
         session[SESSION_KEY] = stored
     return _interaction(key, stored[key])
@@ -221,7 +236,7 @@ def add_pending(session: SessionBase, pending: dict[str, dict[str, Any]]) -> Non
     """Add requests that `take_pending` returned, the latest last."""
     if pending:
         merged = sorted((_stored(session) | pending).items(), key=lambda item: item[1]["at"])
-        session[SESSION_KEY] = dict(merged[-MAX_INTERACTIONS:])
+        session[SESSION_KEY] = _bounded(dict(merged))
 
 
 def go_on_without(session: SessionBase, key: str) -> None:

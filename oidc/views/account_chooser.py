@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import browser_accounts
 from accounts.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
 from core.http import split_hosts
+from core.http.headers import in_popups
 from core.storage.stored_files import image_response, read_file
 from oidc.authorization import account_choice, interactions
 from oidc.authorization.interactions import Interaction
@@ -20,6 +21,7 @@ from oidc.context_processors import asking_app
 from oidc.views.authorize import login_url
 
 
+@in_popups
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def choose(request: HttpRequest) -> HttpResponse:

@@ -308,8 +308,8 @@ class ConsentView(AuthorizationResponseMixin, View):
             return pages.error_page(request, error)
         if allowed and isinstance(outcome, IssueCode) and auth_request.shown != shown:
             # The optional scopes, or whether the app counts as reviewed, changed after the page was opened: show the
-            # current question.
-            return HttpResponseRedirect(interaction.url)
+            # current question, also if the app got a code since.
+            return HttpResponseRedirect(interactions.save_interaction(request.session, interaction.query).url)
         if allowed and isinstance(outcome, IssueCode):
             sign_in_counts.consent_allowed(auth_request)
         if not allowed and not isinstance(outcome, ClientUnavailable):

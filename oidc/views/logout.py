@@ -1,7 +1,7 @@
 """RP-initiated logout: the endpoint, its confirmation page, and the page after signing out."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.contrib.auth import logout as end_session
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,8 +20,9 @@ from core.limits.counters import Throttled
 from oidc import limits, sign_in_counts
 from oidc.clients.branding import client_context
 from oidc.errors import Refusal
-from oidc.parameters import UnreadableParameters, read_posted_query, read_query
-from oidc.sign_out import LogoutRequest, parse_logout_request, prove_sign_out
+from oidc.models import Client
+from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
+from oidc.sign_out import LogoutRequest, find_way_back, parse_logout_request, prove_sign_out, with_state
 from oidc.signals import FailedSignIn, developers_view
 from oidc.views.pages import see_other
 
@@ -37,8 +38,10 @@ def logout(request: HttpRequest) -> HttpResponse:
             return see_other(f"{reverse('logout')}?{read_posted_query(request)}")
         except UnreadableParameters:
             return see_other(reverse("logout"))
+    parameters = Parameters()
     try:
-        asked = parse_logout_request(read_query(request))
+        parameters = read_query(request)
+        asked = parse_logout_request(parameters)
     except UnreadableParameters as error:
         asked = LogoutRequest(None, problem=Refusal(error.reason, error.parameters))
     account = request.user if isinstance(request.user, Account) else None
@@ -48,16 +51,37 @@ def logout(request: HttpRequest) -> HttpResponse:
             end_session(request)
         elif proven.ending:
             sign_out_other(request, proven.ending)
-        separator = "&" if "?" in proven.return_to else "?"
-        state = f"{separator}{urlencode({'state': asked.state})}" if asked.state else ""
-        back: HttpResponse = OAuth2ResponseRedirect(f"{proven.return_to}{state}", proven.client.get_allowed_schemes())
+        uri = with_state(proven.return_to, asked.state)
+        back: HttpResponse = OAuth2ResponseRedirect(uri, proven.client.get_allowed_schemes())
         return back
     report_problem(request, asked)
+    following = way_back_query(request, parameters, asked.client)
     if account is None:
-        return HttpResponseRedirect(reverse("signed_out"))
+        return HttpResponseRedirect(f"{reverse('signed_out')}{following}")
     context = {"client": client_context(asked.client) if asked.client else None, "account": account}
-    context |= explain_problem(request, asked)
+    context |= {"following": following} | explain_problem(request, asked)
     return render(request, "oidc/logout_confirm.html", context)
+
+
+def way_back(request: HttpRequest, parameters: Parameters, hinted: Client | None = None) -> str:
+    """Return the URL of the app for the page after signing out, "" for none, and for too many requests of strangers."""
+    if "post_logout_redirect_uri" not in parameters.values:
+        return ""
+    if hinted is None and "client_id" not in parameters.values:  # all clients are searched
+        try:
+            limits.count_failure(request)
+        except Throttled:
+            return ""
+    return find_way_back(parameters, hinted)
+
+
+def way_back_query(request: HttpRequest, parameters: Parameters, hinted: Client | None = None) -> str:
+    """Return the query with which the page after signing out finds the way back, "" without one."""
+    if not way_back(request, parameters, hinted):
+        return ""
+    named = {"client_id": hinted.client_id} if hinted else {}
+    kept = ("client_id", "post_logout_redirect_uri", "state")
+    return f"?{urlencode(named | {name: value for name in kept if (value := parameters.get(name))})}"
 
 
 def report_problem(request: HttpRequest, asked: LogoutRequest) -> None:
@@ -97,12 +121,22 @@ def confirm(request: HttpRequest) -> HttpResponse:
     if request.POST.get("decision") != "sign-out":
         return HttpResponseRedirect(reverse("account_home"))
     end_session(request)
-    return HttpResponseRedirect(reverse("signed_out"))
+    return HttpResponseRedirect(f"{reverse('signed_out')}{way_back_query(request, _query_of(request))}")
+
+
+def _query_of(request: HttpRequest) -> Parameters:
+    try:
+        return read_query(request)
+    except UnreadableParameters:
+        return Parameters()
 
 
 @never_cache
 @require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """GET /connect/signed-out: the page after signing out."""
-    others = [] if request.user.is_authenticated else other_accounts(request)
-    return render(request, "oidc/signed_out.html", {"others": others})
+    """GET /connect/signed-out: the page after signing out, with a link to the app that asked for it."""
+    context: dict[str, Any] = {"others": [], "way_back": ""}
+    if not request.user.is_authenticated:
+        url = way_back(request, _query_of(request))
+        context = {"others": other_accounts(request), "way_back": url, "app_host": urlsplit(url).netloc}
+    return render(request, "oidc/signed_out.html", context)

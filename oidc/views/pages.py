@@ -11,6 +11,7 @@ from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.models import Account
 from core.http import request_id
+from core.http.headers import FORM_TO_APP_POLICY
 from core.http.responses import docs_url
 from oidc.apis.registry import OPENID
 from oidc.authorization import interactions
@@ -43,18 +44,22 @@ def authorization_error_response(
 def authorization_response(
     request: HttpRequest, auth_request: AuthorizationRequest, parameters: dict[str, str]
 ) -> HttpResponse:
-    """Send `parameters` to the app's redirect URL, in the requested response mode."""
+    """Send `parameters` to the app's redirect URL, in the requested response mode.
+
+    After a form of ours, a page leads to the app, because Chromium would apply the `form-action` of the form's page to
+    all redirects that follow, also to the app's own ones. A request that was stored has led to such a page.
+    """
     fields = parameters | ({"state": auth_request.state} if auth_request.state else {}) | {"iss": settings.ISSUER}
     if auth_request.response_mode == "form_post":
-        request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
         context = {"action": auth_request.redirect_uri, "fields": list(fields.items())}
-        response = render(request, "oidc/form_post.html", context)
+        response = render(request, "oidc/back_to_app.html", context)
+        response["Content-Security-Policy"] = FORM_TO_APP_POLICY
     else:
         separator = "&" if "?" in auth_request.redirect_uri else "?"
         url = f"{auth_request.redirect_uri}{separator}{urlencode(fields)}"
-        response = OAuth2ResponseRedirect(url, auth_request.client.get_allowed_schemes())
-        if request.method == "POST":
-            response.status_code = 303  # every browser follows with a GET (RFC 9700 §4.12)
+        response = redirect = OAuth2ResponseRedirect(url, auth_request.client.get_allowed_schemes())
+        if request.method == "POST" or auth_request.interaction.is_kept:
+            response = render(request, "oidc/back_to_app.html", {"url": redirect.url})
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"
     return response
@@ -100,7 +105,6 @@ def ended_request_page(request: HttpRequest, handle: str) -> HttpResponse:
 def user_cap_page(request: HttpRequest, auth_request: AuthorizationRequest, interaction: Interaction) -> HttpResponse:
     """Return the page about an app that has reached its user limit. Its button returns access_denied to the app."""
     client, redirect_uri = auth_request.client, auth_request.redirect_uri
-    request.form_action_origins = [origin_of(redirect_uri)]  # type: ignore[attr-defined]
     context = {
         "client": client_context(client, redirect_uri),
         "reference": interactions.sign_reference(request, interaction, auth_request.shown),
@@ -114,8 +118,6 @@ def consent_page(
 ) -> HttpResponse:
     """Return the consent page: the scopes with the person's values, new ones marked, optional ones as checkboxes."""
     assert auth_request.account is not None
-    origin = origin_of(auth_request.redirect_uri)
-    request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
     context = consent_context(
         client_context(asked.client, auth_request.redirect_uri),

@@ -38,6 +38,7 @@ class StepUpView(AuthorizationResponseMixin, View):
         interaction, _ = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
             return resume_from_form(request)
+        interactions.save_interaction(request.session, interaction.query)  # again, if it was answered
         decision = request.POST.get("decision")
         if decision:
             cancel(Purpose.STEP_UP)

@@ -18,7 +18,6 @@ from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptStepUp
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.branding import client_context
-from oidc.clients.redirect_uris import origin_of
 
 
 def step_up_page(
@@ -27,7 +26,6 @@ def step_up_page(
     """Return the page: which app asks, why, and what the person can do. Each way returns to the pending request."""
     account = auth_request.account
     assert account is not None
-    request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
     factors = list(Authenticator.objects.filter(user=account))
     means = means_among(account, filter(auth_request.authentication.counts, factors))
     context: dict[str, Any] = {

@@ -8,6 +8,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from tests.relying_party import url_in_page
+
 PASSWORD = "violet kettle 41 harbour"
 MOST_STEPS = 20
 
@@ -81,8 +83,8 @@ class Person:
         self.asked = []
         response = self.browser.get(url)
         for _ in range(MOST_STEPS):
-            if response.has_redirect_location:
-                url = urljoin(str(response.url), response.headers["Location"])
+            if led_on := response.headers.get("Location") or url_in_page(response.text):
+                url = urljoin(str(response.url), led_on)
                 if not self.service.owns(url):
                     return url
                 response = self.browser.get(url)

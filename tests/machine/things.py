@@ -10,7 +10,7 @@ ACCESS_SECONDS = 900
 REFRESH_SECONDS = 30 * 24 * 3600
 REUSE_SECONDS = 10
 PENDING_SECONDS = 3600
-MAX_PENDING = 8
+MAX_PENDING = 40
 KEEP_CODES = 24 * 3600
 CAP = 2
 
@@ -120,6 +120,13 @@ class Waiting:
     switched: bool = False  # a form of it was sent after the account had changed
 
 
+def bounded(pending: dict[Asked, Waiting]) -> dict[Asked, Waiting]:
+    """Return the requests that a session keeps: answered ones make way first, then the oldest."""
+    first_to_go = sorted(pending, key=lambda asked: not pending[asked].answered)
+    gone = first_to_go[: max(0, len(pending) - MAX_PENDING)]
+    return {asked: waiting for asked, waiting in pending.items() if asked not in gone}
+
+
 @dataclass(eq=False)
 class Session:
     """The session of a browser: who is signed in, since when, and the pending requests."""
@@ -141,7 +148,7 @@ class Session:
         if waiting is None or waiting.answered:
             self.pending.pop(asked, None)
             kept = {each: entry for each, entry in self.pending.items() if entry.at >= now - PENDING_SECONDS}
-            self.pending = dict([*kept.items(), (asked, Waiting(now))][-MAX_PENDING:])
+            self.pending = bounded(kept | {asked: Waiting(now)})
 
     def has_chosen(self, asked: Asked, came_at: float) -> bool:
         waiting = self.pending.get(asked)
@@ -156,7 +163,7 @@ class Session:
         moving = {asked: Waiting(entry.at) for asked, entry in self.pending.items() if not entry.answered}
         self.pending = {asked: entry for asked, entry in self.pending.items() if entry.answered}
         merged = sorted((other.pending | moving).items(), key=lambda item: item[1].at)
-        other.pending = dict(merged[-MAX_PENDING:])
+        other.pending = bounded(dict(merged))
 
     def answer(self, asked: Asked, now: float) -> None:
         if waiting := self.find(asked, now):

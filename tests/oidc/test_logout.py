@@ -1,5 +1,7 @@
 """/connect/logout (OpenID Connect RP-Initiated Logout 1.0)."""
 
+import html
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +14,7 @@ from accounts.models import Account, PairwiseSubject
 from core.http.sessions import hash_of
 from oidc import signing_keys
 from oidc.models import Client
-from tests.factories import SIGN_OUT_URI, make_account, make_client
+from tests.factories import SIGN_OUT_URI, make_account, make_client, make_project
 from tests.relying_party import FORM, RelyingParty, sign_in
 from tests.several_accounts import add_account, choices_of, choose, other_keys, present
 
@@ -159,7 +161,7 @@ def test_an_unproven_request_with_nobody_signed_in_stays_here(app: RelyingParty)
         response = log_out(Browser(), **parameters)
         if parameters.get("id_token_hint") and "Location" not in response:
             continue
-        assert response["Location"] == "/connect/signed-out", parameters
+        assert response["Location"].partition("?")[0] == "/connect/signed-out", parameters
 
 
 def test_the_hint_of_another_person_asks(app: RelyingParty) -> None:
@@ -221,6 +223,78 @@ def test_the_answer_is_a_post_with_a_csrf_token(app: RelyingParty) -> None:
 def test_the_app_named_in_the_question_is_the_one_that_asked(app: RelyingParty) -> None:
     assert b"Orbit Notes" in log_out(app.browser, client_id=app.client.client_id).content
     assert b"Orbit Notes" in log_out(app.browser, id_token_hint=app.tokens()["id_token"]).content
+
+
+# --- The way back without a hint ---
+
+
+def way_back(app: RelyingParty, **parameters: str) -> str:
+    """Sign out through the question; return the link from the page after it to an app, "" without one."""
+    asked = log_out(app.browser, **parameters)
+    assert asks(asked)
+    action = re.search(r'action="(/connect/logout/confirm[^"]*)"', asked.content.decode())
+    assert action
+    after = app.browser.post(html.unescape(action[1]), {"decision": "sign-out"})
+    assert not is_signed_in(app.browser)
+    page = app.browser.get(after["Location"]).content.decode()
+    found = re.search(r'<a class="button" href="([^"]*)" rel="noreferrer">Back to app.example.com</a>', page)
+    assert ("Afterwards, a link leads back" in asked.content.decode()) == bool(found)
+    if "id_token_hint" not in parameters:
+        assert log_out(Browser(), **parameters)["Location"] == after["Location"], "the same if nobody is signed in"
+    return html.unescape(found[1]) if found else ""
+
+
+TO_APP = {"post_logout_redirect_uri": SIGN_OUT_URI}
+
+
+def test_the_page_after_signing_out_leads_back_to_the_only_app_with_this_url(app: RelyingParty) -> None:
+    make_client(make_project(), post_logout_redirect_uris=f"{SIGN_OUT_URI}/ x{SIGN_OUT_URI} {SIGN_OUT_URI.upper()}")
+    assert way_back(app, **TO_APP, state="a b&c") == f"{SIGN_OUT_URI}?state=a+b%26c"
+
+
+def test_it_leads_back_to_the_app_that_the_request_names(app: RelyingParty) -> None:
+    make_client(make_project())
+    hint = app.tokens()["id_token"]
+    assert way_back(app, **TO_APP, client_id=app.client.client_id) == SIGN_OUT_URI
+    app = app.beside(sign_in(Browser(), make_account("bob@example.com")))
+    assert way_back(app, **TO_APP, id_token_hint=hint) == SIGN_OUT_URI, "somebody else is signed in"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"post_logout_redirect_uri": SIGN_OUT_URI + "/"},
+        {"post_logout_redirect_uri": SIGN_OUT_URI.upper()},
+        {"post_logout_redirect_uri": SIGN_OUT_URI[:-1]},
+        {"post_logout_redirect_uri": "https://%.example.com/bye"},
+        {"post_logout_redirect_uri": f"{SIGN_OUT_URI} {SIGN_OUT_URI}"},
+        {"post_logout_redirect_uri": " "},
+        {"post_logout_redirect_uri": "\x00"},
+        {"client_id": "op_client_other"},
+        {"client_id": "\x00"},
+    ],
+)
+def test_it_leads_to_nothing_else(app: RelyingParty, change: dict[str, str]) -> None:
+    assert way_back(app, **(TO_APP | change)) == ""
+
+
+def test_it_does_not_lead_to_one_of_several_apps_or_to_one_that_is_off(app: RelyingParty) -> None:
+    second = make_client(make_project())
+    assert way_back(app, **TO_APP) == ""
+    second.delete()
+    Client.objects.update(enabled=False)
+    app = app.beside(sign_in(Browser(), make_account("bob@example.com")))
+    assert way_back(app, **TO_APP) == way_back(
+        app.beside(sign_in(Browser(), make_account("eve@example.com"))), **TO_APP
+    )
+
+
+def test_all_apps_are_searched_a_limited_number_of_times(app: RelyingParty, settings: Any) -> None:
+    settings.FAILURES_PER_MINUTE = 2
+    for _ in range(3):
+        asked = log_out(app.browser, **TO_APP)
+    assert asks(asked)
+    assert "a link leads back" not in asked.content.decode()
 
 
 # --- POST ---

@@ -11,7 +11,7 @@ from oidc.models import Client
 from tests.accounts.factors.conftest import give_app
 from tests.accounts.test_sign_up import sign_up
 from tests.factories import PASSWORD, make_client, make_project
-from tests.relying_party import RelyingParty, age_sign_in, sign_in
+from tests.relying_party import RelyingParty, age_sign_in, leads_to, sign_in
 
 ON_THE_WAY = '<span class="muted">To continue to</span> <strong>Orbit Notes</strong>'
 BANNER = "<strong>Orbit Notes</strong> is waiting for you."
@@ -112,7 +112,7 @@ def test_the_banner_is_dismissed_on_the_page_where_it_is(app: RelyingParty) -> N
 def test_a_dismissed_request_continues_in_its_own_tab(app: RelyingParty) -> None:
     page = app.authorize()
     app.browser.post(DISMISS, banner_of(app.browser.get("/account/")))
-    assert app.answer_consent(page)["Location"].startswith("https://app.example.com/callback?code=")
+    assert leads_to(app.answer_consent(page)).startswith("https://app.example.com/callback?code=")
 
 
 def test_coming_back_to_the_app_shows_the_banner_again(app: RelyingParty) -> None:

@@ -9,11 +9,11 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
-from core.http.headers import PAGE_POLICY, policy_with_form_action
-from core.http.hosts import is_loopback, is_origin
+from core.http.headers import PAGE_POLICY
+from core.http.hosts import is_loopback
 from oidc.models import Client, ProjectMember
 from tests.factories import make_client, make_project
-from tests.relying_party import RelyingParty, sign_in
+from tests.relying_party import RelyingParty, leads_to
 
 HOSTILE = [
     "https://a;sandbox",
@@ -42,9 +42,7 @@ def test_an_invalid_stored_host_is_not_in_a_policy(app: RelyingParty, origin: st
     assert consent.status_code == 200
     assert form_action(consent) == "'self'"
     # Who asks for it gets it still: it is registered, character for character.
-    answer = app.answer_consent(consent)
-    assert answer["Location"].startswith(f"{uri}?")
-    assert form_action(app.authorize(response_mode="form_post")) == "'self'"
+    assert leads_to(app.answer_consent(consent)).startswith(f"{uri}?")
     assert form_action(app.authorize(prompt="login")) == "'self'"
     anonymous = app.beside(Browser())
     anonymous.authorize()
@@ -105,43 +103,6 @@ def test_provisioning_rejects_invalid_hosts(tmp_path: Path, key: str, origin: st
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *HOSTILE,
-        "",
-        "://",
-        "https://",
-        "https://a b",
-        "https://a\nb",
-        "https://a\n",
-        "https://a/",
-        "https://a/path",
-        "https://a?b",
-        "https://a#b",
-        "https://user@a",
-        "https://a:",
-        "https://a:x",
-        "https://a:123456",
-        "https://*",
-        "https://*.example.com",
-        "https://[::1]",
-        "https://a..b",
-        "https:",
-        "data:",
-        "'none'",
-        "*",
-        "javascript:alert(1)",
-        "https://\u00e4.example.com",
-        "https://a;",
-    ],
-)
-def test_invalid_origins_are_in_no_policy(text: str) -> None:
-    assert not is_origin(text)
-    assert policy_with_form_action([text]) == PAGE_POLICY
-    assert policy_with_form_action([text, "https://app.example.com:8443"]).count("https://") == 1
-
-
-@pytest.mark.parametrize(
     "host",
     [
         "localhost",
@@ -171,13 +132,3 @@ def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
 @pytest.mark.parametrize("host", ["", "a.example", "128.0.0.1", "localhost.example.com", "2001:db8::1", "a;b", "\x00"])
 def test_other_hosts_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
-
-
-def test_a_valid_origin_is_in_the_policy(app: RelyingParty, person: Account) -> None:
-    assert form_action(app.authorize()) == "'self' https://app.example.com"
-    other = RelyingParty(
-        make_client(redirect_uris="http://127.0.0.1:49152/"),
-        sign_in(Browser(), person),
-        redirect_uri="http://127.0.0.1:49152/",
-    )
-    assert form_action(other.authorize()) == "'self' http://127.0.0.1:49152"

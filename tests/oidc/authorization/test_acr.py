@@ -255,7 +255,7 @@ def test_cancel_returns_to_the_app(app: RelyingParty) -> None:
     page = app.authorize(claims=essential("phr"))
     answer = answer_of(press(app, page, "cancel"))
     assert (answer["error"], answer["state"]) == (UNMET, app.state)
-    assert press(app, page, "cancel").status_code in (302, 303)  # pressed twice
+    assert answer_of(press(app, page, "cancel"))["error"] == UNMET  # pressed twice
 
 
 def test_a_required_level_can_not_be_skipped(app: RelyingParty) -> None:

@@ -9,6 +9,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
+from oidc.authorization import interactions
 from oidc.models import Client, Project
 from tests.factories import PASSWORD, as_reviewed, make_account
 from tests.relying_party import RelyingParty, answer_of, sign_in
@@ -163,3 +164,20 @@ def test_a_handle_continues_nothing_in_another_session(app: RelyingParty, person
     elsewhere = sign_in(Browser(), person)
     assert TOO_LONG in text_of(elsewhere.get(f"/connect/resume?{urlencode({'request': handle})}"))
     assert app.browser.get(f"/connect/resume?{urlencode({'request': handle})}").status_code == 302
+
+
+def test_twenty_restored_tabs_can_all_be_answered(stranger: RelyingParty, person: Account) -> None:
+    tabs = [resume_url_of(stranger.authorize(state=f"tab-{n}")) for n in range(20)]
+    sign_in(stranger.browser, person)
+    for n, come_back in enumerate(tabs):
+        page = stranger.browser.get(stranger.browser.get(come_back)["Location"])
+        answer = answer_of(page if n else stranger.answer_consent(page))
+        assert (answer["state"], "code" in answer) == (f"tab-{n}", True)
+
+
+def test_answered_requests_make_way_before_those_that_wait(app: RelyingParty) -> None:
+    first = app.authorize(state="waits")
+    for n in range(interactions.MAX_INTERACTIONS + 2):
+        answer_of(app.answer_consent(app.authorize(state=f"answered-{n}", prompt="consent")))
+    assert len(app.browser.session[interactions.SESSION_KEY]) == interactions.MAX_INTERACTIONS
+    assert answer_of(app.answer_consent(first))["state"] == "waits"

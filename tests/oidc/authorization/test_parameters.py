@@ -120,7 +120,9 @@ def test_form_post_answers_with_a_form_to_the_app(app: RelyingParty) -> None:
     fields = fields_of(page)
     assert set(fields) == {"code", "state", "iss"}
     assert fields["state"] == app.state
-    assert "https://app.example.com" in page["Content-Security-Policy"].partition("form-action")[2].split(";")[0]
+    # Chromium would apply it to all redirects of the app's callback.
+    assert "form-action" not in page["Content-Security-Policy"]
+    assert page.content.count(b"<form") == 1
     assert "no-store" in page["Cache-Control"]
     assert app.exchange(fields["code"]).status_code == 200
 

@@ -558,7 +558,7 @@ def test_a_request_takes_no_more_statements_than_the_budget(reviewed: RelyingPar
     RelyingParty(make_client(), sign_in(Browser(), make_account())).code()  # what a process makes once
     app = newcomer(foreign)
     page = step(9, app.authorize, 200)
-    step(12, lambda: app.answer_consent(page), 303)
+    step(12, lambda: app.answer_consent(page), 200)
     at_home = RelyingParty(reviewed.client, app.browser)
     page = step(6, lambda: at_home.authorize(prompt="consent"), 200)
     step(10, lambda: at_home.authorize(), 302)

@@ -75,7 +75,6 @@ def test_a_person_above_the_limit_sees_an_explanation(full_app: RelyingParty) ->
 def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
     page = full_app.authorize()
     assert 'name="decision" value="cancel"' in page.content.decode()
-    assert "https://app.example.com" in page["Content-Security-Policy"]
     answer = answer_of(full_app.answer_consent(page, "cancel"))
     assert (answer["error"], answer["state"]) == ("access_denied", full_app.state)
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from devportal.console.playground.flow import SESSION_KEY
 from oidc.models import Client
+from tests.relying_party import leads_to
 
 CALLBACK = "/console/playground/callback"
 
@@ -52,8 +53,7 @@ class Playground:
         if response.status_code == 200:
             form = {"reference": response.context["reference"], "decision": decision}
             response = self.browser.post("/connect/consent", form)
-        location: str = response["Location"]
-        return location
+        return leads_to(response)
 
     def arrive(self, location: str) -> Any:
         return self.browser.get(_path(location))
