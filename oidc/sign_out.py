@@ -115,26 +115,26 @@ def with_state(uri: str, state: str | None) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{urlencode({'state': state})}" if state else uri
 
 
-def find_way_back(parameters: Parameters, hinted: Client | None = None) -> str:
-    """Return the URL of the app to which the page after a confirmed sign-out links, "" for none.
+def find_way_back(parameters: Parameters, client: Client | None) -> str:
+    """Return the URL of the client to which the page after a confirmed sign-out links, "" for none.
 
-    The request proves nothing, so nobody is sent there without a click. The URL has to be registered, character for
-    character, for the client that `client_id` or the hint names, or else for one client only.
+    The request proves nothing, so nobody gets there without a click, and only at a URL that is registered for the
+    client, character for character.
     """
-    uri = parameters.get("post_logout_redirect_uri") or ""
-    if not uri or not all(parameters.is_clear(name) for name in PARAMETERS):
+    uri = parameters.get("post_logout_redirect_uri")
+    if not uri or client is None or not all(parameters.is_clear(name) for name in PARAMETERS):
         return ""
-    client_id = parameters.get("client_id")
-    found = [find_client(client_id) if client_id else hinted] if client_id or hinted else _clients_with(uri)
-    able = [each for each in found if each and each.post_logout_redirect_uri_allowed(uri)]
-    return with_state(uri, parameters.get("state")) if len(able) == 1 and able[0].is_on else ""
+    can_return = client.is_on and client.post_logout_redirect_uri_allowed(uri)
+    return with_state(uri, parameters.get("state")) if can_return else ""
 
 
-def _clients_with(uri: str) -> list[Client]:
+def only_client_with(uri: str) -> Client | None:
+    """Return the client that alone has registered this sign-out URL, None if there is none or several have."""
     listed = Concat(Value(" "), "post_logout_redirect_uris", Value(" "), output_field=TextField())
-    found = Client.objects.annotate(listed=listed).filter(listed__contains=f" {uri} ")
-    # Two are too many already. SQLite also finds other spellings of the URL, in other cases.
-    return list(found.select_related("project")[:10])
+    found = Client.objects.annotate(listed=listed).filter(listed__contains=f" {uri} ").select_related("project")
+    # SQLite also finds the URL in other cases.
+    exact = [client for client in found[:10] if client.post_logout_redirect_uri_allowed(uri)]
+    return exact[0] if len(exact) == 1 else None
 
 
 @dataclass(frozen=True)

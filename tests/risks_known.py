@@ -73,7 +73,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
         "has found among those registered for the client, character for character.",
     ),
-    ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
+    ("oidc/views/logout.py", "redirect to a value"): (2, "Registered for the client that the hint proves; our page."),
     ("oidc/views/authorize.py", "redirect to a value"): (
         7,
         "Our sign-in page, our account chooser, our endpoint with a kept query, the page of a named request, or `next` "

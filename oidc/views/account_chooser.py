@@ -19,6 +19,7 @@ from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptLogin
 from oidc.context_processors import asking_app
 from oidc.views.authorize import login_url
+from oidc.views.logout import signed_out_url
 
 
 @in_popups
@@ -37,7 +38,7 @@ def choose(request: HttpRequest) -> HttpResponse:
         return _page(request, others, interaction)
     if request.POST.get("decision") == "sign-out-all":
         browser_accounts.sign_out_all(request)
-        return HttpResponseRedirect(reverse("signed_out"))
+        return HttpResponseRedirect(signed_out_url(request))
     if request.POST.get("decision") == "another":
         return _sign_in_to_another(request, others, interaction, following)
     reference = request.POST.get("account", "")

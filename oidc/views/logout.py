@@ -1,5 +1,6 @@
 """RP-initiated logout: the endpoint, its confirmation page, and the page after signing out."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -19,10 +20,17 @@ from core.http.responses import docs_url
 from core.limits.counters import Throttled
 from oidc import limits, sign_in_counts
 from oidc.clients.branding import client_context
+from oidc.clients.lookup import find_client
 from oidc.errors import Refusal
-from oidc.models import Client
 from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
-from oidc.sign_out import LogoutRequest, find_way_back, parse_logout_request, prove_sign_out, with_state
+from oidc.sign_out import (
+    LogoutRequest,
+    find_way_back,
+    only_client_with,
+    parse_logout_request,
+    prove_sign_out,
+    with_state,
+)
 from oidc.signals import FailedSignIn, developers_view
 from oidc.views.pages import see_other
 
@@ -55,7 +63,7 @@ def logout(request: HttpRequest) -> HttpResponse:
         back: HttpResponse = OAuth2ResponseRedirect(uri, proven.client.get_allowed_schemes())
         return back
     report_problem(request, asked)
-    following = way_back_query(request, parameters, asked.client)
+    following = way_back_query(request, parameters, asked)
     if account is None:
         return HttpResponseRedirect(f"{reverse('signed_out')}{following}")
     context = {"client": client_context(asked.client) if asked.client else None, "account": account}
@@ -63,25 +71,29 @@ def logout(request: HttpRequest) -> HttpResponse:
     return render(request, "oidc/logout_confirm.html", context)
 
 
-def way_back(request: HttpRequest, parameters: Parameters, hinted: Client | None = None) -> str:
-    """Return the URL of the app for the page after signing out, "" for none, and for too many requests of strangers."""
-    if "post_logout_redirect_uri" not in parameters.values:
-        return ""
-    if hinted is None and "client_id" not in parameters.values:  # all clients are searched
+def way_back_query(request: HttpRequest, parameters: Parameters, asked: LogoutRequest) -> str:
+    """Return the query with which the page after signing out finds the way back to the app, "" without one.
+
+    The client is the one that `client_id` or the hint names, or the only one with this URL. For the latter all clients
+    are searched, so these requests are counted like failed ones.
+    """
+    uri, client_id, client = parameters.get("post_logout_redirect_uri"), parameters.get("client_id"), asked.client
+    if client_id and (client is None or client.client_id != client_id):
+        client = find_client(client_id)
+    elif uri and client is None:
         try:
             limits.count_failure(request)
         except Throttled:
             return ""
-    return find_way_back(parameters, hinted)
-
-
-def way_back_query(request: HttpRequest, parameters: Parameters, hinted: Client | None = None) -> str:
-    """Return the query with which the page after signing out finds the way back, "" without one."""
-    if not way_back(request, parameters, hinted):
+        client = only_client_with(uri)
+    if client is None or not find_way_back(parameters, client):
         return ""
-    named = {"client_id": hinted.client_id} if hinted else {}
-    kept = ("client_id", "post_logout_redirect_uri", "state")
-    return f"?{urlencode(named | {name: value for name in kept if (value := parameters.get(name))})}"
+    return _signed_out_query(parameters.values | {"client_id": client.client_id})
+
+
+def _signed_out_query(values: Mapping[str, str]) -> str:
+    kept = {name: values[name] for name in ("client_id", "post_logout_redirect_uri", "state") if name in values}
+    return f"?{urlencode(kept)}" if kept else ""
 
 
 def report_problem(request: HttpRequest, asked: LogoutRequest) -> None:
@@ -121,7 +133,12 @@ def confirm(request: HttpRequest) -> HttpResponse:
     if request.POST.get("decision") != "sign-out":
         return HttpResponseRedirect(reverse("account_home"))
     end_session(request)
-    return HttpResponseRedirect(f"{reverse('signed_out')}{way_back_query(request, _query_of(request))}")
+    return HttpResponseRedirect(signed_out_url(request))
+
+
+def signed_out_url(request: HttpRequest) -> str:
+    """Return the URL of the page after signing out, with the way back in the query of a sign-out form."""
+    return f"{reverse('signed_out')}{_signed_out_query(_query_of(request).values)}"
 
 
 def _query_of(request: HttpRequest) -> Parameters:
@@ -137,6 +154,7 @@ def signed_out(request: HttpRequest) -> HttpResponse:
     """GET /connect/signed-out: the page after signing out, with a link to the app that asked for it."""
     context: dict[str, Any] = {"others": [], "way_back": ""}
     if not request.user.is_authenticated:
-        url = way_back(request, _query_of(request))
+        parameters = _query_of(request)
+        url = find_way_back(parameters, find_client(parameters.get("client_id")))
         context = {"others": other_accounts(request), "way_back": url, "app_host": urlsplit(url).netloc}
     return render(request, "oidc/signed_out.html", context)

@@ -119,3 +119,37 @@ def test_renewal_in_a_hidden_frame(live_service: Service, spa: str, browser: Chr
         watch.check()
 
     browser.visit(steps)
+
+
+def test_sign_in_in_a_popup(live_service: Service, spa: str, browser: Chromium) -> None:
+    def open_popup(page: Page, **options: str) -> Page:
+        with page.expect_popup() as opened:
+            page.evaluate("options => { window.popup = manager.signinPopup(options); }", options)
+        return opened.value
+
+    def check_signed_in(page: Page, popup: Page) -> None:
+        if not popup.is_closed():
+            popup.wait_for_event("close")
+        assert page.evaluate("popup.then(user => user.profile.email, error => `${error}`)") == ADA
+
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        open_app(page, spa)
+        popup = open_popup(page, prompt="consent")
+        popup.fill("input[name=login]", ADA)
+        popup.fill("input[name=password]", PASSWORD)
+        popup.click("button[type=submit]:has-text('Sign in')")
+        popup.wait_for_selector("button[value=allow]")
+        assert popup.evaluate("opener !== null")
+        popup.click("button[value=allow]")
+        check_signed_in(page, popup)
+
+        check_signed_in(page, open_popup(page))  # without pages: the consent is remembered
+        watch.check()
+
+        popup = open_popup(page, prompt="consent")
+        popup.click("button[value=cancel]")
+        popup.wait_for_event("close")
+        assert page.evaluate("popup.catch(error => error.error)") == "access_denied"
+
+    browser.visit(steps)

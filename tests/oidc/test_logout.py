@@ -260,6 +260,15 @@ def test_it_leads_back_to_the_app_that_the_request_names(app: RelyingParty) -> N
     assert way_back(app, **TO_APP, id_token_hint=hint) == SIGN_OUT_URI, "somebody else is signed in"
 
 
+def test_it_leads_back_after_signing_out_of_all_accounts(app: RelyingParty) -> None:
+    add_account(app.browser, make_account("bob@example.com"))
+    asked = log_out(app.browser, **TO_APP).content.decode()
+    action = re.search(r'action="(/account/choose[^"]*)"', asked)
+    assert action
+    after = app.browser.post(html.unescape(action[1]), {"decision": "sign-out-all"}, follow=True)
+    assert f'href="{SIGN_OUT_URI}"' in after.content.decode()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -291,10 +300,12 @@ def test_it_does_not_lead_to_one_of_several_apps_or_to_one_that_is_off(app: Rely
 
 def test_all_apps_are_searched_a_limited_number_of_times(app: RelyingParty, settings: Any) -> None:
     settings.FAILURES_PER_MINUTE = 2
-    for _ in range(3):
-        asked = log_out(app.browser, **TO_APP)
-    assert asks(asked)
-    assert "a link leads back" not in asked.content.decode()
+    asked = [log_out(app.browser, **TO_APP) for _ in range(3)]
+    assert [(asks(page), "a link leads back" in page.content.decode()) for page in asked] == [
+        (True, True),
+        (True, True),
+        (True, False),
+    ]
 
 
 # --- POST ---

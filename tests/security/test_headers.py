@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts.entrance_forms import SIGN_IN_PAGES
+from core.http.direct_dispatch import is_direct
 from oidc.models import Client, Connection
 from tests.relying_party import RelyingParty, answer_of
+from tests.urls import every_url
 
 STRANGERS = [
     "/",
@@ -33,6 +36,26 @@ SIGNED_IN = [
     "/account/logout/",
     "/connect/logout",
 ]
+# The pages to which an app's request can lead, besides /connect/.
+ON_THE_WAY = {
+    *SIGN_IN_PAGES,
+    "account_choose",
+    "account_closed",
+    "account_confirm_login_code",
+    "account_inactive",
+    "account_password_reset_completed",
+    "account_reauthenticate",
+    "account_reauthenticate_by_email",
+    "account_recovery_start",
+    "account_sign_in_again",
+    "first_recovery_codes",
+    "mfa_activate_totp",
+    "mfa_add_webauthn",
+    "mfa_list_webauthn",
+    "mfa_reauthenticate",
+    "mfa_reauthenticate_webauthn",
+    "mfa_view_recovery_codes",
+}
 
 
 def directives(response: Any) -> dict[str, str]:
@@ -127,6 +150,19 @@ def test_only_the_admin_has_the_looser_policy(client: Browser, db: None) -> None
     for path in ("/administrator/", "/account/?next=/admin/", "/connect/admin/", "//admin/"):
         assert "unsafe" not in client.get(path)["Content-Security-Policy"]
     assert directives(client.get("/admin/"))["frame-ancestors"] == "'none'"
+
+
+def test_only_pages_on_the_way_to_an_app_may_be_in_a_popup_of_the_app(client: Browser, db: None) -> None:
+    """An app that opened a popup loses it at the first response with this header, redirects included."""
+    wrong = []
+    for url in every_url():
+        if is_direct(url.example):
+            continue  # for programs
+        is_on_the_way = url.example.startswith("/connect/") or url.name in ON_THE_WAY
+        for response in (client.get(url.example), Browser(enforce_csrf_checks=True).post(url.example)):
+            if response.get("Cross-Origin-Opener-Policy") != (None if is_on_the_way else "same-origin"):
+                wrong.append((url.name, response.status_code))
+    assert not wrong
 
 
 def test_secret_and_personal_pages_are_not_stored(app: RelyingParty) -> None:

@@ -6,6 +6,7 @@ export const manager = new oidc.UserManager({
   client_id: settings.client_id,
   redirect_uri: `${location.origin}/callback.html`,
   silent_redirect_uri: `${location.origin}/silent.html`,
+  popup_redirect_uri: `${location.origin}/silent.html`,
   post_logout_redirect_uri: `${location.origin}/`,
   // Without `offline_access` there is no refresh token, and the library renews in a hidden frame.
   scope: sessionStorage.getItem("scope") ?? "openid email profile offline_access",

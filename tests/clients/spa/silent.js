@@ -1,3 +1,4 @@
 import { manager } from "/app.js";
 
-await manager.signinSilentCallback();
+// The end of a renewal in a hidden frame, and of a sign-in in a popup.
+await manager.signinCallback();
