@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.steps import ALLOW, sign_in
 from tests.browser.watch import Watch
@@ -20,6 +21,7 @@ from tests.services.service import Service
 pytestmark = pytest.mark.browser
 
 OWNER = "olga.onward@example.com"
+ODD = "\"'; url=https://a.example/, <b>&amp;%41"
 FORM_POST = {"response_mode": "form_post"}
 
 
@@ -152,16 +154,24 @@ def test_the_page_between_is_readable_and_traps_nobody(
     app, end = onward
 
     def steps(page: Page) -> None:
+        asked: list[str] = []
+
+        def answer(route: Route) -> None:
+            asked.append(route.request.url)
+            assert "referer" not in route.request.headers
+            route.fulfill(status=204)
+
         page.goto(end)
-        page.goto(app.authorization_url())
+        page.goto(app.authorization_url(state=ODD))
         sign_in(page, OWNER)
         page.wait_for_selector(ALLOW)
         # The page stays where browsers don't let a page lead elsewhere, and here if the callback has no content.
-        page.route(f"{app.redirect_uri}*", lambda route: route.fulfill(status=204))
+        page.route(f"{app.redirect_uri}*", answer)
         page.click(ALLOW)
         expect(page).to_have_title(re.compile("^Back to the app"))
         expect(page.get_by_role("heading", level=1)).to_have_text("Taking you back to the app")
         page.wait_for_load_state("networkidle")
+        assert parse_qs(urlsplit(asked[0]).query)["state"] == [ODD]
         page.unroute(f"{app.redirect_uri}*")
         page.get_by_role("link", name="Continue").click()
         page.wait_for_url(end)

@@ -24,7 +24,7 @@ from oidc.models import Client
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.machine.model import Model
 from tests.machine.things import App, Asked, Family, Person, Project, Session
-from tests.relying_party import FORM, basic, sign_in
+from tests.relying_party import FORM, basic, sign_in, url_in_page
 
 BROWSERS = 3
 # All browsers share one handler, because loading the middleware for each of them would take most of the time.
@@ -253,9 +253,10 @@ class World:
         with self.committing():
             response = send()
         assert response.status_code < 500, (response.status_code, response.content[:600])
-        if "Location" in response:
-            _look_at_redirect(response["Location"], leads_to)
-        shown = response.content.decode() + str(response.headers.items()) + str(response.cookies)
+        page = response.content.decode()
+        if url := response.get("Location") or url_in_page(page):
+            _look_at_redirect(url, leads_to)
+        shown = page + str(response.headers.items()) + str(response.cookies)
         for (person, of), sub in self.state.subs.items():
             assert of is project or sub not in shown, f"{person.email} as known in {of.name}"
         return response

@@ -258,6 +258,14 @@ def test_cancel_returns_to_the_app(app: RelyingParty) -> None:
     assert answer_of(press(app, page, "cancel"))["error"] == UNMET  # pressed twice
 
 
+def test_the_form_sent_twice_leads_to_the_app_by_a_page_both_times(app: RelyingParty, key: SoftKey) -> None:
+    app.code()
+    page = app.authorize(acr_values="phr")
+    for _ in range(2):
+        back = app.browser.get(press(app, page, "go-on")["Location"])
+        assert (back.status_code, "code" in answer_of(back)) == (200, True)
+
+
 def test_a_required_level_can_not_be_skipped(app: RelyingParty) -> None:
     page = app.authorize(claims=essential("phr"))
     back = press(app, page, "go-on")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client as Browser
+from django.utils.html import escape
 
 from accounts.models import Account
 from core import clock
@@ -329,3 +330,30 @@ def test_the_page_cannot_be_framed_and_its_form_goes_nowhere_else(app: RelyingPa
     assert policy["form-action"] == "'self'"
     assert page["X-Frame-Options"] == "DENY"
     assert "no-store" in page["Cache-Control"]
+
+
+# --- The way back ---
+
+
+def test_after_a_form_a_page_leads_to_the_app(app: RelyingParty) -> None:
+    odd = "\"'; url=//a.example, <b>&amp;"
+    page = app.answer_consent(app.authorize(state=odd))
+    assert (page.status_code, page["Referrer-Policy"]) == (200, "no-referrer")
+    assert "no-store" in page["Cache-Control"]
+    assert answer_of(page)["state"] == odd
+    assert page.content.decode().count(f'{escape(leads_to(page))}"') == 2, "the page navigates, and has a link"
+
+
+def test_without_a_form_a_redirect_leads_to_the_app(app: RelyingParty) -> None:
+    assert app.authorize(prompt="none").status_code == 302
+    app.code()
+    for changes in ({"state": "remembered"}, {"state": "silent", "prompt": "none"}):
+        assert app.authorize(**changes).status_code == 302
+
+
+def test_a_form_that_was_answered_before_leads_to_the_app_by_a_page(app: RelyingParty) -> None:
+    page = app.authorize(scope="openid email")
+    answer_of(app.answer_consent(page))
+    Client.objects.update(optional_scopes="email")
+    again = app.browser.get(app.answer_consent(page)["Location"])
+    assert (again.status_code, "code" in answer_of(again)) == (200, True)
