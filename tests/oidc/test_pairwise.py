@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from accounts.models import Account, PairwiseSubject
 from oidc.models import Client
 from tests.factories import PASSWORD, make_account, make_client, make_project
-from tests.relying_party import RelyingParty, claims_of, header_of, sign_in
+from tests.relying_party import RelyingParty, answer_of, claims_of, header_of, sign_in
 
 ACCOUNT_ID = 918_273_645
 
@@ -34,7 +34,7 @@ def everything_shown(app: RelyingParty) -> list[str]:
     note(app.authorize(prompt="none"))
     page = note(app.authorize())
     answer = note(app.answer_consent(page))
-    code = answer["Location"].partition("code=")[2].partition("&")[0]
+    code = answer_of(answer)["code"]
     response = note(app.exchange(code))
     tokens = response.json()
     for token in (tokens["access_token"], tokens["id_token"]):
