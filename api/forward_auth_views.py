@@ -13,6 +13,7 @@ from api.request_targets import methods_in
 from api.resource_metadata import metadata_url
 from core.http import client_ip
 from core.http.responses import FixedHeaders
+from core.serving.buffers import reads_no_body
 from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.parameters import UnreadableParameters, read_query
 
@@ -34,6 +35,7 @@ _FOLDED = re.compile("[^A-Z0-9]")
 _HOPS = frozenset({"", "close", "keep-alive", "te", "upgrade"})
 
 
+@reads_no_body("/connect/forward-auth/")
 @csrf_exempt
 def forward_auth(request: HttpRequest, slug: str, rest: str | None = None) -> HttpResponse:
     """Return 200 with who calls, or the error that the proxy passes to the caller.

@@ -17,7 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.http import parse_header_parameters
 
 from core.http.direct_dispatch import is_direct
-from core.serving.buffers import BodyReceiver, ResponseBuffer
+from core.serving.buffers import BodyReceiver, ResponseBuffer, leave_out_body, needs_body
 from core.serving.documents import DocumentCache
 from core.serving.errors import HTTPError
 from core.serving.slots import SlotPool
@@ -74,7 +74,10 @@ class BoundedApplication:
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         try:
             if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
-                environ["wsgi.input"] = self._bodies.receive(environ)
+                if needs_body(environ) and environ["PATH_INFO"] not in self._without_slot_paths:
+                    environ["wsgi.input"] = self._bodies.receive(environ)
+                else:
+                    start_response = leave_out_body(environ, start_response)
             if environ["PATH_INFO"] in self._without_slot_paths:
                 return self._documents.answer(environ, start_response) or self._without_slot(environ, start_response)
             return self._work(environ, start_response)

@@ -3,9 +3,9 @@
 import contextlib
 import io
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, get_ident
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from core.serving.errors import HTTPError
 
@@ -70,6 +70,36 @@ class ResponseBuffer:
 
 _LOCK = Lock()
 
+View = TypeVar("View", bound=Callable[..., Any])
+# RFC 9110 §9.3: the content of these requests has no meaning, and no view reads it.
+_METHODS_WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
+_PATHS_WITHOUT_BODY: list[str] = []
+
+
+def reads_no_body(*prefixes: str) -> Callable[[View], View]:
+    """Declare that a view reads no body at these paths, so that its requests are answered without waiting for one."""
+
+    def declare(view: View) -> View:
+        _PATHS_WITHOUT_BODY.extend(prefixes)
+        return view
+
+    return declare
+
+
+def needs_body(environ: dict[str, Any]) -> bool:
+    """Return whether a view may read the body of this request."""
+    if environ["REQUEST_METHOD"] in _METHODS_WITHOUT_BODY:
+        return False
+    return not environ["PATH_INFO"].startswith(tuple(_PATHS_WITHOUT_BODY))
+
+
+def leave_out_body(environ: dict[str, Any], start_response: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a request one without a body, and return a `start_response` that closes the connection if it has one."""
+    environ["wsgi.input"] = io.BytesIO()
+    if environ.pop("CONTENT_LENGTH", "") == "0":
+        return start_response
+    return lambda status, headers, *rest: start_response(status, [*headers, ("Connection", "close")], *rest)
+
 
 class BodyReceiver:
     """Receives request bodies, with limits on their number and size."""
@@ -84,8 +114,15 @@ class BodyReceiver:
     def receive(self, environ: dict[str, Any]) -> BinaryIO:
         """Return the whole body of a request. Raises HTTPError.
 
-        A body without a length (chunked) counts as empty, as in Django.
+        Django reads as many bytes as CONTENT_LENGTH says, so a chunked body (RFC 9112 §7.1) gets its length here.
         """
+        if "HTTP_TRANSFER_ENCODING" in environ:
+            if environ["HTTP_TRANSFER_ENCODING"].strip().lower() != "chunked":
+                raise HTTPError(400)
+            with _place(self._under_way, self._most):
+                length, body = self._receive_chunked(environ["wsgi.input"])
+            environ["CONTENT_LENGTH"] = str(length)
+            return body
         length = self._announced_length(environ)
         if not length:
             return io.BytesIO()
@@ -94,6 +131,25 @@ class BodyReceiver:
                 return _read(environ["wsgi.input"], length, io.BytesIO())
             with _place(self._large, self._most_large):
                 return _read(environ["wsgi.input"], length, cast(BinaryIO, tempfile.TemporaryFile()))
+
+    def _receive_chunked(self, source: BinaryIO) -> tuple[int, BinaryIO]:
+        """Return the length and content of a body whose length was not announced. Raises HTTPError.
+
+        Granian decodes the chunks. A body that breaks off, or whose next chunk is malformed, looks like one that ends.
+        """
+        with contextlib.ExitStack() as stack:
+            kept: BinaryIO = io.BytesIO()
+            length = _copy(source, kept, IN_MEMORY_BYTES + 1)
+            if length > IN_MEMORY_BYTES:
+                stack.enter_context(_place(self._large, self._most_large))
+                begun, kept = cast(io.BytesIO, kept), cast(BinaryIO, tempfile.TemporaryFile())
+                kept.write(begun.getbuffer())
+                length += _copy(source, kept, self._most_bytes + 1 - length)
+            if length > self._most_bytes:
+                kept.close()
+                raise HTTPError(413)
+            kept.seek(0)
+            return length, kept
 
     def under_way(self) -> int:
         """Return the number of bodies that are being received now."""
@@ -122,12 +178,17 @@ def _place(taken: set[int], most: int) -> Iterator[None]:
 
 def _read(source: BinaryIO, length: int, kept: BinaryIO) -> BinaryIO:
     """Copy `length` bytes to a file and return it. Raises HTTPError if the client disconnects before."""
-    received = 0
-    while received < length and (piece := source.read(min(PIECE_BYTES, length - received))):
-        kept.write(piece)
-        received += len(piece)
-    if received < length:
+    if _copy(source, kept, length) < length:
         kept.close()
         raise HTTPError(400)
     kept.seek(0)
     return kept
+
+
+def _copy(source: BinaryIO, kept: BinaryIO, most: int) -> int:
+    """Copy at most this many bytes to a file, and return how many there were."""
+    received = 0
+    while received < most and (piece := source.read(min(PIECE_BYTES, most - received))):
+        kept.write(piece)
+        received += len(piece)
+    return received

@@ -15,6 +15,7 @@ from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
 from core.http.headers import allow_any_origin
 from core.limits.counters import Throttled
+from core.serving.buffers import reads_no_body
 from core.serving.errors import refusals_of
 from oidc import limits, sign_in_counts
 from oidc.clients.authentication import parse_basic_header
@@ -199,6 +200,7 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 
+@reads_no_body("/connect/userinfo")
 class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
     """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token is accepted only in the header."""
 

@@ -45,7 +45,8 @@ def ask(
     application: BoundedApplication, path: str = "/", source: Any = None, **environ: str
 ) -> tuple[str, dict[str, str], Iterable[bytes]]:
     said: list[Any] = []
-    given = {"PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", "wsgi.input": source or io.BytesIO()} | environ
+    given: dict[str, Any] = {"PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", "REQUEST_METHOD": "POST"}
+    given |= {"wsgi.input": source or io.BytesIO()} | environ
     body = application(given, lambda status, headers: said.extend([status, dict(headers)]))
     return said[-2], said[-1], body
 
@@ -88,9 +89,62 @@ def test_an_invalid_too_large_or_unreached_content_length_is_rejected(announced:
     assert headers["Connection"] == "close"
 
 
-def test_a_chunked_body_is_not_waited_for() -> None:
-    status, _, _ = ask(bounded(answer(HttpResponse())), source=Gate(), HTTP_TRANSFER_ENCODING="chunked")
-    assert status == "200 OK"
+@pytest.mark.parametrize("length", [0, 1, buffers.IN_MEMORY_BYTES, buffers.IN_MEMORY_BYTES + 1, 5 * MEGABYTE])
+def test_a_chunked_body_arrives_with_its_length(length: int) -> None:
+    sent = bytes(number % 251 for number in range(length))
+    got: list[Any] = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        got.extend([environ["CONTENT_LENGTH"], hashlib.sha256(environ["wsgi.input"].read()).digest()])
+        return answer(HttpResponse())(environ, start_response)
+
+    ask(bounded(application), source=io.BytesIO(sent), HTTP_TRANSFER_ENCODING="Chunked")
+    assert got == [str(length), hashlib.sha256(sent).digest()]
+
+
+@pytest.mark.parametrize(
+    ("coding", "length", "expected"),
+    [("chunked", 5 * MEGABYTE + 1, "413"), ("gzip, chunked", 9, "400"), ("", 9, "400")],
+)
+def test_a_chunked_body_that_is_too_large_or_coded_otherwise_is_rejected(
+    coding: str, length: int, expected: str
+) -> None:
+    source = io.BytesIO(bytes(length + 100))
+    status, headers, _ = ask(bounded(answer(HttpResponse())), source=source, HTTP_TRANSFER_ENCODING=coding)
+    assert status.startswith(expected)
+    assert headers["Connection"] == "close"
+    assert source.tell() <= 5 * MEGABYTE + 1
+
+
+@pytest.mark.parametrize("announced", [{"CONTENT_LENGTH": "10"}, {"HTTP_TRANSFER_ENCODING": "chunked"}])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/me"),
+        ("HEAD", "/account/login/"),
+        ("OPTIONS", "/connect/token"),
+        ("DELETE", "/connect/forward-auth/calendar"),
+        ("POST", "/connect/forward-auth/calendar/events/1"),
+        ("POST", "/connect/userinfo"),
+        ("POST", "/.well-known/jwks"),
+        ("POST", "/health/live"),
+    ],
+)
+def test_endpoints_that_read_no_body_do_not_wait_for_one(method: str, path: str, announced: dict[str, str]) -> None:
+    bodies = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        bodies.append((environ["wsgi.input"].read(), environ.get("CONTENT_LENGTH")))
+        return answer(HttpResponse())(environ, start_response)
+
+    status, headers, _ = ask(bounded(application, most=0), path, Gate(), REQUEST_METHOD=method, **announced)
+    assert (status, headers["Connection"]) == ("200 OK", "close")
+    assert bodies == [(b"", None)]
+
+
+def test_an_empty_body_that_is_not_read_keeps_the_connection_open() -> None:
+    _, headers, _ = ask(bounded(answer(HttpResponse())), "/v1/me", REQUEST_METHOD="GET", CONTENT_LENGTH="0")
+    assert "Connection" not in headers
 
 
 @pytest.mark.parametrize(("length", "most"), [(10, 4), (2 * MEGABYTE, 1)])

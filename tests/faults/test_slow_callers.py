@@ -1,5 +1,6 @@
 """The service goes on for everybody else while callers send slowly, read slowly, or say nothing."""
 
+import contextlib
 import resource
 import socket
 import sqlite3
@@ -14,7 +15,6 @@ import pytest
 from core.serving.worker import BODIES, LARGE_BODIES
 from tests.clients.person import PASSWORD
 from tests.faults.slow_callers import (
-    FORM,
     TOKEN_HEAD,
     assert_answers_requests_without_a_body,
     assert_serves,
@@ -26,7 +26,6 @@ from tests.services.service import SLOW_HASHES, Service, fresh, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
-END_SECONDS = 8
 SETTINGS = SLOW_HASHES | {"SLOT_WAIT_SECONDS": "1", "FAILURES_PER_MINUTE": "100000"}
 ADA = "ada@example.com"
 
@@ -68,9 +67,11 @@ def test_large_uploads_that_stop_leave_smaller_bodies_their_places(service: Serv
 
 def test_endless_bodies_do_not_delay_others(service: Service) -> None:
     words = TOKEN_HEAD + "Transfer-Encoding: chunked\r\n\r\n"
-    with slow_callers(service, words, 40, b"1\r\nx\r\n") as callers:
+    with slow_callers(service, words, 40, b"1\r\nx\r\n"):
         assert_serves(service)
-        assert all(line.startswith("HTTP/1.1 4") for line in callers.ends(END_SECONDS))
+    with slow_callers(service, words, 1) as callers, pytest.raises(OSError):
+        while True:  # until the service has had enough
+            callers.sockets[0].sendall(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
 
 
 def test_bodies_that_expect_100_continue_do_not_delay_others(service: Service) -> None:
@@ -153,15 +154,59 @@ def test_a_server_that_stops_waits_ten_seconds_for_bodies() -> None:
             assert time.monotonic() - begun < 15
 
 
+BODY = b"grant_type=refresh_token&refresh_token=none&client_id=nobody"
+LENGTH = f"Content-Length: {len(BODY)}\r\n"
+CHUNKED, CLOSE = "Transfer-Encoding: chunked\r\n", "Connection: close\r\n"
+
+
+def chunk(content: bytes) -> bytes:
+    return f"{len(content):x};name=value\r\n".encode() + content + b"\r\n"
+
+
+def send_to_token(service: Service, headers: str, *pieces: bytes, seconds: float = 0.0) -> bytes:
+    """Send a request to the token endpoint in pieces, and return everything that comes back in three seconds."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=3) as caller:
+        caller.sendall(f"{TOKEN_HEAD.format(port=service.port)}{headers}\r\n".encode())
+        for piece in pieces:
+            time.sleep(seconds)
+            caller.sendall(piece)
+        received = b""
+        with contextlib.suppress(TimeoutError):
+            while piece := caller.recv(65536):
+                received += piece
+        return received
+
+
 def test_a_request_that_comes_in_pieces_is_answered(service: Service) -> None:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as caller:
-        body = "grant_type=refresh_token&refresh_token=none&client_id=nobody"
-        head = f"POST /connect/token HTTP/1.1\r\nHost: localhost:{service.port}\r\n{FORM}"
-        caller.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
-        for start in range(0, len(body), 20):
-            time.sleep(0.7)
-            caller.sendall(body[start : start + 20].encode())
-        assert b"invalid_client" in caller.recv(65536)
+    pieces = [BODY[start : start + 20] for start in range(0, len(BODY), 20)]
+    assert b"invalid_client" in send_to_token(service, LENGTH + CLOSE, *pieces, seconds=0.7)
+    chunks = [*map(chunk, pieces), b"0\r\n\r\n"]
+    assert b"invalid_client" in send_to_token(service, CHUNKED + CLOSE, *chunks, seconds=0.7)
+
+
+@pytest.mark.parametrize("lengths", [CHUNKED + LENGTH, LENGTH + CHUNKED, CHUNKED + "Content-Length: 3\r\n"])
+def test_chunks_count_if_a_length_is_sent_too_and_the_connection_ends(service: Service, lengths: str) -> None:
+    """RFC 9112 §6.3: what follows must not be read as another request."""
+    following = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    received = send_to_token(service, lengths, chunk(BODY) + b"0\r\n\r\n" + following)
+    assert b"invalid_client" in received
+    assert received.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("broken", [b"zz\r\n", b"-1\r\n", b"ffffffffffffffffff\r\n", b"3\r\nabcdef\r\n"])
+def test_a_connection_ends_with_a_malformed_chunk(service: Service, broken: bytes) -> None:
+    following = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    received = send_to_token(service, CHUNKED, chunk(b"client_id=nobody"), broken + b"0\r\n\r\n" + following)
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert received.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("announced", ["Content-Length: 100\r\n", CHUNKED])
+def test_endpoints_that_read_no_body_do_not_wait_for_one(service: Service, announced: str) -> None:
+    for line in ("GET /v1/me", "POST /connect/userinfo", "POST /connect/forward-auth/none", "GET /account/login/"):
+        with socket.create_connection(("127.0.0.1", service.port), timeout=3) as caller:
+            caller.sendall(f"{line} HTTP/1.1\r\nHost: localhost:{service.port}\r\n{announced}\r\n".encode())
+            assert b"\r\nconnection: close\r\n" in caller.recv(65536)
 
 
 @pytest.mark.postgres
