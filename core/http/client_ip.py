@@ -76,14 +76,30 @@ def client_ip(request: HttpRequest) -> str:
     X-Forwarded-For is read from right to left, and only behind a trusted peer, so callers can't choose their own IP
     address. Reading stops at a malformed entry: the proxy that wrote it counts as the client.
     """
+    return str(_nearest(request)[0])
+
+
+def is_hidden(request: HttpRequest) -> bool:
+    """Return whether X-Forwarded-For is there, but empty where it should name the client.
+
+    The server hands over a header with a byte beyond ASCII as an empty one (docs/operations.md#bytes-beyond-ascii). The
+    proxy must not count as the client then: everyone who sends such a byte would have its IP address.
+    """
+    sent = request.META.get("HTTP_X_FORWARDED_FOR")
+    return sent is not None and (not sent or "," in sent) and _nearest(request)[1]
+
+
+def _nearest(request: HttpRequest) -> tuple[_Address, bool]:
+    """Return the client's IP address, and whether reading stopped at an empty entry."""
     address = _parse(request.META.get("REMOTE_ADDR", "")) or ipaddress.IPv4Address(0)
     hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if settings.TRUSTED_PROXIES else []
     while hops and _is_trusted(address):
-        hop = _parse(hops.pop())
+        written = hops.pop()
+        hop = _parse(written)
         if hop is None:
-            break
+            return address, not written.strip()
         address = hop
-    return str(address)
+    return address, False
 
 
 def remember(request: HttpRequest) -> None:

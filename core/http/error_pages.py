@@ -7,10 +7,11 @@ from urllib.parse import unquote_to_bytes
 from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
+from django.utils.log import log_response
 
 from core import clock
 from core.http import request_id
@@ -41,12 +42,23 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def unknown_host(request: HttpRequest) -> HttpResponse:
     """Return 400: the Host header does not belong to this service."""
-    if not is_direct(request.path_info):
-        return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
     message = "This service is not available under the host name in this request."
+    return _bad_header(request, "invalid_host", message, "400_host.html", auth_url=settings.AUTH_URL)
+
+
+def hidden_client(request: HttpRequest) -> HttpResponse:
+    """Return 400: a proxy sent an X-Forwarded-For that can't be read."""
+    message = "The X-Forwarded-For header can't be read. It must contain only IP addresses in ASCII."
+    return _bad_header(request, "invalid_request", message, "400_forwarded.html")
+
+
+def _bad_header(request: HttpRequest, code: str, message: str, template: str, **context: object) -> HttpResponse:
+    """Return 400 as a page, or as JSON with the code of the API and this message."""
+    if not is_direct(request.path_info):
+        return _page(request, 400, template, **context)
     if request.path_info.startswith(settings.API_PATH):
-        response = JsonResponse(envelope("invalid_host", message), status=400)
-        link_to_docs(response, "invalid_host")
+        response = JsonResponse(envelope(code, message), status=400)
+        link_to_docs(response, code)
     else:
         response = JsonResponse({"error": "invalid_request", "error_description": message}, status=400)
     add_never_cache_headers(response)
@@ -128,8 +140,30 @@ def has_malformed_bytes(encoded: str) -> bool:
     return False
 
 
+# Set in the environ by core/serving/application.py. Django's test client sends an empty header if it has no cookies.
+UNREADABLE_COOKIES = "openport.unreadable_cookies"
+DELETE_COOKIES = "delete_cookies"  # the name of the button on the page about cookies that can't be read
+
+
+def unreadable_cookies(request: HttpRequest) -> HttpResponse:
+    """Return 400: the Cookie header can't be read, so nobody is signed in and no form can be sent.
+
+    Its button asks the browser to delete the cookies of the whole registrable domain, because their names are not
+    known. A page of another site can't press it.
+    """
+    is_own = request.headers.get("Sec-Fetch-Site") == "same-origin"
+    if is_own and request.method == "POST" and DELETE_COOKIES in request.POST:
+        response: HttpResponse = HttpResponseRedirect(request.get_full_path())
+        response["Clear-Site-Data"] = '"cookies"'
+        add_never_cache_headers(response)
+        return response
+    response = _page(request, 400, "400_cookies.html", host=request.get_host(), button=DELETE_COOKIES)
+    log_response("Refused a Cookie header that is empty or can't be read", response=response, request=request)
+    return response
+
+
 class MalformedInputMiddleware:
-    """Returns 400 if a path, query or form field contains a NUL that would reach the database.
+    """Returns 400 for cookies that can't be read, and for a NUL in a path, query or form field.
 
     PostgreSQL can't store NUL, and apart from Django's form fields nothing rejects it.
     """
@@ -138,6 +172,8 @@ class MalformedInputMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if UNREADABLE_COOKIES in request.META:
+            return unreadable_cookies(request)
         if any("\x00" in value for value in request.COOKIES.values()):
             request.COOKIES.clear()  # the error page must not read a session: its key may contain a NUL
         if not request.path.startswith(settings.MALFORMED_INPUT_PATHS) and (

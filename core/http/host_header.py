@@ -12,9 +12,9 @@ from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.utils.log import log_response
 
-from core.http import split_hosts
+from core.http import client_ip, split_hosts
 from core.http.direct_dispatch import HEALTH_PATHS
-from core.http.error_pages import not_on_this_host, unknown_host
+from core.http.error_pages import hidden_client, not_on_this_host, unknown_host
 from core.http.headers import protect
 from core.http.hosts import LONGEST_HOST
 
@@ -75,7 +75,7 @@ def _check(given: str, hosts: split_hosts.Hosts) -> Checked:
 
 
 class HostMiddleware:
-    """Returns 400 for an unknown Host, before other code reads it, and writes one line to the log.
+    """Returns 400 for an unknown Host or an unreadable X-Forwarded-For, before other code reads it, with a log line.
 
     With split hosts, it returns 404 for paths that another host serves (docs/operations.md#hosts), without using
     sessions or the database.
@@ -85,7 +85,15 @@ class HostMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info in HEALTH_PATHS or request.path_info.startswith(settings.ANY_HOST_PREFIXES):
+        if request.path_info in HEALTH_PATHS:
+            return self.get_response(request)
+        if client_ip.is_hidden(request):
+            response = protect(hidden_client(request))
+            log_response(
+                "Refused an X-Forwarded-For that can't be read", response=response, request=request, logger=log
+            )
+            return response
+        if request.path_info.startswith(settings.ANY_HOST_PREFIXES):
             return self.get_response(request)
         try:
             host, parts = _own(request)

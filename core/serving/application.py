@@ -17,6 +17,7 @@ from django.utils.functional import cached_property
 from django.utils.http import parse_header_parameters
 
 from core.http.direct_dispatch import is_direct
+from core.http.error_pages import UNREADABLE_COOKIES
 from core.serving.buffers import BodyReceiver, ResponseBuffer, leave_out_body, needs_body
 from core.serving.documents import DocumentCache
 from core.serving.errors import HTTPError
@@ -72,6 +73,8 @@ class BoundedApplication:
         self._without_slot_paths = self._documents.paths | {LIVENESS_PATH}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("HTTP_COOKIE") == "":  # empty, or with a byte beyond ASCII (docs/operations.md)
+            environ[UNREADABLE_COOKIES] = True
         try:
             if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
                 if needs_body(environ) and environ["PATH_INFO"] not in self._without_slot_paths:

@@ -142,8 +142,7 @@ class BodyReceiver:
             length = _copy(source, kept, IN_MEMORY_BYTES + 1)
             if length > IN_MEMORY_BYTES:
                 stack.enter_context(_place(self._large, self._most_large))
-                begun, kept = cast(io.BytesIO, kept), cast(BinaryIO, tempfile.TemporaryFile())
-                kept.write(begun.getbuffer())
+                kept = _in_file(kept)
                 length += _copy(source, kept, self._most_bytes + 1 - length)
             if length > self._most_bytes:
                 kept.close()
@@ -183,6 +182,14 @@ def _read(source: BinaryIO, length: int, kept: BinaryIO) -> BinaryIO:
         raise HTTPError(400)
     kept.seek(0)
     return kept
+
+
+def _in_file(begun: BinaryIO) -> BinaryIO:
+    """Return a temporary file that begins with the content of another one."""
+    file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115  (Django closes it with the request)
+    begun.seek(0)
+    file.write(begun.read())
+    return file
 
 
 def _copy(source: BinaryIO, kept: BinaryIO, most: int) -> int:

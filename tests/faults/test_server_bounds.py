@@ -13,7 +13,7 @@ from django.core.cache import caches
 from django.db import connection, connections, transaction
 from django.http import HttpResponse, StreamingHttpResponse
 
-from core.http.error_pages import ServiceBusy
+from core.http.error_pages import UNREADABLE_COOKIES, ServiceBusy
 from core.serving import buffers
 from core.serving.application import BoundedApplication
 from core.serving.buffers import BodyReceiver, ResponseBuffer
@@ -145,6 +145,20 @@ def test_endpoints_that_read_no_body_do_not_wait_for_one(method: str, path: str,
 def test_an_empty_body_that_is_not_read_keeps_the_connection_open() -> None:
     _, headers, _ = ask(bounded(answer(HttpResponse())), "/v1/me", REQUEST_METHOD="GET", CONTENT_LENGTH="0")
     assert "Connection" not in headers
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_marked"), [({"HTTP_COOKIE": ""}, True), ({"HTTP_COOKIE": "a=1"}, False), ({}, False)]
+)
+def test_cookies_that_are_there_and_empty_are_marked(sent: dict[str, str], is_marked: bool) -> None:
+    marked = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        marked.append(UNREADABLE_COOKIES in environ)
+        return answer(HttpResponse())(environ, start_response)
+
+    ask(bounded(application), **sent)
+    assert marked == [is_marked]
 
 
 @pytest.mark.parametrize(("length", "most"), [(10, 4), (2 * MEGABYTE, 1)])
