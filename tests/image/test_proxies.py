@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import re
 import socket
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -91,13 +93,52 @@ def test_headers_with_underscores_are_dropped(caller: httpx.Client) -> None:
     assert headers["X-Forwarded-For"] == "127.0.0.1"
 
 
+OWN = (
+    "__Host-openport_session=v1",
+    "__Host-openport_csrf=v2",
+    "__Host-openport_accounts=x.y",
+    "__Host-openport_zone=America/Argentina/Buenos_Aires",
+    "openport_known=a.1.b|c.2.d",
+    "openport_primary=1",
+)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ("; ".join(OWN), OWN),
+        (";".join(reversed(OWN)), OWN),
+        (f'a=\xf8; {OWN[0]}; b=\xc3\xb8; {OWN[1]}; _ga=GA1; quoted="x"', OWN[:2]),
+        (f"openport_known=\xf8; {OWN[0]}", OWN[:1]),
+        (f"{OWN[0]}; openport_known=a\xf8", OWN[:1]),
+        (f"x__Host-openport_session=evil; y=openport_known=evil; {OWN[1]}", OWN[1:2]),
+        ("a=\xf8; b=2", None),
+        ("openport_known=\xf8", None),
+        ("", None),
+    ],
+)
+def test_only_cookies_of_the_service_are_passed_on(sent: str, expected: tuple[str, ...] | None, proxy: Proxy) -> None:
+    head = f"GET / HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nCookie: {sent}\r\nConnection: close\r\n\r\n"
+    received = ask(proxy, head.encode("latin-1"))["headers"].get("Cookie")
+    if expected is None:
+        assert received is None  # not empty: the service would take it for one that can't be read
+    else:
+        assert sorted(filter(None, re.split(" *; *", received))) == sorted(expected)
+
+
+def test_cookies_of_http_2_arrive_in_one_header(proxy: Proxy) -> None:
+    """RFC 9113 §8.2.3: each cookie may be a header of its own."""
+    fields = [item for one in ("a=\xf8", *OWN) for item in ("--header", b"Cookie: " + one.encode("latin-1"))]
+    there = ["--cacert", str(proxy.authority), "--resolve", f"{HOSTS['auth']}:{proxy.https}:127.0.0.1"]
+    command = ["curl", "--silent", "--http2", *there, *fields, proxy.address("auth")]
+    received = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["headers"]["Cookie"]
+    assert sorted(filter(None, re.split(" *; *", received))) == sorted(OWN)
+
+
 @pytest.mark.parametrize("target", ["//.well-known/openid-configuration", "/a%2Fb//c?d=%2F&d=//", "/v1/../v1/me"])
 def test_paths_arrive_as_they_were_sent(proxy: Proxy, target: str) -> None:
-    with connected(proxy) as connection:
-        head = f"GET {target} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nConnection: close\r\n\r\n"
-        connection.sendall(head.encode())
-        answer = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["target"] == target
+    head = f"GET {target} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nConnection: close\r\n\r\n"
+    assert ask(proxy, head.encode())["target"] == target
 
 
 def test_the_largest_form_passes_and_more_does_not(caller: httpx.Client) -> None:
@@ -156,6 +197,14 @@ def connected(proxy: Proxy) -> Iterator[ssl.SSLSocket]:
         context.wrap_socket(plain, server_hostname=HOSTS["auth"]) as connection,
     ):
         yield connection
+
+
+def ask(proxy: Proxy, request: bytes) -> Any:
+    """Send a request as it is, and return what the echo received."""
+    with connected(proxy) as connection:
+        connection.sendall(request)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
 
 
 def lines_soon(proxy: Proxy, word: str) -> list[str]:

@@ -1,6 +1,7 @@
-"""On HTTPS only this host can set the session and CSRF cookies."""
+"""On HTTPS only this host can set the session and CSRF cookies, and the proxies pass on the service's cookies alone."""
 
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -8,13 +9,29 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts import known_browsers
 from accounts.browser_accounts import cookie_name
 from accounts.models import Account
+from core import time_zones
+from core.database.postgres import replica
 from core.logging import redact
 from tests.relying_party import sign_in
+from tests.repository import walk
+from tests.services.proxies import DEPLOY
 
 SESSION, CSRF = "openport_session", "openport_csrf"
 HOST_SESSION, HOST_CSRF = "__Host-openport_session", "__Host-openport_csrf"
+
+ROOT = DEPLOY.parent
+SETS_A_COOKIE = re.compile(r"set_(?:signed_)?cookie\(|\.cookies\[[^]]+\] = |document\.cookie = ")
+# How often each file sets a cookie. A new cookie belongs into deploy/nginx.conf and docs/security.md#cookies.
+PLACES = {
+    "accounts/browser_accounts.py": 1,
+    "accounts/known_browsers.py": 1,
+    "core/database/postgres/replica.py": 1,
+    "core/http/sessions.py": 1,
+    "static/js/time.js": 1,
+}
 
 
 @pytest.fixture
@@ -64,3 +81,26 @@ def test_a_cookie_without_the_prefix_signs_nobody_in(https: None, person: Accoun
     browser = Browser()
     browser.cookies[SESSION] = stranger
     assert browser.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_the_proxies_pass_on_each_cookie_of_the_service(https: None) -> None:
+    places = {}
+    for folder in ("accounts", "api", "core", "devportal", "oidc", "static"):
+        for path in walk(ROOT / folder):
+            if path.suffix in (".py", ".js") and (found := SETS_A_COOKIE.findall(path.read_text(encoding="utf-8"))):
+                places[str(path.relative_to(ROOT))] = len(found)
+    assert places == PLACES
+    own = {HOST_SESSION, HOST_CSRF, cookie_name(), time_zones.cookie_name(), known_browsers.COOKIE, replica.COOKIE}
+    nginx = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    maps = dict(re.findall(r'map \$http_cookie (\$portal_\w+) \{\n    "~[^"]*>([\w-]+)=', nginx))
+    assert set(maps.values()) == own
+    assert f"proxy_set_header Cookie {''.join(maps)};" in nginx
+    assert set(re.findall(r"^\| `([\w-]+)` \|", _cookies_in_docs(), re.MULTILINE)) == own
+    patterns = re.findall(r"__Host-\)\?([^=]+)=", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
+    assert len(patterns) == 2
+    assert all(re.fullmatch(pattern, name.removeprefix("__Host-")) for pattern in patterns for name in own)
+
+
+def _cookies_in_docs() -> str:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    return text.partition("\n## Cookies\n")[2].partition("\n## ")[0]

@@ -43,14 +43,13 @@ def affected() -> Browser:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_unreadable_cookies_get_a_page_that_says_how_to_delete_them(path: str) -> None:
-    for secure in (False, True):
-        response = affected().get(path, secure=secure)
-        text = response.content.decode()
-        assert response.status_code == 400
-        assert "A cookie can’t be read" in text
-        assert '<strong class="break">testserver</strong>' in text
-        assert (DELETE_COOKIES in text) == secure
-        assert "Clear-Site-Data" not in response
+    response = affected().get(path)
+    text = response.content.decode()
+    assert response.status_code == 400
+    assert "A cookie can’t be read" in text
+    assert '<strong class="break">testserver</strong>' in text
+    assert DELETE_COOKIES in text
+    assert "Clear-Site-Data" not in response
 
 
 def test_endpoints_for_apps_read_no_cookies() -> None:
@@ -60,7 +59,7 @@ def test_endpoints_for_apps_read_no_cookies() -> None:
 
 def press(browser: Browser, method: str = "post", **headers: str) -> Any:
     page = "/account/login/?next=/console/"
-    return getattr(browser, method)(page, {DELETE_COOKIES: "1"}, headers=headers, secure=True)
+    return getattr(browser, method)(page, {DELETE_COOKIES: "1"}, headers=headers)
 
 
 def test_a_button_deletes_all_cookies_of_the_domain() -> None:
@@ -77,7 +76,7 @@ def test_nothing_else_deletes_cookies() -> None:
         assert "Clear-Site-Data" not in press(affected(), **others)
     assert "Clear-Site-Data" not in press(affected(), "get", **own)
     assert "Clear-Site-Data" not in press(Browser(), **own)
-    assert "Clear-Site-Data" not in affected().post("/account/login/", headers=own, secure=True)
+    assert "Clear-Site-Data" not in affected().post("/account/login/", headers=own)
 
 
 def test_an_unreadable_host_is_unknown() -> None:
