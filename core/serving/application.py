@@ -6,9 +6,11 @@ log line of this service.
 """
 
 import resource
+import string
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http.multipartparser import MultiPartParserError
@@ -111,6 +113,12 @@ class BoundedApplication:
 
 class UTF8Request(WSGIRequest):
     """A request whose query and form are UTF-8, whatever its Content-Type says. A malformed Accept is ignored."""
+
+    def __init__(self, environ: dict[str, Any]) -> None:
+        query = environ.get("QUERY_STRING", "")
+        if not query.isascii():  # browsers send UTF-8 as it is in some URLs, and WSGI hands it over as Latin-1
+            environ["QUERY_STRING"] = quote(query, safe=string.punctuation, encoding="latin-1")
+        super().__init__(environ)
 
     @cached_property
     def accepted_types(self) -> list[MediaType]:

@@ -3,8 +3,11 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import KEYBOARD
 from tests.browser.steps import sign_in
 from tests.browser.watch import Watch
+from tests.clients.app import App
+from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 from tests.services.service import Service
 
@@ -63,5 +66,25 @@ def test_the_typed_email_address_travels_outside_of_urls(live_service: Service, 
         page.goto(f"{live_service.address}/account/password/reset/")
         expect(page.locator("input[name=email]")).to_have_value("")
         watch.check()
+
+    browser.visit(steps)
+
+
+def test_a_cookie_that_no_server_can_read_is_deleted_by_a_button(
+    live_service: Service, app: App, browser: Chromium
+) -> None:
+    """Another site of the parent domain may have set it, with a byte beyond ASCII."""
+
+    def steps(page: Page) -> None:
+        page.goto(f"{live_service.address}/account/login/")
+        page.evaluate("document.cookie = 'greeting=ø; Path=/; Max-Age=1000'")
+        sign_in(page, KEYBOARD, PASSWORD)
+        expect(page.get_by_role("heading", level=1)).to_have_text("A cookie can’t be read")
+        expect(page.get_by_text("It comes from another site on localhost")).to_be_visible()
+        page.get_by_role("button", name="Delete all cookies and continue").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        assert "greeting" not in {cookie["name"] for cookie in page.context.cookies()}
+        sign_in(page, KEYBOARD, PASSWORD)
+        page.wait_for_url(lambda url: "/login/" not in url)
 
     browser.visit(steps)

@@ -1,4 +1,4 @@
-"""Content-Type and Accept: no value breaks a page, no matter who sends it, even before anything is read."""
+"""Content-Type, Accept and raw bytes in URLs: no value breaks a page, no matter who sends it, even before anything is read."""
 
 import functools
 import io
@@ -10,7 +10,8 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from core.serving.application import UTF8Handler
+from core.serving.application import UTF8Handler, UTF8Request
+from oidc.parameters import read_query
 
 # Codecs that are no text, that refuse to be lenient, and none at all.
 NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"
@@ -96,3 +97,36 @@ def test_no_part_of_a_multipart_form_breaks_a_page(db: None) -> None:
 
 def test_too_many_parameters_are_rejected_with_a_charset_too(db: None) -> None:
     assert status("/console/", "GET", "text/plain; charset=utf-8", query="a=b&" * 2000) < 500
+
+
+def as_wsgi(text: str) -> str:
+    """Return text as a server hands over its UTF-8 (PEP 3333)."""
+    return text.encode().decode("latin-1")
+
+
+def test_raw_utf_8_in_a_query_is_read_like_encoded_text() -> None:
+    sent = as_wsgi("state=ø&b=%C3%A4+c%26d&e=[~'\"]&f=日本")
+    request = UTF8Request(RequestFactory()._base_environ(QUERY_STRING=sent))  # type: ignore[attr-defined]
+    assert request.META["QUERY_STRING"] == "state=%C3%B8&b=%C3%A4+c%26d&e=[~'\"]&f=%E6%97%A5%E6%9C%AC"
+    expected = {"state": "ø", "b": "ä c&d", "e": "[~'\"]", "f": "日本"}
+    assert request.GET.dict() == read_query(request).values == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "expected"),
+    [
+        ("/account/login/", "next=/ø", 200),
+        ("/account/ø/", "", 404),
+        ("/connect/ø", "ø=ø", 404),
+        ("/v1/me", "ø=日本", 401),
+        ("/connect/authorize", "state=ø", 400),
+    ],
+)
+def test_raw_utf_8_in_a_url_breaks_nothing(path: str, query: str, expected: int, db: None) -> None:
+    assert status(as_wsgi(path), "GET", "", query=as_wsgi(query)) == expected
+
+
+def test_raw_bytes_in_a_query_that_are_no_utf_8_are_rejected(db: None) -> None:
+    for path in ("/account/login/", "/docs/"):
+        assert status(path, "GET", "", query="q=\xf8") == status(path, "GET", "", query="q=%F8") == 400
+    assert status("/\xf8", "GET", "", query="") == 404
