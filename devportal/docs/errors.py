@@ -205,8 +205,9 @@ BEFORE_THE_API = {
     "invalid_request": (
         400,
         ErrorHelp(
-            "The call has a body that can't be read or is too large (413).",
-            "Send no body. No endpoint needs one.",
+            "The call has a body that can't be read or is too large (413), or an X-Forwarded-For header with bytes "
+            "beyond ASCII.",
+            "Send neither. No endpoint needs them.",
         ),
     ),
     "invalid_host": (

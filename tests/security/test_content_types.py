@@ -1,4 +1,4 @@
-"""Content-Type, Accept and raw bytes in URLs: no value breaks a page, no matter who sends it, even before anything is read."""
+"""Content-Type, Accept and raw bytes in URLs: no value breaks a page, even before anything is read."""
 
 import functools
 import io

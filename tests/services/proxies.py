@@ -243,11 +243,9 @@ def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str 
 
 def _is_ready(proxy: Proxy) -> bool:
     """Return whether the proxy presents a certificate for each host."""
-    if not proxy.authority.exists():
-        return False
-    context = ssl.create_default_context(cafile=str(proxy.authority))
     for host in proxy.hosts:
         try:
+            context = ssl.create_default_context(cafile=str(proxy.authority))  # it may not be written yet
             with socket.create_connection(("127.0.0.1", proxy.https), timeout=2) as plain:
                 context.wrap_socket(plain, server_hostname=host).close()
         except OSError:
