@@ -127,7 +127,7 @@ def test_only_cookies_of_the_service_are_passed_on(sent: str, expected: tuple[st
 
 
 def test_cookies_of_http_2_arrive_in_one_header(proxy: Proxy) -> None:
-    """RFC 9113 §8.2.3: each cookie may be a header of its own."""
+    """RFC 9113 §8.2.3: each cookie may come in a separate header."""
     fields = [item for one in ("a=\xf8", *OWN) for item in ("--header", b"Cookie: " + one.encode("latin-1"))]
     there = ["--cacert", str(proxy.authority), "--resolve", f"{HOSTS['auth']}:{proxy.https}:127.0.0.1"]
     command = ["curl", "--silent", "--http2", *there, *fields, proxy.address("auth")]
