@@ -65,6 +65,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
+    ("core/http/error_pages.py", "redirect to a value"): (1, "The same page, with a second slash escaped."),
     ("devportal/console/rotation.py", "redirect to a value"): (1, "A route, which the module reverses."),
     ("devportal/console/navigation.py", "redirect to a value"): (1, "A route, from client_page()."),
     ("devportal/console/jump.py", "redirect to a value"): (1, "A route, which the module reverses."),
@@ -286,6 +287,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # Forms
     ("templates/oidc/back_to_app.html", "form without a token"): (1, "It goes to the app, which must not learn one."),
+    ("templates/400_cookies.html", "form without a token"): (1, "No cookie can be read. Sec-Fetch-Site is checked."),
     ("templates/allauth/elements/form.html", "form without a token"): (
         1,
         "Each template that uses the element puts the token into its body; a POST without one is refused "

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
+from django.utils.http import escape_leading_slashes
 from django.utils.log import log_response
 
 from core import clock
@@ -153,7 +154,7 @@ def unreadable_cookies(request: HttpRequest) -> HttpResponse:
     """
     is_own = request.headers.get("Sec-Fetch-Site") == "same-origin"
     if is_own and request.method == "POST" and DELETE_COOKIES in request.POST:
-        response: HttpResponse = HttpResponseRedirect(request.get_full_path())
+        response: HttpResponse = HttpResponseRedirect(escape_leading_slashes(request.get_full_path()))
         response["Clear-Site-Data"] = '"cookies"'
         add_never_cache_headers(response)
         return response

@@ -57,8 +57,7 @@ def test_endpoints_for_apps_read_no_cookies() -> None:
         assert affected().get(path).status_code == Browser().get(path).status_code
 
 
-def press(browser: Browser, method: str = "post", **headers: str) -> Any:
-    page = "/account/login/?next=/console/"
+def press(browser: Browser, method: str = "post", page: str = "/account/login/?next=/console/", **headers: str) -> Any:
     return getattr(browser, method)(page, {DELETE_COOKIES: "1"}, headers=headers)
 
 
@@ -68,6 +67,8 @@ def test_a_button_deletes_all_cookies_of_the_domain() -> None:
     assert response["Location"] == "/account/login/?next=/console/"
     assert response["Clear-Site-Data"] == '"cookies"'
     assert "no-store" in response["Cache-Control"]
+    elsewhere = press(affected(), page="/%2Fevil.example.com/x", **{"Sec-Fetch-Site": "same-origin"})
+    assert elsewhere["Location"] == "/%2Fevil.example.com/x"
 
 
 def test_nothing_else_deletes_cookies() -> None:
