@@ -38,7 +38,8 @@ def test_empty_entries_that_are_not_needed_are_ignored(sent: str, settings: Any)
 
 def affected() -> Browser:
     """Return a browser whose cookies the server could not read."""
-    return Browser(**{UNREADABLE_COOKIES: True})
+    marked: dict[str, Any] = {UNREADABLE_COOKIES: True}
+    return Browser(**marked)
 
 
 @pytest.mark.parametrize("path", PAGES)
