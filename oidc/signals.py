@@ -77,11 +77,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DevelopersView:
-    """Details for a developer of the app. `links` are pairs of text and URL, with the fix first."""
+    """Details for a developer of the app. `links` are pairs of text and URL, with the fix first.
+
+    `warning` says what to know before the fix is applied.
+    """
 
     text: str
     comparison: Comparison | None = None
     links: tuple[tuple[str, str], ...] = ()
+    warning: str = ""
 
 
 def developers_view(request: HttpRequest, failure: FailedSignIn) -> DevelopersView | None:

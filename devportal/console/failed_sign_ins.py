@@ -10,10 +10,12 @@ from django.urls import reverse
 
 from accounts.models import Account
 from core.http import request_id
+from core.http.hosts import authority_of
 from devportal.console.logs.sign_in_writer import MARKS, redact_secrets
 from devportal.console.models import AuditEvent
 from oidc.clients.lookup import is_possible_client_id
 from oidc.clients.redirect_uris import nearest_registered, shared_start, validate_redirect_uri
+from oidc.domains.names import domains_of, is_unknown_host
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 from oidc.signals import Comparison, DevelopersView, FailedSignIn, sign_in_failed
@@ -53,27 +55,39 @@ def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: 
     text = "The redirect URL of the request is not registered. Compared with the nearest one that is:"
     if not client.registered_redirect_uris:
         text = "The client has no redirect URL yet. The request has this one:"
-    links = [entry]
+    links, warning = [entry], ""
     if may_edit and _may_be_added(sent):
         links.insert(0, ("Add this URL to the client", _page("client_settings", client, add=sent)))
-    return DevelopersView(text, comparison, tuple(links))
+        warning = _warn_of_host(client, sent)
+    return DevelopersView(text, comparison, tuple(links), warning)
 
 
 def _sign_out(client: Client, failure: FailedSignIn, entry: tuple[str, str], may_edit: bool) -> DevelopersView:
     sent, registered = failure.redirect_uri, client.registered_post_logout_redirect_uris
-    links = [("Check the sign-out URL in the tester", _page("client_tester", client)), entry]
+    links, warning = [("Check the sign-out URL in the tester", _page("client_tester", client)), entry], ""
     if not sent or sent in registered:
         return DevelopersView(failure.text, links=tuple(links))
     if may_edit and _may_be_added(sent):
         added = _page("client_settings", client, add_sign_out=sent)
         links.insert(0, ("Add this URL to the client’s sign-out URLs", added))
+        warning = _warn_of_host(client, sent)
     if failure.text:
         text = f"{failure.text} The sign-out URL is not registered either."
     elif registered:
         text = "The sign-out URL of the request is not registered. Compared with the nearest one that is:"
     else:
         text = "The client has no sign-out URL yet. The request has this one:"
-    return DevelopersView(text, _compare(sent, registered), tuple(links))
+    return DevelopersView(text, _compare(sent, registered), tuple(links), warning)
+
+
+def _warn_of_host(client: Client, sent: str) -> str:
+    """Return a warning if the host of a received URL may be someone else's: anyone can send a developer such a link."""
+    if not is_unknown_host(client, sent, domains_of(client.project)):
+        return ""
+    return (
+        f"The host {authority_of(sent)} has nothing in common with the client’s URLs and the project’s domains. Add the "
+        "URL only if it is yours."
+    )
 
 
 def _compare(sent: str, registered: Sequence[str]) -> Comparison:

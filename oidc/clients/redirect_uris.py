@@ -145,22 +145,13 @@ def notes_for(uri: str, others: Collection[str]) -> list[str]:
     return notes
 
 
-def is_on_unknown_site(uri: str, registered: Iterable[str]) -> bool:
-    """Return whether the host of a valid URL has nothing in common with the hosts of the registered URLs.
-
-    Loopback hosts have no owner: they are never unknown, and other hosts are not compared with them.
-    """
-    host, *known = (urlsplit(each).hostname or "" for each in (uri, *registered))
-    public = [each for each in known if each not in LOOPBACK_HOSTS]
-    return host not in LOOPBACK_HOSTS and bool(public) and not any(hosts.is_same_site(host, each) for each in public)
-
-
 # --- A URL that matches no registered one ---
 
 
+# The first part that differs is the one that developers read about, so the host, which says who gets the code, is first.
 _PARTS = (
-    Reason.REDIRECT_URI_SCHEME,
     Reason.REDIRECT_URI_HOST,
+    Reason.REDIRECT_URI_SCHEME,
     Reason.REDIRECT_URI_PORT,
     Reason.REDIRECT_URI_PATH,
     Reason.REDIRECT_URI_QUERY,
@@ -188,8 +179,9 @@ def explain_mismatch(sent: str, registered: Sequence[str]) -> tuple[Reason, Fact
 
 
 def nearest_registered(sent: str, registered: Sequence[str]) -> str | None:
-    """Return the registered URL that shares the longest beginning with `sent`, None if none is registered."""
-    return max(registered, key=lambda uri: shared_start(uri, sent), default=None)
+    """Return the registered URL most like `sent`: first by its host, then by the beginning. None if there is none."""
+    host = _cut(sent)[0]
+    return max(registered, key=lambda uri: (_cut(uri)[0] == host, shared_start(uri, sent)), default=None)
 
 
 def shared_start(one: str, other: str) -> int:
@@ -199,14 +191,14 @@ def shared_start(one: str, other: str) -> int:
 
 
 def _cut(uri: str) -> tuple[str, ...]:
-    """Split a URL into its parts without normalizing them."""
+    """Split a URL into the parts of `_PARTS` without normalizing them."""
     scheme, _, rest = uri.partition("://")
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     authority, slash, path = rest.partition("/")
     # The part before an @ is not split: it may contain a password.
     host, colon, port = ("", "", "") if "@" in authority else authority.rpartition(":")
-    return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
+    return host if colon else authority, scheme, port if colon else "", slash + path, query, fragment
 
 
 # --- Lists of URLs ---

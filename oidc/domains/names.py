@@ -11,7 +11,7 @@ from core.http import hosts, split_hosts
 from core.http.hosts import is_public_suffix
 from oidc.clients.redirect_uris import LOOPBACK_HOSTS, playground_redirect_uri, split_web_address
 from oidc.domains.proofs import CHALLENGE_LABEL
-from oidc.models import Project, ProjectDomain
+from oidc.models import Client, Project, ProjectDomain
 
 LONGEST_TYPED = 2000  # characters: people may paste a whole URL
 LONGEST_NAME = hosts.LONGEST_HOST - len(CHALLENGE_LABEL) - 1  # the record's name has to fit as well
@@ -131,3 +131,17 @@ def unproven_hosts(project: Project, addresses: Iterable[str]) -> list[str]:
     """Return the hosts of `addresses` that no proven domain covers. Loopback hosts are left out."""
     domains = domains_of(project)
     return [host for host in hosts_of(addresses) if not is_loopback(host) and not is_covered(host, domains)]
+
+
+def is_unknown_host(client: Client, url: str, domains: Iterable[ProjectDomain]) -> bool:
+    """Return whether nothing shows that the host of a valid URL is the developer's. The playground's URL is known.
+
+    A host is known if one of `domains` is proven and covers it, or if a registered or branding URL of the client has
+    the host or its registrable domain. A loopback host is known if the client uses another one.
+    """
+    branding = (client.home_page_url, client.privacy_policy_url, client.terms_url)
+    own = hosts_of((*client.registered_redirect_uris, *client.registered_post_logout_redirect_uris, *branding))
+    host = next(iter(hosts_of([url])), "")
+    if is_loopback(host):
+        return not any(map(is_loopback, own))
+    return bool(host) and not is_covered(host, domains) and not any(hosts.is_same_site(host, each) for each in own)

@@ -40,6 +40,15 @@ def test_another_redirect_url(app: RelyingParty, member: Account) -> None:
     assert f'href="{sent}"' not in page
 
 
+@pytest.mark.parametrize("registered", ["http://localhost:3000/callback", "https://app.example.com/callback", ""])
+def test_a_foreign_host_is_warned_of(app: RelyingParty, member: Account, registered: str) -> None:
+    Client.objects.update(redirect_uris=registered)
+    warning = "The host app.evil.test has nothing in common"
+    assert warning in text_of(app.authorize(redirect_uri="https://app.evil.test/callback"))
+    ProjectMember.objects.update(role="viewer")
+    assert warning not in text_of(app.authorize(redirect_uri="https://app.evil.test/callback"))
+
+
 def test_possible_secrets_are_left_out(app: RelyingParty, member: Account) -> None:
     page = text_of(app.authorize(redirect_uri=OTHER))
     assert "hidden-value" not in page

@@ -18,7 +18,7 @@ from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
 from oidc.clients.registration import optional_scopes_digest, settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
-from oidc.domains.names import domains_of
+from oidc.domains.names import domains_of, hosts_of, is_loopback, is_unknown_host
 from oidc.models import Client
 
 EMPTY_ROWS = 1  # shown below the filled rows
@@ -30,7 +30,8 @@ _MOST_CHARACTERS = 10_000  # characters shown again in a row; longer input can't
 class URIRow:
     """One row to render. `is_unsaved` marks a URL that the client does not have yet.
 
-    `is_proposed` marks the URL that a link asks to add, `unknown_host` a new host unlike those of the client's URLs.
+    `is_proposed` marks the URL that a link asks to add. `unknown_host` is its host if nothing shows that it is the
+    developer's (`is_unknown_host`), and `is_loopback` tells that the host is the machine of the person who signs in.
     `standing` tells whether a redirect URL of a reviewed app counts as reviewed.
     """
 
@@ -39,6 +40,7 @@ class URIRow:
     is_unsaved: bool = False
     is_proposed: bool = False
     unknown_host: str = ""
+    is_loopback: bool = False
     standing: HostStanding | None = None
 
 
@@ -65,13 +67,14 @@ class BoundURIList(forms.BoundField):
         is_unsaved = bool(address) and field.saved is not None and address not in field.saved
         if not address or entry.error:
             return URIRow(number, entry, is_unsaved)
-        is_unknown = is_unsaved and redirect_uris.is_on_unknown_site(address, field.known)
+        is_unknown = is_unsaved and field.is_unknown(address)
         return URIRow(
             number,
             entry,
             is_unsaved,
             is_proposed=address == field.proposed,
             unknown_host=hosts.authority_of(address) if is_unknown else "",
+            is_loopback=any(map(is_loopback, hosts_of([address]))),
             standing=field.standing_of(address),
         )
 
@@ -90,7 +93,8 @@ class URIListField(forms.Field):
         super().__init__(**kwargs)
         self.most = most
         self.saved = saved
-        self.known: Collection[str] = ()  # all URLs of the client, also those of its other list
+        # Returns whether nothing shows that the host of a valid URL is the developer's.
+        self.is_unknown: Callable[[str], bool] = lambda address: False
         self.proposed = ""  # the URL that a link asks to add
         # Returns whether a valid URL counts as reviewed, if the page shows that (docs/review.md#hosts).
         self.standing_of: Callable[[str], HostStanding | None] = lambda address: None
@@ -205,13 +209,13 @@ class ClientSettingsForm(_WithAddresses):
             del self.fields["name"]
         else:
             accept_saved_name(self.fields["name"], client.name)
+        domains = cache(lambda: domains_of(client.project))  # read once, when the rows are drawn
         for name, addresses in saved.items():
             field = self.fields[name]
             assert isinstance(field, URIListField)
-            field.saved, field.known = addresses, [uri for each in saved.values() for uri in each]
-            field.proposed = proposed.get(name, "")
+            field.saved, field.proposed = addresses, proposed.get(name, "")
+            field.is_unknown = lambda address: is_unknown_host(client, address, domains())
         if client.is_verified and not client.first_party:
-            domains = cache(lambda: domains_of(client.project))  # read once, when the rows are drawn
             redirects = self.fields["redirect_uris"]
             assert isinstance(redirects, URIListField)
             redirects.standing_of = lambda address: host_standing(client, address, domains())

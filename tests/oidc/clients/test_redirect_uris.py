@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
+from core import clock
 from oidc.clients.branding import validate_page_url
-from oidc.clients.redirect_uris import is_on_unknown_site, notes_for, validate_redirect_uri
+from oidc.clients.redirect_uris import explain_mismatch, notes_for, playground_redirect_uri, validate_redirect_uri
+from oidc.domains.names import is_unknown_host
+from oidc.models import Client, ProjectDomain
+from oidc.reasons import Reason
 
 
 @pytest.mark.parametrize(
@@ -195,19 +199,57 @@ def test_pages_of_an_app_have_hosts_of_the_same_kind(url: str, reason: str) -> N
         validate_page_url(url)
 
 
+HERE = "http://localhost:3000/cb"
+
+
 @pytest.mark.parametrize(
-    ("uri", "registered", "unknown"),
+    ("uri", "client", "unknown"),
     [
-        ("https://evil.test/", ["https://app.example.com/"], True),
-        ("https://example.com.evil.test/", ["https://app.example.com/"], True),
-        ("https://b.github.io/", ["https://a.github.io/"], True),
-        ("https://192.0.2.2/", ["https://192.0.2.1/"], True),
-        ("https://evil.test/", ["http://localhost:3000/", "https://app.example.com/"], True),
-        ("https://login.example.com/", ["https://orbit.test/", "https://app.example.com/"], False),
-        ("http://127.0.0.1:3000/", ["https://app.example.com/"], False),
-        ("https://app.example.com/", ["http://localhost:3000/"], False),
-        ("https://app.example.com/", [], False),
+        ("https://evil.test/", {"redirect_uris": "https://app.example.com/"}, True),
+        ("https://example.com.evil.test/", {"redirect_uris": "https://app.example.com/"}, True),
+        ("https://app-example.com/", {"redirect_uris": "https://app.example.com/"}, True),
+        ("https://xn--pp-via.test/", {"redirect_uris": "https://app.test/"}, True),
+        ("https://b.github.io/", {"redirect_uris": "https://a.github.io/"}, True),
+        ("https://a.github.io/", {"redirect_uris": "https://github.io/"}, True),
+        ("https://192.0.2.2/", {"redirect_uris": "https://192.0.2.1/"}, True),
+        ("https://other/", {"redirect_uris": "https://intranet/"}, True),
+        ("https://evil.test/", {"redirect_uris": HERE}, True),
+        ("https://localhost.evil.test/", {"redirect_uris": HERE}, True),
+        ("https://evil.test/", {"redirect_uris": ""}, True),
+        ("http://127.0.0.1:3000/", {"redirect_uris": "https://app.example.com/"}, True),
+        ("http://127.0.0.1:4000/", {"redirect_uris": HERE}, False),
+        ("https://login.example.com/", {"redirect_uris": f"{HERE} https://app.example.com/"}, False),
+        ("https://app.test/", {"redirect_uris": HERE, "post_logout_redirect_uris": "https://app.test/"}, False),
+        ("https://app.test/", {"redirect_uris": HERE, "home_page_url": "https://app.test/"}, False),
+        ("https://app.test/", {"redirect_uris": HERE, "privacy_policy_url": "https://www.app.test/"}, False),
+        ("https://app.test/", {"redirect_uris": HERE, "terms_url": "https://app.test/terms"}, False),
     ],
 )
-def test_a_host_unlike_all_registered_ones_is_unknown(uri: str, registered: list[str], unknown: bool) -> None:
-    assert is_on_unknown_site(uri, registered) is unknown
+def test_a_host_is_unknown_if_no_url_of_the_client_shares_it(uri: str, client: dict[str, str], unknown: bool) -> None:
+    assert is_unknown_host(Client(**client), uri, ()) is unknown
+
+
+@pytest.mark.parametrize(("proven", "unknown"), [(True, False), (False, True)])
+def test_only_a_proven_domain_makes_its_hosts_known(proven: bool, unknown: bool) -> None:
+    domain = ProjectDomain(name="app.test", proven_at=clock.now() if proven else None)
+    assert is_unknown_host(Client(redirect_uris=HERE), "https://login.app.test/", [domain]) is unknown
+    assert is_unknown_host(Client(redirect_uris=HERE), "https://notapp.test/", [domain])
+
+
+def test_the_playgrounds_url_is_known_and_makes_no_host_known() -> None:
+    client = Client(redirect_uris=playground_redirect_uri())
+    assert not is_unknown_host(Client(), playground_redirect_uri(), ())
+    assert is_unknown_host(client, "http://localhost:3000/", ())
+
+
+@pytest.mark.parametrize(
+    ("sent", "registered", "reason"),
+    [
+        ("https://evil.test/cb", [HERE], Reason.REDIRECT_URI_HOST),
+        ("http://app.example.com:81/", ["https://app.example.com/"], Reason.REDIRECT_URI_SCHEME),
+        ("https://localhost:3000/cb", ["https://app.example.com/cb", HERE], Reason.REDIRECT_URI_SCHEME),
+        ("https://app.example.com/cb", ["https://app.example.org/cb"], Reason.REDIRECT_URI_HOST),
+    ],
+)
+def test_a_mismatch_names_the_host_first(sent: str, registered: list[str], reason: Reason) -> None:
+    assert explain_mismatch(sent, registered)[0] == reason

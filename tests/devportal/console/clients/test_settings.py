@@ -285,14 +285,24 @@ def test_the_save_button_of_a_proposed_url_has_the_focus(as_developer: Browser, 
         assert "autofocus" not in propose(as_developer, client_of, nothing_to_add)
 
 
+@pytest.mark.parametrize("name", ["add", "add_sign_out"])
 @pytest.mark.parametrize(
-    ("added", "warns"),
-    [("https://evil.test:444/x", True), ("https://other.example.com/x", False), ("http://localhost:3000/x", False)],
+    ("added", "warning"),
+    [
+        ("https://evil.test:444/x", "evil.test:444 has nothing in common"),
+        ("https://xn--pp-via.test/x", "xn--pp-via.test has nothing in common"),
+        ("http://localhost:3000/x", "localhost:3000 is the machine of the person who signs in"),
+        ("https://other.example.com/x", ""),
+    ],
 )
 def test_a_proposed_host_unlike_the_registered_ones_is_warned_of(
-    as_developer: Browser, client_of: Client, added: str, warns: bool
+    as_developer: Browser, client_of: Client, name: str, added: str, warning: str
 ) -> None:
-    assert ("evil.test:444 has nothing in common" in propose(as_developer, client_of, added)) is warns
+    page = as_developer.get(at("client_settings", client_of.project, client_of), {name: added}).content.decode()
+    assert f'value="{added}"' in page
+    assert warning in page
+    assert ("Add it only if" in page) is bool(warning)
+    assert ("autofocus>" in page) is not bool(warning)  # Enter must not save it unread
 
 
 def test_hosts_of_sign_out_urls_are_known_hosts_too(as_developer: Browser, client_of: Client) -> None:
