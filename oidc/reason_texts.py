@@ -301,8 +301,8 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.ENDED_CONSENT_SENT_TWICE: ReasonText(
         "invalid_grant",
         _ENDED,
-        developer="The authorization has ended: the person answered the same request twice, and only the last code "
-        "counts.",
+        developer="The authorization has ended: the same request, with the same state and code_challenge, was answered "
+        "again before this code was exchanged. Only the last code counts.",
     ),
     Reason.ENDED_REVOKED_BY_APP: ReasonText(
         "invalid_grant", _ENDED, developer="The authorization has ended: the app revoked it."

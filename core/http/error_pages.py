@@ -5,7 +5,7 @@ from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsSent
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -37,8 +37,8 @@ def _page(request: HttpRequest, status: int, template: str = "", **context: obje
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return 400: the request can't be understood."""
-    return _page(request, 400)
+    """Return 400: the request can't be understood, or is a form that holds too much."""
+    return _page(request, 400, is_too_large=isinstance(exception, RequestDataTooBig | TooManyFieldsSent))
 
 
 def unknown_host(request: HttpRequest) -> HttpResponse:

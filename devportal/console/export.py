@@ -12,11 +12,12 @@ from django.http import HttpRequest, StreamingHttpResponse
 FORMAT = "format"  # the query parameter
 # The content type of each format, by its name in the query.
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+_BYTE_ORDER_MARK = "\ufeff"  # Excel reads a file without it in the encoding of the computer, not as UTF-8
 MOST_ROWS = 50_000  # in one file; to export more rows, people filter by time
 # A spreadsheet would run a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  (full-width ones, too)
 # Many spreadsheets separate cells by semicolons or tabs, and then ignore quotes within a line: a cell may begin there.
-_FORMULA_WITHIN = re.compile(r"([;\t\r\n] *)(?=[=+\-@＝＋－＠])")  # noqa: RUF001
+_FORMULA_WITHIN = re.compile(r"([;\t\r\n][ \"]*)(?=[=+\-@＝＋－＠])")  # noqa: RUF001
 
 Row = TypeVar("Row")
 # The columns of a file: name, and how the value is read from a row.
@@ -43,9 +44,9 @@ def download(file_name: str, content_type: str, lines: Iterable[str]) -> Streami
 
 
 def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV file. Texts are escaped against CSV injection, times are in UTC."""
+    """Yield the lines of a CSV file (RFC 4180). Texts are escaped against CSV injection, times are in UTC."""
     writer: Any = csv.writer(_Echo())
-    yield writer.writerow(header)
+    yield _BYTE_ORDER_MARK + writer.writerow(header)
     for row in rows:
         yield writer.writerow([_cell(value) for value in row])
 
@@ -70,7 +71,7 @@ def _cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = _FORMULA_WITHIN.sub(r"\1'", value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def _csv_lines(columns: "Columns[Row]", rows: Iterable[Row]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from devportal.console.logs.sign_in_writer import MARKS, redact_secrets
 from devportal.console.models import AuditEvent
 from oidc.clients.lookup import is_possible_client_id
 from oidc.clients.redirect_uris import nearest_registered, shared_start, validate_redirect_uri
-from oidc.domains.names import domains_of, is_unknown_host
+from oidc.domains.names import domains_of, on_unknown_hosts
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 from oidc.signals import Comparison, DevelopersView, FailedSignIn, sign_in_failed
@@ -82,7 +82,7 @@ def _sign_out(client: Client, failure: FailedSignIn, entry: tuple[str, str], may
 
 def _warn_of_host(client: Client, sent: str) -> str:
     """Return a warning if the host of a received URL may be someone else's: anyone can send a developer such a link."""
-    if not is_unknown_host(client, sent, domains_of(client.project)):
+    if not on_unknown_hosts(client, [sent], domains_of(client.project)):
         return ""
     return (
         f"The host {authority_of(sent)} has nothing in common with the client’s URLs and the project’s domains. Add the "

@@ -537,8 +537,9 @@ HELP: dict[Reason, Help] = {
         *_EXCHANGE,
     ),
     Reason.ENDED_CONSENT_SENT_TWICE: Help(
-        "The person sent the consent form twice, and the app got a code for each. Only the last one counts.",
-        "Use the last code, or have the person sign in again.",
+        "The same request was answered twice before its first code was exchanged, and only the last code counts. Either "
+        "the app repeated state and code_challenge, or the person opened its URL again or sent the consent form twice.",
+        "Create a new state and code_verifier for each sign-in, and have the person sign in again.",
         *_EXCHANGE,
     ),
     Reason.ENDED_REVOKED_BY_APP: Help(

@@ -1,7 +1,7 @@
 """Rules for the URLs that clients register: redirect URIs (RFC 9700 §2.1) and pages."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
@@ -132,10 +132,10 @@ def origin_of(uri: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def notes_for(uri: str, others: Collection[str]) -> list[str]:
+def notes_for(uri: str, others: Set[str]) -> list[str]:
     """Return hints for the developer about a valid URL. `others` are the other URLs of its list."""
     notes = []
-    if any(uri.rstrip("/") == other.rstrip("/") for other in others if other != uri):
+    if f"{uri}/" in others or (uri.endswith("/") and uri[:-1] in others):
         notes.append("This URL differs from another one only by a trailing slash. Both are kept.")
     parts = urlsplit(uri)
     if parts.hostname in LOOPBACK_HOSTS and parts.port is None:

@@ -133,15 +133,18 @@ def unproven_hosts(project: Project, addresses: Iterable[str]) -> list[str]:
     return [host for host in hosts_of(addresses) if not is_loopback(host) and not is_covered(host, domains)]
 
 
-def is_unknown_host(client: Client, url: str, domains: Iterable[ProjectDomain]) -> bool:
-    """Return whether nothing shows that the host of a valid URL is the developer's. The playground's URL is known.
+def on_unknown_hosts(client: Client, urls: Iterable[str], domains: Collection[ProjectDomain]) -> set[str]:
+    """Return the ones of valid URLs whose hosts nothing shows to be the developer's, never the playground's URL.
 
     A host is known if one of `domains` is proven and covers it, or if a registered or branding URL of the client has
     the host or its registrable domain. A loopback host is known if the client uses another one.
     """
     branding = (client.home_page_url, client.privacy_policy_url, client.terms_url)
     own = hosts_of((*client.registered_redirect_uris, *client.registered_post_logout_redirect_uris, *branding))
-    host = next(iter(hosts_of([url])), "")
-    if is_loopback(host):
-        return not any(map(is_loopback, own))
-    return bool(host) and not is_covered(host, domains) and not any(hosts.is_same_site(host, each) for each in own)
+    known = set(map(_site, own))
+    return {url for url in urls for host in hosts_of([url]) if _site(host) not in known and not is_covered(host, domains)}
+
+
+def _site(host: str) -> str:
+    """Return what hosts with the same owner seem to share (see `hosts.is_same_site`)."""
+    return LOOPBACK_HOSTS[0] if is_loopback(host) else hosts.registrable_domain(host) or host

@@ -22,16 +22,29 @@ OUTSIDE_REVIEW = (
     "host of its review, or have the app reviewed again."
 )
 NO_LOOPBACK = "Events can’t be sent to this machine. Enter an https URL that is reachable from the internet."
+LOOPBACK_BEFORE_REVIEW = (
+    "Events of a reviewed app can’t be sent to this machine: only an app that is not reviewed may receive them here. "
+    "Enter an https URL that is reachable from the internet."
+)
+PLAYGROUND_BEFORE_REVIEW = (
+    "The playground shows the events to the project’s developers, so it receives none of a reviewed app, whose events "
+    "are about many people. Use another client to test."
+)
 ONLY_HTTPS = "Enter a URL that begins with https://."
 ONLY_443 = "Only port 443, the port of https, is used. Remove the port."
 
 
 def playground_receiver_url() -> str:
-    """Return the URL of the playground's receiver, the only one of this service that a client may use.
+    """Return the URL of the playground's receiver, the only one of this service that a client may use, before review.
 
     Nothing is requested there: `oidc.signals.playground_delivery` hands over what is delivered.
     """
     return f"{settings.AUTH_URL}{settings.PLAYGROUND_EVENTS_PATH}"
+
+
+def may_use_playground(client: Client) -> bool:
+    """Return whether the playground may receive the client's events, which its developers then read."""
+    return not client.is_verified and not client.first_party
 
 
 def may_be_loopback(client: Client) -> bool:
@@ -45,6 +58,8 @@ def check_receiver_url(client: Client, url: str) -> None:
     The client's redirect URIs and the domains of its project decide, so call it again before each request.
     """
     if url == playground_receiver_url():
+        if not may_use_playground(client):
+            raise ValidationError(PLAYGROUND_BEFORE_REVIEW)
         return
     apply_rules(RULES, url)
     if is_own_address(url):  # also the playground's redirect URI
@@ -53,7 +68,7 @@ def check_receiver_url(client: Client, url: str) -> None:
     host = parts.hostname or ""
     if is_loopback(host):
         if not may_be_loopback(client):
-            raise ValidationError(NO_LOOPBACK)
+            raise ValidationError(LOOPBACK_BEFORE_REVIEW if settings.EMBEDDED else NO_LOOPBACK)
         return
     if parts.scheme != "https":
         raise ValidationError(ONLY_HTTPS)

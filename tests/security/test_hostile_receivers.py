@@ -319,6 +319,9 @@ def test_only_apps_in_development_may_receive_on_this_machine(
         delivery = result_of(receiver)
         allowed = embedded and not verified
         assert (delivery.state, len(inbox.received)) == (("delivered", 1) if allowed else ("waiting", 0))
+    if not allowed:
+        with pytest.raises(ValidationError, match="of a reviewed app" if embedded else "from the internet"):
+            receiver_urls.check_receiver_url(client, "http://localhost:3000/events")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "[::1]", "a.localhost", "localhost.", "0.0.0.0"])

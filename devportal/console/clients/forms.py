@@ -18,7 +18,7 @@ from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
 from oidc.clients.registration import optional_scopes_digest, settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
-from oidc.domains.names import domains_of, hosts_of, is_loopback, is_unknown_host
+from oidc.domains.names import domains_of, hosts_of, is_loopback, on_unknown_hosts
 from oidc.models import Client
 
 EMPTY_ROWS = 1  # shown below the filled rows
@@ -31,7 +31,7 @@ class URIRow:
     """One row to render. `is_unsaved` marks a URL that the client does not have yet.
 
     `is_proposed` marks the URL that a link asks to add. `unknown_host` is its host if nothing shows that it is the
-    developer's (`is_unknown_host`), and `is_loopback` tells that the host is the machine of the person who signs in.
+    developer's (`on_unknown_hosts`), and `is_loopback` tells that the host is the machine of the person who signs in.
     `standing` tells whether a redirect URL of a reviewed app counts as reviewed.
     """
 
@@ -60,20 +60,21 @@ class BoundURIList(forms.BoundField):
         """The rows to render: the submitted or saved URLs, and some empty rows."""
         texts = [text.strip()[:_MOST_CHARACTERS] for text in self.value() or [] if text.strip()]
         entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
-        return [self._row(number, entry) for number, entry in enumerate(entries, 1)]
+        valid = [entry.address for entry in entries if entry.address and not entry.error]
+        unknown = self.field.unknown_among([address for address in valid if address not in (self.field.saved or ())])
+        return [self._row(number, entry, unknown) for number, entry in enumerate(entries, 1)]
 
-    def _row(self, number: int, entry: RedirectURIEntry) -> URIRow:
+    def _row(self, number: int, entry: RedirectURIEntry, unknown: Collection[str]) -> URIRow:
         address, field = entry.address, self.field
         is_unsaved = bool(address) and field.saved is not None and address not in field.saved
         if not address or entry.error:
             return URIRow(number, entry, is_unsaved)
-        is_unknown = is_unsaved and field.is_unknown(address)
         return URIRow(
             number,
             entry,
             is_unsaved,
             is_proposed=address == field.proposed,
-            unknown_host=hosts.authority_of(address) if is_unknown else "",
+            unknown_host=hosts.authority_of(address) if address in unknown else "",
             is_loopback=any(map(is_loopback, hosts_of([address]))),
             standing=field.standing_of(address),
         )
@@ -93,8 +94,8 @@ class URIListField(forms.Field):
         super().__init__(**kwargs)
         self.most = most
         self.saved = saved
-        # Returns whether nothing shows that the host of a valid URL is the developer's.
-        self.is_unknown: Callable[[str], bool] = lambda address: False
+        # Returns the ones of new, valid URLs whose hosts nothing shows to be the developer's.
+        self.unknown_among: Callable[[Sequence[str]], Collection[str]] = lambda addresses: ()
         self.proposed = ""  # the URL that a link asks to add
         # Returns whether a valid URL counts as reviewed, if the page shows that (docs/review.md#hosts).
         self.standing_of: Callable[[str], HostStanding | None] = lambda address: None
@@ -214,7 +215,7 @@ class ClientSettingsForm(_WithAddresses):
             field = self.fields[name]
             assert isinstance(field, URIListField)
             field.saved, field.proposed = addresses, proposed.get(name, "")
-            field.is_unknown = lambda address: is_unknown_host(client, address, domains())
+            field.unknown_among = lambda new: on_unknown_hosts(client, new, domains()) if new else ()
         if client.is_verified and not client.first_party:
             redirects = self.fields["redirect_uris"]
             assert isinstance(redirects, URIListField)

@@ -18,7 +18,7 @@ from devportal.console.events.states import statuses
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.docs import events as event_docs
 from oidc.events import registration
-from oidc.events.receiver_urls import may_be_loopback, playground_receiver_url
+from oidc.events.receiver_urls import may_be_loopback, may_use_playground, playground_receiver_url
 from oidc.events.types import EventType
 from oidc.models import Client, EventReceiver
 from oidc.projects.roles import Role, lock_for_change
@@ -98,6 +98,7 @@ def _page(
         event_types=event_docs.security_events(),
         playground_url=playground_receiver_url(),
         may_be_loopback=may_be_loopback(client),
+        may_use_playground=may_use_playground(client),
         delivery_days=settings.DELIVERY_DAYS,
         examples=[
             (event, event_docs.example_header(event), event_docs.example_claims(event, client.client_id))

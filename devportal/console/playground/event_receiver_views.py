@@ -15,7 +15,7 @@ from devportal.console.members import CHANGED
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.playground import event_receiver
 from devportal.docs.context import format_duration
-from oidc.events.receiver_urls import playground_receiver_url
+from oidc.events.receiver_urls import PLAYGROUND_BEFORE_REVIEW, may_use_playground, playground_receiver_url
 from oidc.events.registration import receiver_of
 from oidc.models import EventReceiver
 from oidc.projects.roles import Role, lock_for_change
@@ -35,6 +35,7 @@ def playground_events(request: HttpRequest, project_id: str, client_id: str) -> 
             membership,
             client,
             receivers=receivers,
+            refusal="" if may_use_playground(client) else PLAYGROUND_BEFORE_REVIEW,
             is_on=any(status.is_playground for status in receivers),
             messages_received=event_receiver.messages_of(client),
             address=playground_receiver_url(),

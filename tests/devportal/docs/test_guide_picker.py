@@ -47,6 +47,7 @@ def test_with_several_clients_none_is_selected_by_default(as_viewer: Browser, we
 def test_an_unregistered_url_has_a_link_to_add_it(as_viewer: Browser, web: Client) -> None:
     assert "It is not registered yet: add it" in page(as_viewer)
     assert "?add=http%3A%2F%2Flocalhost%3A3000%2Fcallback" in page(as_viewer)
+    assert "?add_sign_out=http%3A%2F%2Flocalhost%3A3000%2F" in page(as_viewer)
 
 
 def test_clients_of_others_are_neither_listed_nor_selected(as_outsider: Browser, web: Client) -> None:

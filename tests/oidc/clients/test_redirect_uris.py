@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from core import clock
 from oidc.clients.branding import validate_page_url
 from oidc.clients.redirect_uris import explain_mismatch, notes_for, playground_redirect_uri, validate_redirect_uri
-from oidc.domains.names import is_unknown_host
+from oidc.domains.names import on_unknown_hosts
 from oidc.models import Client, ProjectDomain
 from oidc.reasons import Reason
 
@@ -153,7 +153,7 @@ PORT = "The port has to match exactly. Add a URL for each port that your app may
     ],
 )
 def test_warnings_for_valid_redirect_urls(uri: str, others: list[str], notes: list[str]) -> None:
-    assert notes_for(uri, others) == notes
+    assert notes_for(uri, set(others)) == notes
 
 
 @pytest.mark.parametrize(
@@ -226,20 +226,19 @@ HERE = "http://localhost:3000/cb"
     ],
 )
 def test_a_host_is_unknown_if_no_url_of_the_client_shares_it(uri: str, client: dict[str, str], unknown: bool) -> None:
-    assert is_unknown_host(Client(**client), uri, ()) is unknown
+    assert on_unknown_hosts(Client(**client), [uri], ()) == ({uri} if unknown else set())
 
 
 @pytest.mark.parametrize(("proven", "unknown"), [(True, False), (False, True)])
 def test_only_a_proven_domain_makes_its_hosts_known(proven: bool, unknown: bool) -> None:
     domain = ProjectDomain(name="app.test", proven_at=clock.now() if proven else None)
-    assert is_unknown_host(Client(redirect_uris=HERE), "https://login.app.test/", [domain]) is unknown
-    assert is_unknown_host(Client(redirect_uris=HERE), "https://notapp.test/", [domain])
+    urls = ["https://login.app.test/", "https://notapp.test/"]
+    assert on_unknown_hosts(Client(redirect_uris=HERE), urls, [domain]) == set(urls[not unknown :])
 
 
 def test_the_playgrounds_url_is_known_and_makes_no_host_known() -> None:
     client = Client(redirect_uris=playground_redirect_uri())
-    assert not is_unknown_host(Client(), playground_redirect_uri(), ())
-    assert is_unknown_host(client, "http://localhost:3000/", ())
+    assert on_unknown_hosts(client, [playground_redirect_uri(), HERE], ()) == {HERE}
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def lines(browser: Browser, path: str) -> tuple[str, list[dict[str, str]]]:
     response: Any = browser.get(path)
     assert response["Content-Type"].startswith("text/csv")
     return response["Content-Disposition"], list(
-        csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode()))
+        csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode("utf-8-sig")))
     )
 
 

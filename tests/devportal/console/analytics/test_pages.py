@@ -230,7 +230,7 @@ def test_the_busiest_clients_come_first_and_no_more_than_fit(as_viewer: Browser,
 def lines(browser: Browser, path: str) -> list[dict[str, str]]:
     response = browser.get(path)
     assert response["Content-Type"].startswith("text/csv")
-    return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode("utf-8-sig"))))  # type: ignore[attr-defined]
 
 
 def test_the_csv_file_has_every_count(as_viewer: Browser, project: Project, app: Client) -> None:

@@ -258,6 +258,25 @@ def test_fifty_long_addresses_fit(as_developer: Browser, client_of: Client) -> N
     assert settings_of(client_of)[1].split() == many
 
 
+@pytest.mark.parametrize("name", ["redirect_uris", "post_logout_redirect_uris"])
+@pytest.mark.parametrize("number", [51, 300])
+def test_a_long_list_gets_the_forms_error(as_developer: Browser, client_of: Client, name: str, number: int) -> None:
+    before = settings_of(client_of)
+    response = save(as_developer, client_of, **{name: [f"https://a{row}.test/cb" for row in range(number)]})
+    assert f"but {number} were entered" in response.content.decode()
+    assert len(response.context["form"][name].rows) == number + 1
+    assert settings_of(client_of) == before
+
+
+@pytest.mark.parametrize("many", [[URI] * 2000, [f"https://a{row}.test/{'a' * 1900}" for row in range(300)]])
+def test_a_form_that_holds_too_much_says_so(as_developer: Browser, client_of: Client, many: list[str]) -> None:
+    before = settings_of(client_of)
+    response = save(as_developer, client_of, redirect_uris=many)
+    assert response.status_code == 400
+    assert "The form contains too much, so nothing was saved." in response.content.decode()
+    assert settings_of(client_of) == before
+
+
 # --- A proposed address ---
 
 

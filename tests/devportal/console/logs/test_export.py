@@ -44,7 +44,7 @@ def body(browser: Browser, url: str) -> str:
     response = browser.get(url)
     assert response.status_code == 200
     assert "attachment" in response["Content-Disposition"]
-    return b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
+    return b"".join(response.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
 
 
 def rows(browser: Browser, url: str) -> list[dict[str, str]]:
@@ -104,8 +104,30 @@ def test_a_search_does_not_reveal_who_acted_for_the_service(as_viewer: Browser, 
 
 
 def test_texts_that_a_spreadsheet_would_calculate_are_escaped() -> None:
-    lines = list(write_csv(["name", "count"], [["=1+1", -1], ["Web Notes", 2]]))
-    assert lines == ["name,count\r\n", "'=1+1,-1\r\n", "Web Notes,2\r\n"]
+    texts = ["=1+1", "  @SUM(A1)", "\t=1", 'a;"=1+1"', "Web Notes"]
+    lines = list(write_csv(["name", "count"], [[text, -1] for text in texts]))[1:]
+    assert lines == ["'=1+1,-1\r\n", "'  @SUM(A1),-1\r\n", "'\t'=1,-1\r\n", '"a;""\'=1+1""",-1\r\n', "Web Notes,-1\r\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("project_sign_ins", {"format": "csv"}),
+        ("requests", {"format": "csv"}),
+        ("activity", {"format": "csv"}),
+        ("usage_csv", {}),
+        ("project_analytics_csv", {}),
+        ("project_analytics_csv", {"table": "apis"}),
+    ],
+)
+def test_excel_recognizes_each_file_as_utf_8(
+    name: str, query: dict[str, str], as_viewer: Browser, filled: Project
+) -> None:
+    response: Any = as_viewer.get(reverse(f"console:{name}", args=[filled.public_id]), query)
+    sent = b"".join(response.streaming_content)
+    assert sent.startswith(b"\xef\xbb\xbf")
+    assert sent.count(b"\xef\xbb\xbf") == 1
+    assert all(line.endswith(b"\r") for line in sent.split(b"\n")[:-1])
 
 
 # Spreadsheets of many countries separate cells by semicolons, whatever stands between commas.

@@ -15,11 +15,11 @@ from core.outbound.targets import OutboundRefused
 from devportal.console.playground import event_receiver
 from devportal.console.playground.event_receiver import MOST, messages_of, receive
 from oidc.events import tokens
-from oidc.events.receiver_urls import playground_receiver_url
+from oidc.events.receiver_urls import PLAYGROUND_BEFORE_REVIEW, playground_receiver_url
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.tokens import jwt
 from tests.devportal.console.forms import at, send
-from tests.factories import RECEIVER_URL, make_client, make_delivery, make_receiver
+from tests.factories import RECEIVER_URL, as_reviewed, make_client, make_delivery, make_receiver
 from tests.inbox import send_due
 from tests.relying_party import RelyingParty, sign_in
 
@@ -69,6 +69,27 @@ def test_a_request_to_the_url_is_still_refused(app: Client) -> None:
     with pytest.raises(OutboundRefused, match="belongs to the service"):
         fetching.post(playground_receiver_url(), b"x", SET, loopback=True)
     assert Browser().post("/console/playground/events", b"x", content_type=SET).status_code == 404
+
+
+@pytest.mark.parametrize("change", [as_reviewed("app.example.com"), {"first_party": True}])
+def test_a_reviewed_app_sends_its_developers_nothing(
+    as_developer: Browser, app: Client, owner: Any, change: dict[str, Any]
+) -> None:
+    point(as_developer, app)
+    RelyingParty(app, sign_in(Browser(), owner)).tokens()
+    Client.objects.update(**change)
+    end_all_sessions(owner)
+    send_due()
+    assert not messages_of(app)
+    assert {each["error"] for tries in Delivery.objects.values_list("tries", flat=True) for each in tries} == {
+        "not_allowed"
+    }
+    shown = as_developer.get(page(app)).content.decode()
+    assert PLAYGROUND_BEFORE_REVIEW in shown
+    EventReceiver.objects.update(url="")
+    assert "Send them here" not in as_developer.get(page(app)).content.decode()
+    point(as_developer, app)
+    assert not EventReceiver.objects.exclude(url="").exists()
 
 
 def test_without_messages_the_page_names_the_button_to_press_next(as_developer: Browser, app: Client) -> None:

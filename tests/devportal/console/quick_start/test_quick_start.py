@@ -103,7 +103,7 @@ def test_without_a_loopback_address_it_says_which_to_add(
     for said in (page, seen_by_viewer):
         assert "on your own machine" in said
         assert SUGGESTED_REDIRECT_URI in said
-    assert "Add it under Settings" in page
+    assert re.search(r'\?add=http%3A%2F%2Flocalhost[^"]*">Add it under Settings', page)
     assert "Add it under Settings" not in seen_by_viewer
 
 

@@ -264,7 +264,7 @@ def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, 
     assert response["Content-Disposition"] == (
         f'attachment; filename="usage-{project.public_id}-24h-until-20261121T0500Z.csv"'
     )
-    head, *lines = csv.reader(io.StringIO(b"".join(response).decode()))
+    head, *lines = csv.reader(io.StringIO(b"".join(response).decode("utf-8-sig")))
     assert head[:9] == ["hour_utc", "endpoint", "status", "error", "client_id", "client", "key_id", "key", "requests"]
     assert [line[:9] for line in lines] == [
         ["2026-11-21T02:00:00Z", "me", "200", "", client_of.client_id, "Web Notes", "", "", "4"],
