@@ -284,6 +284,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/layouts/docs.html", "link {{ page.markdown_address }}"): (1, "A route: docs/pages.py."),
     ("templates/oidc/partials/for_developers.html", "link {{ address }}"): (1, "console/failed_sign_ins.py: routes."),
     ("templates/oidc/partials/for_developers.html", "link {{ docs_url }}"): (2, "A setting's path, with an anchor."),
+    ("templates/oidc/partials/for_developers.html", "link {{ sign_in_url }}"): (1, "oidc/views/pages.py: a route."),
     #
     # Forms
     ("templates/oidc/back_to_app.html", "form without a token"): (1, "It goes to the app, which must not learn one."),

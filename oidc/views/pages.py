@@ -5,8 +5,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.models import Account
@@ -25,6 +27,10 @@ from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.scopes import describe_scopes
 from oidc.signals import FailedSignIn, developers_view
+
+
+# Characters of the URL of a page to which people may return, which is encoded in the URL of the sign-in page.
+_LONGEST_PAGE = 2000
 
 
 def see_other(url: str) -> HttpResponse:
@@ -80,7 +86,18 @@ def _for_developers(request: HttpRequest, kind: str, client: Client | None, redi
     """Return the context of oidc/partials/for_developers.html."""
     sent_id, sent_uri = request.GET.get("client_id", ""), request.GET.get("redirect_uri", "")
     view = developers_view(request, FailedSignIn(kind, client, sent_id, redirect_uri or sent_uri))
-    return {"developer": view, "docs_url": docs_url(f"page-{kind}")}
+    return {"developer": view, "docs_url": docs_url(f"page-{kind}"), "sign_in_url": _sign_in_url(request)}
+
+
+def _sign_in_url(request: HttpRequest) -> str:
+    """Return the URL where a signed-out developer signs in and returns to this page, "" if that is not possible.
+
+    The request is sent again from the beginning, with its checks. It is not stored, so others stay pending.
+    """
+    page = request.get_full_path()
+    if request.user.is_authenticated or request.method == "POST" or len(page) > _LONGEST_PAGE:
+        return ""
+    return f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: page})}"
 
 
 def unavailable_page(request: HttpRequest, client: Client, redirect_uri: str) -> HttpResponse:

@@ -1,16 +1,21 @@
 """The pages that end a sign-in, as the app's own developers see them; and as everybody else does."""
 
+import html
+import re
+from string import printable, whitespace
 from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from accounts.models import Account
 from oidc.clients.registration import delete_client
 from oidc.models import Client, Project, ProjectMember
-from tests.factories import make_account
+from tests.factories import PASSWORD, REDIRECT_URI, make_account
 from tests.relying_party import RelyingParty
 
 MINE = "You work on this app"
@@ -71,6 +76,41 @@ def test_anonymous_requests_need_no_more_queries(app: RelyingParty) -> None:
         page = text_of(Browser().get("/connect/authorize", query))
     assert MINE not in page
     assert not [each for each in queries if "projectmember" in each["sql"] or "session" in each["sql"]]
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_a_signed_out_developer_signs_in_and_gets_the_comparison(app: RelyingParty, member: Account, off: bool) -> None:
+    Client.objects.update(enabled=not off)
+    browser = Browser()
+    RelyingParty(app.client, browser).authorize()  # another request of this browser, which stays pending
+    sent = REDIRECT_URI if off else "https://app.example.com/callbook"
+    query = {"client_id": app.client.client_id, "redirect_uri": sent}
+    page = text_of(browser.get("/connect/authorize", query))
+    assert MINE not in page
+    assert "<mark>" not in page
+    (link,) = re.findall(r'href="(/account/login[^"]*)"', page)
+    following = parse_qs(urlsplit(html.unescape(link)).query)["next"][0]
+    assert urlsplit(following)[:3] == ("", "", "/connect/authorize")
+    assert dict(parse_qsl(urlsplit(following).query)) == query
+    response = browser.post(html.unescape(link), {"login": member.email, "password": PASSWORD})
+    assert response["Location"] == following
+    page = text_of(browser.get(following))
+    assert MINE in page
+    assert ("<mark>" in page) is not off
+    assert "sign in to see" not in page
+    assert browser.get("/connect/resume")["Location"].startswith(f"{reverse('authorize')}?response_type=code") is not off
+
+
+@pytest.mark.parametrize(
+    "query", ["next=https://evil.test/", "redirect_uri=//evil.test", "a=%0d%0ab", "/../../", '"><b>', "x" * 3000]
+)
+def test_the_way_to_sign_in_leads_back_to_the_page_only(db: None, query: str) -> None:
+    page = text_of(Browser().get(f"/connect/authorize?client_id=op_client_{'x' * 22}&{query}"))
+    links = [html.unescape(link) for link in re.findall(r'href="(/account/login[^"]*)"', page)]
+    targets = [parse_qs(urlsplit(link).query)["next"][0] for link in links]
+    assert len(targets) == (0 if len(query) == 3000 else 1)
+    assert all(target.startswith("/connect/authorize?client_id=op_client_") for target in targets)
+    assert all(set(target) <= set(printable) - set(whitespace) for target in targets)
 
 
 def test_a_members_page_is_within_its_budget(app: RelyingParty, member: Account) -> None:
