@@ -81,6 +81,7 @@ class ClientAdmin(SearchedByDeveloper):
     link_filters = ("project",)
     fields = (
         "name", "client_id", "type", "project", "state", "first_party", "verified_at", "approved_scopes",
+        "kept_scopes",
         "optional_scopes", "least_acr", "forgive_lost_responses", "redirect_uris", "post_logout_redirect_uris",
         "home_page_url",
         "privacy_policy_url", "terms_url", "last_reviewed_at", "approved_hosts", "reviewed_hosts", "outside_hosts",

@@ -146,6 +146,11 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     Reason.SCOPE_NOT_APPROVED: ReasonText(
         "invalid_scope", _NOT_APPROVED, developer="Not approved for this client: {scopes}."
     ),
+    Reason.SCOPE_KEPT: ReasonText(
+        "invalid_scope",
+        _NOT_APPROVED,
+        developer="Not reviewed since a review became necessary, so only people who granted it before keep it: {scopes}.",
+    ),
     Reason.SCOPE_OUTSIDE_REVIEW: ReasonText(
         "invalid_scope",
         _NOT_APPROVED,

@@ -74,6 +74,7 @@ class Reason(StrEnum):
     SCOPE_WITHOUT_OPENID = "scope_without_openid"
     SCOPE_UNKNOWN = "scope_unknown"
     SCOPE_NOT_APPROVED = "scope_not_approved"
+    SCOPE_KEPT = "scope_kept"
     SCOPE_OUTSIDE_REVIEW = "scope_outside_review"
     SCOPE_HOME_UNPROVEN = "scope_home_unproven"
     # Resource indicators

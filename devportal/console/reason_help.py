@@ -245,6 +245,12 @@ HELP: dict[Reason, Help] = {
     Reason.SCOPE_NOT_APPROVED: Help(
         "The scope needs app review, and the app is not approved for it.", "Request the scope in the review.", *_REVIEW
     ),
+    Reason.SCOPE_KEPT: Help(
+        "The scope needs app review since a change of its API. The app keeps it for people who granted it before, and "
+        "this person had not.",
+        "Request the scope in the review. Until then, leave it out for new people.",
+        *_REVIEW,
+    ),
     Reason.SCOPE_OUTSIDE_REVIEW: Help(
         "The app is approved for the scope, but not at the host of this redirect URL.",
         "Send the app for review with this host among its redirect URLs, or sign in at a host that was in it.",

@@ -43,7 +43,7 @@ from oidc.scopes import format_scope
 Outcome = ReviewCase.Outcome
 
 # The columns that an approval and its withdrawal write.
-VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", *reviewed_hosts.REVIEWED_COLUMNS)
+VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", "kept_scopes", *reviewed_hosts.REVIEWED_COLUMNS)
 
 
 def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
@@ -185,6 +185,7 @@ def _verify(client: Client, review: AppReview, scopes: Mapping[str, bool], shown
     client.verified_at = client.verified_at or clock.now()
     kept = held_since(client, review.snapshot)
     client.approved_scopes = format_scope([*kept, *(scope for scope, yes in scopes.items() if yes)])
+    client.kept_scopes = " ".join(scope for scope in client.kept_scopes.split() if scope in kept)
     client.last_reviewed_at = clock.now()
     cover_submission(client, review, shown)
     client.save(update_fields=VERIFICATION)
@@ -229,6 +230,7 @@ def withdraw_approval(
     before = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
     # In the stored order: this process may not know a scope yet that another one has just approved.
     client.approved_scopes = " ".join(scope for scope in client.approved_scopes.split() if scope not in gone)
+    client.kept_scopes = " ".join(scope for scope in client.kept_scopes.split() if scope not in gone)
     if scopes is None:
         client.verified_at = client.last_reviewed_at = None
         reviewed_hosts.set_reviewed_hosts(client)

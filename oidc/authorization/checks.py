@@ -12,6 +12,7 @@ from django.conf import settings
 from accounts.authentication import level_of, means_of
 from oidc import scopes
 from oidc.apis.registry import OPENID
+from oidc.apis.scope_review import kept_among
 from oidc.apis.resources import InvalidTarget, check_resources
 from oidc.authorization import acr, consent
 from oidc.authorization.outcomes import (
@@ -307,6 +308,18 @@ def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> tupl
     return reason, facts | named
 
 
+def check_kept_scopes(auth_request: AuthorizationRequest) -> None:
+    """Refuse scopes that only people who granted them before may go on using (docs/apis.md#changing-a-scope)."""
+    kept = kept_among(auth_request.client, auth_request.scopes)
+    if not kept:
+        return
+    assert auth_request.account is not None
+    # With the consent form, the connection was not looked up before.
+    connection = auth_request.connection or consent.find_connection(auth_request.account, auth_request.client)
+    if refused := sorted(kept - consent.granted_scopes(connection, auth_request.outside_host)):
+        raise AuthorizationError(Reason.SCOPE_KEPT, {"name": refused[0], "scopes": refused})
+
+
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
     if auth_request.consent_given_now:
@@ -375,6 +388,7 @@ CHECKS: tuple[Check, ...] = (
     check_account_choice,
     check_level,
     check_max_age,
+    check_kept_scopes,
     check_user_cap,
     check_consent,
 )

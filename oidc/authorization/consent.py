@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, Subquery
 from django.dispatch import receiver
 from django.http import HttpRequest
 
@@ -14,6 +14,7 @@ from accounts.models import Account, PairwiseSubject
 from accounts.subjects import subject_for
 from core import clock
 from oidc import scopes as scope_rules
+from oidc.apis.scope_review import kept_among
 from oidc.authorization.user_cap import find_place, is_capped
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
@@ -67,7 +68,7 @@ def record_consent(
     left_out: Collection[str] = frozenset(),
     redirect_uri: str = "",
 ) -> Connection:
-    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
+    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone, ConsentMissing.
 
     `left_out` are the optional scopes that they left out of the same request: these are no longer granted, and
     remembered. `redirect_uri` is the request's, or "". If the app's review does not cover its host, the consent counts
@@ -86,6 +87,8 @@ def record_consent(
     if connection is None:
         connection, before = _change(account, client, scopes, left_out, outside)
     if added := set(scopes) - before:
+        if kept_among(client, added):  # since the checks, a scope has started to need a review
+            raise ConsentMissing
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
         _record_activity(account, client, added, request, is_more=bool(before))
     return connection
@@ -104,16 +107,16 @@ def _record_activity(
 
 
 def _is_newcomer(account: Account, client: Client, outside: str) -> bool:
-    """Return whether the person has no connection yet. If so, the client's row is locked.
+    """Return whether the person has no connection yet. If so, the client is locked and its `kept_scopes` read again.
 
     Raises UserCapExceeded, Gone.
     """
     if not is_capped(client, outside):
         is_new = find_connection(account, client) is None
         if is_new:
-            lock_client(client.pk)
+            client.kept_scopes = lock_client(client.pk).kept_scopes
         return is_new
-    lock_client(client.pk, with_project=True)
+    client.kept_scopes = lock_client(client.pk, with_project=True).kept_scopes
     place = find_place(account, client)
     if place.is_full:
         raise UserCapExceeded
@@ -145,9 +148,16 @@ def _connect(
 
 
 def _lock_connection(account: Account, client: Client) -> Connection | None:
-    """Lock and return a connection, and keep its person and client from being deleted until the transaction ends."""
+    """Lock and return a connection, and keep its person and client from being deleted until the transaction ends.
+
+    Also read the client's `kept_scopes` again.
+    """
+    kept = Client.objects.filter(pk=OuterRef("client")).values("kept_scopes")
     rows = Connection.objects.select_for_update(no_key=True).filter(held_until_end(account.pk, client.pk))
-    return rows.filter(account=account, client=client).first()
+    found = rows.filter(account=account, client=client).annotate(kept_scopes=Subquery(kept)).first()
+    if found is not None:
+        client.kept_scopes = found.kept_scopes
+    return found
 
 
 def _change(

@@ -152,6 +152,7 @@ class Migration(migrations.Migration):
                 ("first_party", models.BooleanField(default=False)),
                 ("verified_at", models.DateTimeField(blank=True, null=True)),
                 ("approved_scopes", models.TextField(blank=True, default="")),
+                ("kept_scopes", models.TextField(blank=True, default="", editable=False)),
                 ("optional_scopes", models.TextField(blank=True, default="")),
                 ("logo", models.ImageField(blank=True, upload_to="logos/")),
                 ("home_page_url", models.URLField(blank=True, max_length=500)),

@@ -22,6 +22,7 @@ class State(StrEnum):
 
     FREE = "free"  # every app can
     APPROVED = "approved"
+    KEPT = "kept"  # only from people who granted it before it needed a review
     DRAFT = "draft"  # it is in a review that the developers have not sent yet
     IN_REVIEW = "in_review"
     NEEDS_REVIEW = "needs_review"
@@ -38,7 +39,7 @@ class ScopeRow:
 
     @property
     def is_available(self) -> bool:
-        return self.state in (State.FREE, State.APPROVED)
+        return self.state in (State.FREE, State.APPROVED, State.KEPT)
 
     @property
     def may_be_optional(self) -> bool:
@@ -92,8 +93,9 @@ def _states(client: Client) -> dict[str, State]:
     review = client.reviews.filter(status__in=(*_WITH_DEVELOPERS, *_WITH_REVIEWERS)).first()
     in_review = review.snapshot.get("scopes", {}) if review else {}
     pending = State.IN_REVIEW if review and review.status in _WITH_REVIEWERS else State.DRAFT
+    kept = () if client.first_party else client.kept_scopes.split()
     return {
-        name: (State.APPROVED if scope.needs_approval else State.FREE)
+        name: ((State.KEPT if name in kept else State.APPROVED) if scope.needs_approval else State.FREE)
         if name in allowed
         else (pending if name in in_review else State.NEEDS_REVIEW)
         for name, scope in known_scopes().items()

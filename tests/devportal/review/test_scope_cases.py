@@ -37,8 +37,10 @@ def need_review(*clients: Client, scope: str = READ, **fields: Any) -> None:
     reload_registry()
     for client in clients:
         row = fresh(client)
-        row.approved_scopes = " ".join(dict.fromkeys([*row.approved_scopes.split(), scope]))
-        row.save(update_fields=["approved_scopes"])
+        if scope not in row.approved_scopes.split():
+            row.approved_scopes = f"{row.approved_scopes} {scope}".strip()
+            row.kept_scopes = f"{row.kept_scopes} {scope}".strip()
+        row.save(update_fields=["approved_scopes", "kept_scopes"])
     scope_needs_review.send(sender=ApiScope, scope=scope, clients=list(clients))
 
 
@@ -117,7 +119,7 @@ def test_a_review_that_decides_on_the_scope_closes_the_case(app: Client, develop
     assert list(snapshots.working_snapshot(fresh(app))["scopes"]) == [READ], "the developers don't have to find it"
     approve(sent(app, developer, [READ]), reviewer)
     assert open_case() is None
-    assert fresh(app).approved_scopes == READ
+    assert (fresh(app).approved_scopes, fresh(app).kept_scopes) == (READ, ""), "now for everyone"
     # An approved app has something to submit, although nothing of it changed.
     need_review(app, sensitive=True)
     review = sent(fresh(app), developer, [READ])
@@ -145,6 +147,7 @@ def test_withdrawing_the_scope_closes_the_case(app: Client, reviewer: Account) -
     for scope, is_open in ((READ, True), ("calendar.write", False)):
         reviewer_actions.withdraw_approval(app, reviewer, scopes=[scope], reasons=["misuse_of_data"])
         assert (open_case() is not None) is is_open
+        assert scope not in fresh(app).kept_scopes
     assert ReviewCase.objects.get().outcome == "acted"
 
 
@@ -158,6 +161,7 @@ def test_a_submission_from_before_takes_no_scope_away(
     need_review(app)
     approve(review, reviewer)
     assert fresh(app).approved_scopes == f"{SCOPE} {READ} calendar.write"
+    assert fresh(app).kept_scopes == READ
     assert open_case() is not None, "nobody has decided on it"
 
 
