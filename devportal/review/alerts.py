@@ -13,6 +13,7 @@ from core import clock
 from core.http.split_hosts import address_of
 from devportal.review import targets
 from devportal.review.cases import case_conflict
+from devportal.review.conflicts import Conflict, project_conflict, review_conflict
 from devportal.review.models import AppReview, ReviewCase
 from devportal.review.notifications import case_admin_url, mail_reviewer, queue_url, review_admin_url, who_wants
 from devportal.review.snapshots import sensitive_among
@@ -20,8 +21,8 @@ from devportal.review.workflow import has_conflict_of_interest
 
 # The maximum number of submissions that one run claims. The next run reports the rest.
 BATCH = 500
-# The maximum number of apps that a mail names, and that are read for it. The admin has the complete list.
-MAX_NAMED, MAX_LOOKED_AT = 20, 40
+# The maximum number of apps that a mail names. The admin has the complete list.
+MAX_NAMED = 20
 # The templates of the mails.
 NEW, LATE, SECOND = "reviewer_new", "reviewer_late", "reviewer_second_approval"
 # The maximum number of reviewers who get a mail about one first approval.
@@ -74,11 +75,10 @@ def mail_first_approval(review: AppReview, actor: Account, decided: Collection[i
 
 def _submissions_for(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
     """Return the context of a reviewer's mail, or None if this reviewer may not decide on any of `rows`."""
-    theirs = [row for row in rows[:MAX_LOOKED_AT] if not has_conflict_of_interest(reviewer, row.client.project, row)]
-    named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
-    if not named and not more:
-        return None
-    return _submission_context(named, more)
+    found = AppReview.objects.filter(pk__in=[row.pk for row in rows]).annotate(conflict=review_conflict(reviewer.pk))
+    allowed = set(found.filter(conflict="").values_list("pk", flat=True))
+    theirs = [row for row in rows if row.pk in allowed]
+    return _submission_context(theirs[:MAX_NAMED], len(theirs[MAX_NAMED:])) if theirs else None
 
 
 def _submission_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
@@ -142,9 +142,10 @@ def _mail_case_digest(rows: "QuerySet[ReviewCase]", column: str, template: str) 
 
 def _cases_for(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
     """Return the context of a reviewer's mail, or None if this reviewer may not work on any of `rows`."""
-    theirs = [row for row in rows[:MAX_LOOKED_AT] if not case_conflict(reviewer, row)]
-    named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
-    return _case_context(named, more) if named or more else None
+    found = ReviewCase.objects.filter(pk__in=[row.pk for row in rows])
+    conflicts = dict(found.annotate(conflict=project_conflict(reviewer.pk, "project")).values_list("pk", "conflict"))
+    theirs = [row for row in rows if not case_conflict(reviewer, row, conflicts.get(row.pk, Conflict.TOOK_PART))]
+    return _case_context(theirs[:MAX_NAMED], len(theirs[MAX_NAMED:])) if theirs else None
 
 
 def _case_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:

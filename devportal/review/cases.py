@@ -37,9 +37,11 @@ from oidc.scopes import scopes_of_account_api
 from oidc.signals import client_type_changed, domain_changed, owner_added, scope_needs_review
 
 Kind = ReviewCase.Kind
+Event = ReviewCase.Event
+SCOPE_REVIEW = Kind.SCOPE_REVIEW
 Outcome = ReviewCase.Outcome
 Side = ReviewEntry.Side
-# The maximum numbers of characters and events in a case. Anything beyond is cut.
+# The maximum numbers of characters and events in a case. The oldest ones beyond are dropped.
 MAX_CASE_TEXT = 20_000
 MAX_EVENTS = 200
 # How often opening a case is tried while other requests open or close the same one.
@@ -114,15 +116,25 @@ def _create(case_of: dict[str, Any], said: str, noted: Noted | None, actor: Acco
 def _add(case: ReviewCase, said: str, noted: Noted | None, actor: Account | None) -> ReviewCase:
     before = case.text, case.events
     if said:
-        case.text = f"{case.text}\n\n{said}".strip()[:MAX_CASE_TEXT]
+        case.text = f"{case.text}\n\n{said}".strip()[-MAX_CASE_TEXT:]
     if noted:
         # An event that happens again is listed once, as the newest, so that repeating it hides no other.
         others = [event for event in case.events if event != noted.as_json()]
-        case.events = [*others, noted.as_json()][:MAX_EVENTS]
+        case.events = _newest(case, [*others, noted.as_json()])
     if (case.text, case.events) != before:
         case.save(update_fields=["text", "events"])
         _report("added", case, actor)
     return case
+
+
+def _newest(case: ReviewCase, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the newest events, after a note that says so if there were more.
+
+    The scopes of a case have to be decided on, so none is left out. There are no more than the service has.
+    """
+    if len(events) <= MAX_EVENTS or case.kind == SCOPE_REVIEW:
+        return events
+    return [Noted(Event.EARLIER_LEFT_OUT).as_json(), *events[1 - MAX_EVENTS :]]
 
 
 def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) -> None:
@@ -318,7 +330,6 @@ def _required(text: str) -> str:
 
 
 CHANGED = ReviewCase.Kind.CHANGED
-Event = ReviewCase.Event
 
 
 @receiver(client_type_changed)
@@ -341,9 +352,6 @@ def note_new_owner(sender: Any, project: Project, transferred: bool, **kwargs: A
     if not apps.filter(Q(verified_at__isnull=False) | Exists(under_review)).exists():
         return
     open_case(CHANGED, project, noted=Noted(Event.PROJECT_TRANSFERRED if transferred else Event.OWNER_ADDED))
-
-
-SCOPE_REVIEW = ReviewCase.Kind.SCOPE_REVIEW
 
 
 @receiver(scope_needs_review)

@@ -7,6 +7,7 @@ running it, and every step of a review runs it.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -23,9 +24,10 @@ from django.db.models import (
 from django.db.models.lookups import IsNull
 
 from accounts.models import Account, FamilyMember, OrganizationMember
+from core import clock
 from core.database.prepared_queries import PreparedQuery, as_number, as_time
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
-from oidc.models import FormerMember, Project, ProjectMember
+from oidc.models import FormerMember, Project, ProjectInvitation, ProjectMember
 from oidc.projects.colleagues import colleagues_of, remembered_since
 
 
@@ -34,6 +36,7 @@ class Conflict(StrEnum):
 
     MEMBER = "member"
     TOOK_PART = "took_part"
+    INVITED = "invited"
     FAMILY = "family"
     ORGANIZATION = "organization"
     SHARED_PROJECT = "project"
@@ -47,6 +50,8 @@ MESSAGES: Mapping[str, str] = {
     Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
     Conflict.TOOK_PART: "You were a member of this project, or submitted or wrote something in one of its reviews, "
     "so other reviewers decide on it.",
+    Conflict.INVITED: "You are invited to this project, so other reviewers decide on it. If you decline the invitation on "
+    "the console’s home, you can decide.",
     Conflict.FAMILY: "You share a family with someone who takes part in this project, so other reviewers decide on it.",
     Conflict.ORGANIZATION: "You share an organization with someone who takes part in this project, so other "
     "reviewers decide on it.",
@@ -89,6 +94,14 @@ def _shares_project(account: Any, since: Any, project: str) -> Q:
     return condition
 
 
+def _is_invited(account: Any, now: Any, project: str) -> Q:
+    """Return the condition that the account can answer an open invitation to the project."""
+    address = Account.objects.filter(pk=account).values("email")[:1]
+    rows = ProjectInvitation.objects.filter(project=OuterRef(project), email=Subquery(address))
+    found = Subquery(rows.filter(ended_at=None, expires_at__gt=now).order_by().values("pk")[:1])
+    return Q(IsNull(found, False))
+
+
 def _any(parts: _Parts, relation: str, value: Any) -> Q:
     """Return the condition that one of these people is `value`, or is related to it by `relation`.
 
@@ -117,13 +130,16 @@ def _read_groups_of(account: int) -> _Groups:
     return [(code, path, keys) for code, path, keys in read if keys]
 
 
-def _conflict(account: Any, since: Any, groups: _Groups, project: str, *more: When) -> Case:
+def _conflict(account: Any, times: tuple[Any, Any], groups: _Groups, project: str, *more: When) -> Case:
+    """Return the annotation. `times` are now, and the time since when shared projects are remembered."""
+    now, since = times
     present: _Parts = [(ProjectMember.objects.filter(project=OuterRef(project)), "account")]
     parts = _parts(project)
     everybody = [*present, *parts]
     return Case(
         When(_any(present, "", account), then=Value(Conflict.MEMBER.value)),
         When(_any(parts, "", account), then=Value(Conflict.TOOK_PART.value)),
+        When(_is_invited(account, now, project), then=Value(Conflict.INVITED.value)),
         *more,
         *(When(_any(everybody, path, keys), then=Value(code.value)) for code, path, keys in groups),
         When(_shares_project(account, since, project), then=Value(Conflict.SHARED_PROJECT.value)),
@@ -144,33 +160,37 @@ def review_conflict(account: int) -> Case:
     against their own rejection.
     """
     groups = _read_groups_of(account)
-    return _conflict(account, remembered_since(), groups, "client__project", _of_appeal(account))
+    return _conflict(account, _times(), groups, "client__project", _of_appeal(account))
 
 
 def project_conflict(account: int, project: str = "pk") -> Case:
     """Return the annotation of a row with this account's conflict of interest in a project; `project` names its column.
 
     The people who take part in a project are its members, its former members, and anyone who ever submitted or wrote
-    something in one of its reviews. They have a conflict. So does anyone who shares a family or an organization with
+    something in one of its reviews. They have a conflict. So does anyone with an open invitation to it, who shares a family or an organization with
     one of them, or another project with one of the owners.
     """
-    return _conflict(account, remembered_since(), _read_groups_of(account), project)
+    return _conflict(account, _times(), _read_groups_of(account), project)
 
 
-def _of_review(review: str, account: str, since: str) -> "QuerySet[Any, Any]":
-    reader = as_number(account)
-    conflict = _conflict(reader, as_time(since), _groups_of(reader), "client__project", _of_appeal(reader))
+def _times() -> tuple[datetime, datetime]:
+    return clock.now(), remembered_since()
+
+
+def _of_review(review: str, account: str, now: str, since: str) -> "QuerySet[Any, Any]":
+    reader, times = as_number(account), (as_time(now), as_time(since))
+    conflict = _conflict(reader, times, _groups_of(reader), "client__project", _of_appeal(reader))
     return AppReview.objects.filter(pk=as_number(review)).order_by().values_list(conflict)
 
 
-def _of_project(project: str, account: str, since: str) -> "QuerySet[Any, Any]":
-    reader = as_number(account)
-    conflict = _conflict(reader, as_time(since), _groups_of(reader), "pk")
+def _of_project(project: str, account: str, now: str, since: str) -> "QuerySet[Any, Any]":
+    reader, times = as_number(account), (as_time(now), as_time(since))
+    conflict = _conflict(reader, times, _groups_of(reader), "pk")
     return Project.objects.filter(pk=as_number(project)).order_by().values_list(conflict)
 
 
-_OF_REVIEW = PreparedQuery(("review", "account", "since"), _of_review)
-_OF_PROJECT = PreparedQuery(("project", "account", "since"), _of_project)
+_OF_REVIEW = PreparedQuery(("review", "account", "now", "since"), _of_review)
+_OF_PROJECT = PreparedQuery(("project", "account", "now", "since"), _of_project)
 
 
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
@@ -179,7 +199,7 @@ def conflict_of(account: Account, project: Project, review: AppReview | None = N
     Takes one statement. A project or review that no longer exists counts as a conflict.
     """
     query, row = (_OF_PROJECT, project.pk) if review is None else (_OF_REVIEW, review.pk)
-    found = query.rows(str(row), str(account.pk), remembered_since().isoformat())
+    found = query.rows(str(row), str(account.pk), *(time.isoformat() for time in _times()))
     return str(found[0][0]) if found else Conflict.TOOK_PART
 
 

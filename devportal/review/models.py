@@ -230,6 +230,7 @@ class ReviewCase(models.Model):
         REVIEW_APPROVED = "review_approved", "Review {number} was approved."
         APPROVAL_WITHDRAWN = "approval_withdrawn", "The approval was withdrawn."
         SCOPE_NEEDS_REVIEW = "scope_needs_review", "The app has the scope {scope}, which now needs a review."
+        EARLIER_LEFT_OUT = "earlier_left_out", "Earlier events are left out here. The audit trail has all of them."
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="review_cases")
     client = models.ForeignKey(

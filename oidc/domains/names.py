@@ -142,7 +142,9 @@ def on_unknown_hosts(client: Client, urls: Iterable[str], domains: Collection[Pr
     branding = (client.home_page_url, client.privacy_policy_url, client.terms_url)
     own = hosts_of((*client.registered_redirect_uris, *client.registered_post_logout_redirect_uris, *branding))
     known = set(map(_site, own))
-    return {url for url in urls for host in hosts_of([url]) if _site(host) not in known and not is_covered(host, domains)}
+    return {
+        url for url in urls for host in hosts_of([url]) if _site(host) not in known and not is_covered(host, domains)
+    }
 
 
 def _site(host: str) -> str:

@@ -98,7 +98,9 @@ def test_a_signed_out_developer_signs_in_and_gets_the_comparison(app: RelyingPar
     assert MINE in page
     assert ("<mark>" in page) is not off
     assert "sign in to see" not in page
-    assert browser.get("/connect/resume")["Location"].startswith(f"{reverse('authorize')}?response_type=code") is not off
+    assert (
+        browser.get("/connect/resume")["Location"].startswith(f"{reverse('authorize')}?response_type=code") is not off
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,28 @@ class TestOpening:
             "a.test was removed by the project.",
         ]
 
+    def test_a_full_case_keeps_the_newest_events_and_texts(self, app: Client) -> None:
+        event = ReviewCase.Event
+        for number in range(cases.MAX_EVENTS + 10):
+            noted = cases.Noted(event.DOMAIN_REMOVED, {"domain": f"a{number}.test"})
+            cases.open_case("domain_lost", app.project, app, noted=noted)
+        lost = cases.Noted(event.DOMAIN_LOST, {"domain": "orbit.test"})
+        case = cases.open_case("domain_lost", app.project, app, text="x" * 4000, noted=lost)
+        assert case.event_texts[0] == "Earlier events are left out here. The audit trail has all of them."
+        assert case.event_texts[-1] == "orbit.test is no longer proven: its proof was missing for too long."
+        assert len(case.events) == cases.MAX_EVENTS
+        assert [each["code"] for each in case.events].count("earlier_left_out") == 1
+        for text in ("y" * 4000, *["z" * 4000] * 3, "The last word."):
+            case = cases.open_case("domain_lost", app.project, app, text=text)
+        assert case.text.endswith("The last word.")
+
+    def test_a_full_case_leaves_out_no_scope(self, app: Client) -> None:
+        names = [f"calendar.x{number}" for number in range(cases.MAX_EVENTS + 10)]
+        for name in names:
+            noted = cases.Noted(ReviewCase.Event.SCOPE_NEEDS_REVIEW, {"scope": name})
+            case = cases.open_case("scope_review", app.project, app, noted=noted)
+        assert cases._scopes_of(case) == names
+
     def test_a_closed_case_is_followed_by_a_new_one(self, case: ReviewCase, app: Client, reviewer: Account) -> None:
         cases.close_case(case, reviewer, "in_order")
         again = cases.open_case("domain_lost", app.project, app, text="Once more.")

@@ -11,11 +11,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Organization
 from accounts.plans.members import add_member, get_or_create_family
+from core import clock
 from devportal.review import appeals, developer_actions, workflow
 from devportal.review.conflicts import MESSAGES, Conflict, conflict_of
 from devportal.review.models import AppReview
-from oidc.models import Client, FormerMember, Project, ProjectMember
-from oidc.projects import members
+from oidc.models import Client, FormerMember, Project, ProjectInvitation, ProjectMember
+from oidc.projects import invitations, members
 from tests.devportal.review.reviewing import Status, decide, fill, make_reviewer, resent, sent
 from tests.factories import make_account, make_client, make_domain, make_project
 
@@ -49,6 +50,13 @@ class Scene:
         account = make_account()
         ProjectMember.objects.create(project=self.project, account=account, role=role)
         return account
+
+    def invite(self, account: Account, project: Project | None = None, **changes: Any) -> ProjectInvitation:
+        project = project or self.project
+        owner = project.members.get(role=Role.OWNER).account
+        row = invitations.invite(project, account.email.upper(), Role.VIEWER, owner)
+        ProjectInvitation.objects.filter(pk=row.pk).update(**changes or {"role": Role.VIEWER})
+        return row
 
 
 def _family(one: Account, other: Account) -> None:
@@ -88,6 +96,10 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
         "took_part",
         "took_part",
     ),
+    "invited": (lambda scene, me: scene.invite(me), "invited", "invited"),
+    "invited to another project": (lambda scene, me: scene.invite(me, make_project()), "", ""),
+    "an invitation that was declined": (lambda scene, me: invitations.decline(scene.invite(me).pk, me), "", ""),
+    "an invitation that expired": (lambda scene, me: scene.invite(me, expires_at=clock.now()), "", ""),
     "family of a member": (lambda scene, me: _family(scene.developer, me), "family", "family"),
     "own family with a member": (lambda scene, me: _family(me, scene.developer), "family", "family"),
     "a third one's family": (lambda scene, me: _third_ones_family(me, scene.developer), "family", "family"),
