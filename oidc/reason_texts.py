@@ -149,7 +149,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     Reason.SCOPE_KEPT: ReasonText(
         "invalid_scope",
         _NOT_APPROVED,
-        developer="Not reviewed since a review became necessary, so only people who granted it before keep it: {scopes}.",
+        developer="A review is now necessary, and until then only people who had granted it keep it: {scopes}.",
     ),
     Reason.SCOPE_OUTSIDE_REVIEW: ReasonText(
         "invalid_scope",

@@ -85,8 +85,8 @@ def _warn_of_host(client: Client, sent: str) -> str:
     if not on_unknown_hosts(client, [sent], domains_of(client.project)):
         return ""
     return (
-        f"The host {authority_of(sent)} has nothing in common with the client’s URLs and the project’s domains. Add the "
-        "URL only if it is yours."
+        f"The host {authority_of(sent)} has nothing in common with the client’s URLs and the project’s domains. Add "
+        "the URL only if it is yours."
     )
 
 

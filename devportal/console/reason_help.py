@@ -543,8 +543,8 @@ HELP: dict[Reason, Help] = {
         *_EXCHANGE,
     ),
     Reason.ENDED_CONSENT_SENT_TWICE: Help(
-        "The same request was answered twice before its first code was exchanged, and only the last code counts. Either "
-        "the app repeated state and code_challenge, or the person opened its URL again or sent the consent form twice.",
+        "The same request was answered twice before its first code was exchanged, and only the last code counts. "
+        "Either the app repeated state and code_challenge, or the person opened its URL again or sent the form twice.",
         "Create a new state and code_verifier for each sign-in, and have the person sign in again.",
         *_EXCHANGE,
     ),

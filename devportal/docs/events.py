@@ -24,6 +24,7 @@ class EventDocs:
     action: str
     members: tuple[str, ...] = ()
     scope: str = ""
+    needs_review: bool = False
 
     @property
     def example(self) -> str:
@@ -59,6 +60,7 @@ _ABOUT: Mapping[EventType, EventDocs] = {
             "authenticator app.",
             "Ask the person to sign in again before something sensitive.",
             ("credential_type", "change_type", "event_timestamp"),
+            needs_review=True,
         ),
         EventDocs(
             EventType.IDENTIFIER_CHANGED,

@@ -50,8 +50,8 @@ MESSAGES: Mapping[str, str] = {
     Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
     Conflict.TOOK_PART: "You were a member of this project, or submitted or wrote something in one of its reviews, "
     "so other reviewers decide on it.",
-    Conflict.INVITED: "You are invited to this project, so other reviewers decide on it. If you decline the invitation on "
-    "the console’s home, you can decide.",
+    Conflict.INVITED: "You are invited to this project, so other reviewers decide on it. If you decline the invitation "
+    "on the console’s home, you can decide.",
     Conflict.FAMILY: "You share a family with someone who takes part in this project, so other reviewers decide on it.",
     Conflict.ORGANIZATION: "You share an organization with someone who takes part in this project, so other "
     "reviewers decide on it.",
@@ -167,8 +167,8 @@ def project_conflict(account: int, project: str = "pk") -> Case:
     """Return the annotation of a row with this account's conflict of interest in a project; `project` names its column.
 
     The people who take part in a project are its members, its former members, and anyone who ever submitted or wrote
-    something in one of its reviews. They have a conflict. So does anyone with an open invitation to it, who shares a family or an organization with
-    one of them, or another project with one of the owners.
+    something in one of its reviews. They have a conflict, and so has anyone with an open invitation. So does anyone who
+    shares a family or an organization with one of them, or another project with one of the owners.
     """
     return _conflict(account, _times(), _read_groups_of(account), project)
 

@@ -12,8 +12,8 @@ from django.conf import settings
 from accounts.authentication import level_of, means_of
 from oidc import scopes
 from oidc.apis.registry import OPENID
-from oidc.apis.scope_review import kept_among
 from oidc.apis.resources import InvalidTarget, check_resources
+from oidc.apis.scope_review import kept_among
 from oidc.authorization import acr, consent
 from oidc.authorization.outcomes import (
     ClientUnavailable,

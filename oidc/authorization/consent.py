@@ -68,13 +68,15 @@ def record_consent(
     left_out: Collection[str] = frozenset(),
     redirect_uri: str = "",
 ) -> Connection:
-    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone, ConsentMissing.
+    """Store the person's consent to `scopes`, in addition to earlier ones.
 
     `left_out` are the optional scopes that they left out of the same request: these are no longer granted, and
     remembered. `redirect_uri` is the request's, or "". If the app's review does not cover its host, the consent counts
     only for that host, and the user limit applies.
 
     The limit is exact even if many people arrive at once: consent to an app with a limit locks the project first.
+
+    Raises UserCapExceeded, Gone; ConsentMissing for a scope that has just started to need a review.
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     is_new = _is_newcomer(account, client, outside)

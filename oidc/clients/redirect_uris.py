@@ -148,7 +148,7 @@ def notes_for(uri: str, others: Set[str]) -> list[str]:
 # --- A URL that matches no registered one ---
 
 
-# The first part that differs is the one that developers read about, so the host, which says who gets the code, is first.
+# Developers read about the first part that differs, so the host comes first: it says who would get the code.
 _PARTS = (
     Reason.REDIRECT_URI_HOST,
     Reason.REDIRECT_URI_SCHEME,

@@ -10,14 +10,14 @@ from typing import Any
 
 from django.db import connection as database
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import Account
 from core import clock
 from core.credentials import random_text
 from oidc.events.tasks import announce
 from oidc.events.types import EventType
-from oidc.models import Connection, Delivery, EventReceiver, TokenFamily
+from oidc.models import Connection, Delivery, EventReceiver, ProjectMember, TokenFamily
 
 JTI_LENGTH = 22  # 130 random bits
 BATCH = 1000
@@ -30,6 +30,10 @@ def queue_event(event: EventType, connections: "QuerySet[Connection]", *, scope:
 
     With `scope`, only apps that the person granted this scope get it. `details` are members of the event.
     """
+    if event.needs_review:
+        members = ProjectMember.objects.filter(project=OuterRef("client__project"), account=OuterRef("account"))
+        is_reviewed = Q(client__verified_at__isnull=False) | Q(client__first_party=True)
+        connections = connections.filter(is_reviewed | Exists(members))
     receivers = EventReceiver.objects.exclude(url="").filter(
         channel=Channel.EVENTS, client__connections__in=connections.filter(removed_at=None)
     )

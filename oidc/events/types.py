@@ -30,6 +30,11 @@ class EventType(models.TextChoices):
         return [each for each in cls if each not in (cls.LOGOUT, cls.VERIFICATION)]
 
     @property
+    def needs_review(self) -> bool:
+        """Whether an app that is not reviewed gets it only about members of its project, who test it."""
+        return self is EventType.CREDENTIAL_CHANGE
+
+    @property
     def uri(self) -> str:
         """The URI of the type, the name of its member in `events` (RFC 8417 §2.2)."""
         return _URIS[self]

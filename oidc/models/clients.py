@@ -60,8 +60,8 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     verified_at = models.DateTimeField(null=True, blank=True)
     # Space-separated, in addition to the scopes that every client may ask for.
     approved_scopes = models.TextField(blank=True, default="")
-    # Space-separated: those of `approved_scopes` that no review has approved. The app has them because people had granted
-    # them before they needed a review, and only these people keep them (docs/apis.md#changing-a-scope).
+    # Space-separated: those of `approved_scopes` that no review has approved. The app has them because people had
+    # granted them before they needed a review, and only these people keep them (docs/apis.md#changing-a-scope).
     kept_scopes = models.TextField(blank=True, default="", editable=False)
     # Space-separated: scopes that people may leave out on the consent page (docs/sign-in.md#optional-scopes).
     optional_scopes = models.TextField(blank=True, default="")

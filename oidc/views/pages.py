@@ -28,7 +28,6 @@ from oidc.models import Client
 from oidc.scopes import describe_scopes
 from oidc.signals import FailedSignIn, developers_view
 
-
 # Characters of the URL of a page to which people may return, which is encoded in the URL of the sign-in page.
 _LONGEST_PAGE = 2000
 

@@ -136,7 +136,7 @@ def check_deliveries(one: Receiver) -> None:
     causes: dict[Callable[[Person], None], tuple[str, ...]] = {
         sign_out: ("logout", "session-revoked"),
         remove_app: ("logout", "tokens-revoked"),
-        change_password: ("logout", "session-revoked", "credential-change"),
+        change_password: ("logout", "session-revoked"),
     }
     for cause, events in causes.items():
         one.sign_in()

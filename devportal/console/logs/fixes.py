@@ -296,15 +296,20 @@ def nearest_scope(name: str) -> str:
     return next(iter(difflib.get_close_matches(lowered, known_scopes(), n=1, cutoff=0.7)), "")
 
 
+_ONE_NEEDS_REVIEW = "{scopes} needs app review first. Request it in the review."
+_SEVERAL_NEED_REVIEW = "These scopes need app review first: {scopes}. Request them in the review."
+
+
 def _scopes(client: Client, event: SignInEvent) -> Fix:
     names, allowed = event.parameters.get("scopes", []), allowed_scopes(client)
     waiting = [name for name in names if name in known_scopes() and name not in allowed]
     sentences = [_spelling(name) for name in names if name not in known_scopes()]
     if waiting:
-        sentences.insert(0, f"{' and '.join(waiting)} needs app review first. Request it there.")
+        text = _ONE_NEEDS_REVIEW if len(waiting) == 1 else _SEVERAL_NEED_REVIEW
+        sentences.insert(0, text.format(scopes=", ".join(waiting)))
         return Fix(" ".join(sentences), "Ask for it in the review", client_page(client, "review"), Role.DEVELOPER)
     if not sentences:
-        sentences = ["It is now approved. Start a new sign-in."]
+        sentences = ["The app can now request every scope that was refused. Start a new sign-in."]
     return Fix(" ".join(sentences), "List of scopes", docs("authorization", "scopes"))
 
 

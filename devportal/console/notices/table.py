@@ -344,8 +344,8 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "A scope of {client} now needs a review",
         "{client} (project {project}) has a scope that from now on needs a review by {service}.\n\nPeople who have "
         "granted it keep it until a reviewer decides. Unless a review approved it before, the app can't ask anyone "
-        "else for it until then. Submit the app for review, and explain what you need the scope for. If you no longer need it, submit the app without it. Reviewers can withdraw the "
-        "scope if the app is not submitted.",
+        "else for it until then. Submit the app for review, and explain what you need the scope for. If you no "
+        "longer need it, submit the app without it. Reviewers can withdraw the scope if the app is not submitted.",
         *_REVIEW,
     ),
 }

@@ -96,8 +96,8 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
-    if "approved_scopes" in values:
-        client.kept_scopes = ""  # the operator approves them for everyone
+    # The operator approves scopes for everyone.
+    client.kept_scopes = "" if "approved_scopes" in values else client.kept_scopes
     for key in ("enabled", "first_party", "least_acr", "forgive_lost_responses"):
         if key in values:
             setattr(client, key, values[key])

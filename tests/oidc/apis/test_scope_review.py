@@ -1,7 +1,6 @@
 """Scopes that start to need a review: people who granted them keep them, and no one else can be asked before it."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command

@@ -2,8 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from accounts.models import Account
 from oidc.events import registration
-from oidc.models import EventReceiver
+from oidc.models import EventReceiver, ProjectMember
 from tests import inbox
 from tests.inbox import Inbox
 from tests.relying_party import RelyingParty
@@ -17,8 +18,9 @@ def app_inbox() -> Iterator[Inbox]:
 
 
 @pytest.fixture
-def listening(app: RelyingParty, app_inbox: Inbox) -> RelyingParty:
-    """An app that receives logout tokens and all security events in `app_inbox`."""
+def listening(app: RelyingParty, app_inbox: Inbox, person: Account) -> RelyingParty:
+    """An app that receives logout tokens and all security events in `app_inbox`. The person is one of its testers."""
+    ProjectMember.objects.create(project=app.client.project, account=person, role="viewer")
     registration.change_logout_receiver(app.client, None, url=app_inbox.url("/logout"), session_required=True)
     registration.change_event_receiver(app.client, None, url=app_inbox.url(), types=[])
     return app

@@ -1,6 +1,7 @@
 """What apps are told: each cause, and each app that must not learn of it."""
 
 import json
+from typing import Any
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -11,12 +12,13 @@ from django.test import RequestFactory
 from accounts.activity.recording import record
 from accounts.models import Account
 from accounts.sessions import AuthenticationMiddleware, end_all_sessions, end_everybodys_sessions
+from core import clock
 from core.http.sessions import SessionStore
 from oidc.authorization.consent import remove_consent
 from oidc.events import registration
 from oidc.events.causes import CREDENTIAL_CHANGES
-from oidc.models import Connection, Delivery, EventReceiver
-from tests.factories import PASSWORD
+from oidc.models import Client, Connection, Delivery, EventReceiver, ProjectMember
+from tests.factories import PASSWORD, make_project
 from tests.inbox import Inbox, send_due
 from tests.relying_party import RelyingParty, claims_of, sign_in
 
@@ -143,6 +145,31 @@ def test_ending_everybodys_sessions_sends_logout_tokens(listening: RelyingParty)
     listening.tokens()
     end_everybodys_sessions()
     assert events() == ["logout", "session-revoked"]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_member", "learns"),
+    [
+        ({}, False, False),
+        ({}, True, True),
+        ({"verified_at": clock.now()}, False, True),
+        ({"first_party": True}, False, True),
+    ],
+)
+def test_before_its_review_an_app_learns_nothing_of_changed_credentials(
+    listening: RelyingParty, person: Account, change: dict[str, Any], is_member: bool, learns: bool
+) -> None:
+    listening.tokens()
+    Client.objects.update(**change)
+    ProjectMember.objects.all().delete()
+    ProjectMember.objects.create(project=make_project(), account=person, role="owner")  # of another project
+    if is_member:
+        ProjectMember.objects.create(project=listening.client.project, account=person, role="viewer")
+    record(person, "passkey_added", notify=False)
+    assert events() == (["credential-change"] if learns else [])
+    Delivery.objects.all().delete()
+    end_all_sessions(person)  # which every app learns
+    assert events() == ["logout", "session-revoked", "sessions-revoked"]
 
 
 @pytest.mark.parametrize("kind", sorted(CREDENTIAL_CHANGES))

@@ -17,11 +17,12 @@ from devportal.console.logs import sign_in_log
 from devportal.console.models import SignInEvent
 from devportal.console.reason_help import HELP
 from devportal.docs.rendering import kept
-from oidc.models import Client, Project
+from oidc.apis.registry import reload_registry
+from oidc.models import ApiScope, Client, Project
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Outcome
 from tests.devportal.console.logs.test_sign_in_log import AT, log
-from tests.factories import REDIRECT_URI, make_client, make_web_client
+from tests.factories import REDIRECT_URI, make_api, make_client, make_web_client
 
 DIFFERS = Reason.REDIRECT_URI_PATH
 
@@ -105,9 +106,17 @@ def test_the_first_difference_is_marked(as_owner: Browser, app: Client) -> None:
         (["zzz"], "There is no scope zzz, leave it out.", "/docs/"),
         (["account.read"], "account.read needs app review first", "/review"),
         (["account.read", "emial"], "did you mean email?", "/review"),
+        (
+            ["account.read", "calendar.read"],
+            "These scopes need app review first: account.read, calendar.read.",
+            "/review",
+        ),
     ],
 )
 def test_scopes(names: list[str], says: str, page_of: str, as_owner: Browser, app: Client) -> None:
+    make_api()
+    ApiScope.objects.update(needs_approval=True)
+    reload_registry()
     row = log(app, error="invalid_scope", reason=Reason.SCOPE_UNKNOWN, parameters={"scopes": names})
     found = fix(as_owner, row)
     assert says in found.text
@@ -117,7 +126,7 @@ def test_scopes(names: list[str], says: str, page_of: str, as_owner: Browser, ap
 def test_a_scope_approved_since_needs_no_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, error="invalid_scope", reason=Reason.SCOPE_NOT_APPROVED, parameters={"scopes": ["account.read"]})
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
-    assert "now approved" in fix(as_owner, row).text
+    assert "can now request" in fix(as_owner, row).text
 
 
 def test_a_client_that_is_off(as_owner: Browser, app: Client, project: Project) -> None:
