@@ -114,7 +114,7 @@ def test_causes_read_what_belongs_to_the_person_or_session(person: Account) -> N
             "a session ends": lambda: end_app_sessions(sessions_of(None, [f"tag{person.pk}"], "")),
             "an app is removed": lambda: tell_removed(first),
             "all sessions end": lambda: end_app_sessions(sessions_of(person, None, "")),
-            "an event of the account": lambda: queue_for_account(EventType.CREDENTIAL_CHANGE, person),
+            "an event of the account": lambda: queue_for_account(EventType.SESSIONS_REVOKED, person),
         },
     )
     assert Delivery.objects.filter(sub=f"sub{person.pk}", event="logout").count() == 4
