@@ -277,6 +277,7 @@ def test_a_response_that_arrives_while_an_account_is_deleted_is_not_kept(
 ) -> None:
     party.tokens()
     person = Account.objects.get(email="ada@example.com")
+    ProjectMember.objects.create(project=party.client.project, account=person, role="viewer")
     record(person, "password_changed")
     monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(code, "Changed ada@example.com"))
     blocked_by(person.delete, lambda: sending.send_to(receiver.pk))
@@ -307,6 +308,7 @@ def test_resuming_and_a_failure_at_once_do_not_block_each_other(
 def test_an_event_about_a_client_that_is_being_deleted_does_not_fail_its_cause(party: RelyingParty) -> None:
     party.tokens()
     person = Account.objects.get(email="ada@example.com")
+    ProjectMember.objects.create(project=party.client.project, account=person, role="viewer")
     blocked_by(lambda: clients.delete_client(party.client, person), lambda: record(person, "password_changed"))
     assert person.security_events.filter(kind="password_changed").exists()
     assert not Delivery.objects.exists()
