@@ -135,8 +135,8 @@ def test_every_url_that_is_not_allowed_is_listed(tmp_path: Path) -> None:
 
 def test_verified_apps_receive_nothing_on_this_machine(tmp_path: Path, settings: Any) -> None:
     url = 'events_url = "http://localhost:3000/events"'
-    with pytest.raises(CommandError, match="events_url: Events can’t be sent to this machine"):
+    with pytest.raises(CommandError, match="events_url: Events of a reviewed app can’t be sent to this machine"):
         provision(tmp_path, client_with(url, "verified = true"))
     settings.EMBEDDED = False
-    with pytest.raises(CommandError, match="events_url: Events can’t be sent to this machine"):
+    with pytest.raises(CommandError, match="events_url: Events of a reviewed app can’t be sent to this machine"):
         provision(tmp_path, client_with(url))
