@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Dialog, Page, expect
@@ -209,5 +210,34 @@ def test_screens_of_clients_and_keys(at: Callable[[Page, str], None], browser: C
         camera.take("keys")
         page.get_by_role("link", name="Revoke Looked at").click()
         camera.take("key-revoke")
+
+    browser.visit(steps)
+
+
+def test_a_signed_out_developer_finds_a_warning_and_no_focus_on_save(
+    at: Callable[[Page, str], None], project: str, browser: Chromium, axe: str
+) -> None:
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        watch.expect("/connect/authorize", 400)
+        camera = Camera(page, watch, axe)
+        at(page, "clients?q=Starling+Web")
+        page.get_by_role("link", name="Starling Web").click()
+        client_id = page.locator("#client-id").inner_text()
+        page.context.clear_cookies()
+        sent = urlencode({"client_id": client_id, "redirect_uri": "https://app.starling.test/callback"})
+        page.goto(f"{project.partition('/console/')[0]}/connect/authorize?{sent}")
+        expect(page.locator("mark")).to_have_count(0)
+        page.get_by_role("link", name="sign in to see what is wrong").click()
+        page.fill("input[name=login]", DEVELOPER)
+        page.fill("input[name=password]", PASSWORD)
+        page.press("input[name=password]", "Enter")
+        expect(page.locator("#for-developers")).to_be_visible()
+        expect(page.locator("body")).to_contain_text("The host app.starling.test has nothing in common")
+        camera.take("sign-in-error-foreign-host")
+        page.get_by_role("link", name="Add this URL to the client").click()
+        expect(page.locator("body")).to_contain_text("app.starling.test has nothing in common")
+        assert page.evaluate("document.activeElement.textContent.trim()") != "Save"
+        camera.take("client-settings-foreign-host")
 
     browser.visit(steps)
