@@ -1,15 +1,17 @@
 """Account recovery that people start themselves at sign-in, when they have lost every factor.
 
-They have typed the password, and type a code from the account's mailbox: neither a thief of the password nor one of the
-mailbox can start it alone. So a password that was chosen with a code from a mail does not count until somebody has
-signed in with a factor after it (docs/accounts.md#recovery-at-sign-in).
+They have typed the password, and type a code from the account's mailbox. A password that was chosen with a code from a
+mail proves no more than the mailbox, until somebody has signed in with a factor after it. Then the waiting time is
+longer, and all browsers are signed out at its start (docs/accounts.md#recovery-at-sign-in).
 """
 
+import enum
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.http import HttpRequest
 
 from accounts import address_changes
@@ -18,7 +20,7 @@ from accounts.factors import recovery
 from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, SecurityEvent
 from accounts.reauthentication import second_factors_of
-from accounts.sessions import is_half_signed_in
+from accounts.sessions import HALF_SIGNED_IN, end_all_sessions, is_half_signed_in
 from core import clock
 
 # How long a code is valid (seconds).
@@ -27,18 +29,36 @@ LASTS = 15 * 60
 _AFTER_PASSWORD = {"totp", "recovery_codes", "security_key"}
 
 
-def may_start(account: Account) -> bool:
-    """Return whether this person may start a recovery now; everybody else needs an operator.
+class Way(enum.Enum):
+    """What somebody who has lost every factor can do now."""
 
-    Staff may not, nor people who changed their email address lately, nor anyone shortly after another recovery.
+    WAIT = "wait"  # a recovery is under way
+    PASSWORD = "password"  # they may start one, with the password and the mailbox
+    MAILBOX = "mailbox"  # they may start one, but prove only the mailbox
+    OPERATOR = "operator"  # only an operator may start one
+
+    @property
+    def hours(self) -> int:
+        """The waiting time in hours."""
+        return recovery.hours_by_mail() if self is Way.MAILBOX else recovery.hours()
+
+
+def way_of(account: Account) -> Way:
+    """Return what this person can do now. The page shows it, and `start` checks it again.
+
+    Staff need an operator, as do people who changed their email address lately, and everyone shortly after another
+    recovery. A person's own recovery lapses when they get a role, or when the account is turned off.
     """
-    if not account.is_active or recovery.is_staff(account) or address_changes.addresses_left(account):
-        return False
     latest = clock.now() - timedelta(days=settings.ACCOUNT_RECOVERY_PAUSE_DAYS)
-    recoveries = AccountRecovery.objects.filter(account=account)
-    if recoveries.open().exists() or recoveries.filter(ended_at__gt=latest).exists():
-        return False
-    return second_factors_of(account).exists() and not _is_password_from_mail(account)
+    lately = AccountRecovery.objects.filter(Q(ended_at=None) | Q(ended_at__gt=latest), account=account)
+    rows, is_staff = list(lately), recovery.is_staff(account)
+    if any(row.ended_at is None and not (row.is_own and is_staff) for row in rows) and account.is_active:
+        return Way.WAIT
+    if rows or is_staff or not account.is_active or address_changes.addresses_left(account):
+        return Way.OPERATOR
+    if not second_factors_of(account).exists():
+        return Way.OPERATOR
+    return Way.MAILBOX if _is_password_from_mail(account) else Way.PASSWORD
 
 
 def send_code(request: HttpRequest, account: Account) -> None:
@@ -58,19 +78,30 @@ def start(request: HttpRequest, account: Account, code: str) -> AccountRecovery:
     Raises RecoveryRefused if the code is wrong, the sign-in has ended, or the person may not start one now.
     """
     locked = recovery.lock_account(account.pk)
-    if not (is_right(locked, code) and is_half_signed_in(request, locked) and may_start(locked)):
+    way = way_of(locked)
+    may_start = way in (Way.PASSWORD, Way.MAILBOX) and is_half_signed_in(request, locked)
+    if not (may_start and is_right(locked, code)):
         raise recovery.RecoveryRefused
+    by_mail = way is Way.MAILBOX
+    if by_mail:
+        # Everyone who signs in from now on uses a factor, which ends the recovery (`recovery.end_if_used`).
+        end_all_sessions(locked)
+        request.session[HALF_SIGNED_IN] = locked.get_session_auth_hash()
     record(locked, "recovery_started", request)
-    return recovery.create(locked, locked, {"by_person": True})
+    details = {"by_person": True} | ({"by_mail": True} if by_mail else {})
+    return recovery.create(locked, locked, details, wait_hours=way.hours, by_mail=by_mail)
 
 
 def record_password(request: HttpRequest, account: Account, kind: str) -> None:
-    """Record a new password, with what decides later whether it counts, and end a recovery that needed the old one."""
+    """Record a new password, with what decides later whether it counts, and end a recovery that needed the old one.
+
+    A recovery that needed only the mailbox goes on if the new password was chosen with another code from there.
+    """
     details: dict[str, Any] = {}
     if kind == "password_reset":
         details["had_factors"] = second_factors_of(account).exists()
     record(account, kind, request, **details)
-    recovery.end_own(account, AccountRecovery.Lapse.PASSWORD_CHANGED)
+    recovery.end_own(account, AccountRecovery.Lapse.PASSWORD_CHANGED, by_mail=kind != "password_reset")
 
 
 def _is_password_from_mail(account: Account) -> bool:

@@ -57,6 +57,11 @@ def hours() -> int:
     return waiting
 
 
+def hours_by_mail() -> int:
+    """Return the waiting time in hours if the person has proven only that they can read the mail of the account."""
+    return max(hours(), settings.ACCOUNT_RECOVERY_BY_MAIL_HOURS)
+
+
 def open_recovery(account: Account) -> AccountRecovery | None:
     """Return the open recovery of a person."""
     return AccountRecovery.objects.open().filter(account=account).first()
@@ -116,13 +121,15 @@ def start(
     taken_over = {"taken_over_at": taken_over_at.isoformat()} if taken_over_at else {}
     details = {"reason": reason, "checked": checked, "changes_address": bool(new_email), **taken_over}
     stored = {"reason": reason, "checked": checked, "new_email": new_email, "taken_over_at": taken_over_at}
-    return create(account, operator, details, **stored)
+    return create(account, operator, details, wait_hours=hours(), **stored)
 
 
-def create(account: Account, started_by: Account, details: dict[str, Any], **stored: Any) -> AccountRecovery:
+def create(
+    account: Account, started_by: Account, details: dict[str, Any], *, wait_hours: int, **stored: Any
+) -> AccountRecovery:
     """Store a recovery of an account whose row is locked, report it with `details`, and mail every email address."""
     now = clock.now()
-    wait = timedelta(hours=hours())
+    wait = timedelta(hours=wait_hours)
     recovery = AccountRecovery.objects.create(
         account=account,
         started_by=started_by,
@@ -182,15 +189,18 @@ def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
 
 
 @receiver(authenticator_used)
-def give_up_own(sender: Any, user: Account, **kwargs: Any) -> None:
+def end_if_used(sender: Any, user: Account, **kwargs: Any) -> None:
     """End the open recovery that a person started, because one of their factors was used after all."""
     end_own(user, Lapse.FACTOR_USED)
 
 
-def end_own(account: Account, lapse: AccountRecovery.Lapse) -> None:
-    """End the open recovery that a person started, if there is one; recoveries of operators go on."""
+def end_own(account: Account, lapse: AccountRecovery.Lapse, *, by_mail: bool = True) -> None:
+    """End the open recovery that a person started, if there is one; recoveries of operators go on.
+
+    With `by_mail=False`, one that was started with the mailbox alone goes on as well.
+    """
     found = open_recovery(account)
-    if found is None or not found.is_own:
+    if found is None or not found.is_own or (found.by_mail and not by_mail):
         return
     with transaction.atomic():
         if locked := _lock(found.pk):

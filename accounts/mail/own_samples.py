@@ -16,9 +16,9 @@ _DUE_AT = datetime(2030, 5, 20, 9, 41, tzinfo=UTC)
 
 
 def _recovery(
-    new_email: str = "", taken_over_at: datetime | None = None, *, may_stop: bool = True, is_own: bool = False
+    new_email: str = "", taken_over_at: datetime | None = None, *, may_stop: bool = True, **more: bool
 ) -> dict[str, Any]:
-    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email, taken_over_at=taken_over_at, is_own=is_own)
+    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email, taken_over_at=taken_over_at, **more)
     link = "https://id.example.com/account/recovery/?code=1%3AKqX" if may_stop else ""
     return {"recovery": recovery, "link": link}
 
@@ -26,6 +26,7 @@ def _recovery(
 _RECOVERIES = {
     "": _recovery(),
     "by the person, at sign-in": _recovery(is_own=True),
+    "by the person, with the mailbox alone": _recovery(is_own=True, by_mail=True),
     "with another email address": _recovery("ada@example.org"),
     "after a takeover": _recovery("ada@example.org", _ASKED_AT),
     "after a takeover, to an email address that was added since": _recovery("", _ASKED_AT, may_stop=False),

@@ -163,6 +163,7 @@ class Migration(migrations.Migration):
                 ("checked", models.TextField()),
                 ("new_email", models.EmailField(blank=True, max_length=254)),
                 ("taken_over_at", models.DateTimeField(null=True)),
+                ("by_mail", models.BooleanField(default=False)),
                 ("started_at", models.DateTimeField()),
                 ("remind_at", models.DateTimeField(null=True)),
                 ("due_at", models.DateTimeField()),

@@ -84,6 +84,7 @@ class AccountRecovery(models.Model):
     # When somebody else took over the account, according to the operator: nothing newer can stop this recovery, and
     # nothing older is removed by it. None if the owner only lost their factors.
     taken_over_at = models.DateTimeField(null=True)
+    by_mail = models.BooleanField(default=False)  # the person proved only that they can read the mail of the account
     started_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)  # null: reminded
     due_at = models.DateTimeField()

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.authentication import account_of
 from accounts.factors import own_recovery
 from accounts.factors import recovery as recoveries
+from accounts.factors.own_recovery import Way
 from accounts.mail import recipient_limit
 from accounts.models import Account, AccountRecovery
 from accounts.sessions import is_half_signed_in
@@ -64,23 +65,25 @@ def start_recovery(request: HttpRequest) -> HttpResponse:
     account: Account = request._login_stage.login.user  # type: ignore[attr-defined]
     if not is_half_signed_in(request, account):
         return HttpResponseRedirect(reverse("account_login"))
-    if not own_recovery.may_start(account):
-        return _start_page(request, account, CodeForm(), may_start=False)
+    way = own_recovery.way_of(account)
+    if way in (Way.WAIT, Way.OPERATOR):
+        return _start_page(request, account, CodeForm(), way)
     if request.POST.get("action") == "send":
-        return _send(request, account)
+        return _send(request, account, way)
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _start(request, account, form):
         return HttpResponseRedirect(reverse("account_recovery_start"))
-    return _start_page(request, account, form)
+    return _start_page(request, account, form, way)
 
 
 def _start_page(
-    request: HttpRequest, account: Account, form: CodeForm, *, may_start: bool = True, no_more: bool = False
+    request: HttpRequest, account: Account, form: CodeForm, way: Way, *, no_more: bool = False
 ) -> HttpResponse:
     context = {
-        "recovery": recoveries.open_recovery(account),
-        "may_start": may_start,
-        "hours": recoveries.hours(),
+        "recovery": recoveries.open_recovery(account) if way is Way.WAIT else None,
+        "may_start": way in (Way.PASSWORD, Way.MAILBOX),
+        "by_mail": way is Way.MAILBOX,
+        "wait": _in_words(way.hours),
         "email": account.email,
         "form": form,
         "sent": no_more or request.session.get(recipient_limit.SENT, {}).get("to") == account.email,
@@ -89,11 +92,15 @@ def _start_page(
     return render(request, "accounts/start_recovery.html", context)
 
 
-def _send(request: HttpRequest, account: Account) -> HttpResponse:
+def _in_words(hours: int) -> str:
+    return f"{hours // 24} days" if hours % 24 == 0 and hours > 72 else f"{hours} hours"
+
+
+def _send(request: HttpRequest, account: Account, way: Way) -> HttpResponse:
     try:
         own_recovery.send_code(request, account)
     except RateLimited:
-        return _start_page(request, account, CodeForm(), no_more=True)
+        return _start_page(request, account, CodeForm(), way, no_more=True)
     return HttpResponseRedirect(reverse("account_recovery_start"))
 
 

@@ -123,6 +123,7 @@ WRONG_CODES_PER_ACCOUNT = env.int("WRONG_CODES_PER_ACCOUNT", 100, between=(5, 10
 # How long a person can stop the removal of their two-step verification, and how long after the end of a recovery they
 # can't start another one themselves.
 ACCOUNT_RECOVERY_HOURS = env.int("ACCOUNT_RECOVERY_HOURS", 72, between=(1, 720))
+ACCOUNT_RECOVERY_BY_MAIL_HOURS = env.int("ACCOUNT_RECOVERY_BY_MAIL_HOURS", 168, between=(1, 720))
 ACCOUNT_RECOVERY_PAUSE_DAYS = env.int("ACCOUNT_RECOVERY_PAUSE_DAYS", 30, between=(1, 365))
 # Passkey challenges that the sign-in page may fetch from one IP address.
 PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60, between=(1, 10_000))
