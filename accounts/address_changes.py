@@ -15,7 +15,7 @@ from accounts.activity.places import known_browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion.deleting import delete_account, deletion_blockers, lock_blockers
-from accounts.factors import removal
+from accounts.factors import questioned, removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, AddressChange, SecurityEvent
@@ -84,11 +84,12 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
         return
 
 
-def take_back(request: HttpRequest, email: str, code: str) -> Account:
+def take_back(request: HttpRequest, email: str, code: str) -> tuple[Account, questioned.Question]:
     """Restore the old email address of a change, and remove all access that a thief could still have.
 
-    All sessions end, the password is removed, and every factor that was added since the change is removed; older
-    factors stay. This change and all later ones can no longer be taken back, earlier ones can. Raises TakeBackRefused.
+    All sessions end, the password is removed, and every factor that was added since the change is removed. Older
+    factors stay; the page that follows asks about recent ones. This change and all later ones can no longer be taken
+    back, earlier ones can. Raises TakeBackRefused.
     """
     with transaction.atomic():
         change = _find(email.lower(), code)
@@ -103,10 +104,11 @@ def take_back(request: HttpRequest, email: str, code: str) -> Account:
         _give_address(account, change.old_email)
         standing.filter(pk__gte=change.pk).update(ended_at=clock.now())
         removal.remove_factors(account, removal.added_since(account, change.at, change.newest_factor), request)
+        question = questioned.ask(account, change.at)
         end_all_sessions(account)
         record(account, "address_taken_back", request, also_to=removed, email=account.email)
         report(Event("account.address_taken_back", target=f"account:{account.pk}", person=account.pk))
-    return account
+    return account, question
 
 
 def _find(email: str, code: str) -> AddressChange:

@@ -57,13 +57,6 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
         report(Event("account.factor_undone", target=f"account:{account.pk}", person=account.pk))
 
 
-def recent_events(account: Account) -> list[SecurityEvent]:
-    """Return the events of a person whose factors can be undone, the newest first."""
-    recent = clock.now() - timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
-    events = SecurityEvent.objects.filter(account=account, kind__in=UNDOABLE, at__gt=recent).order_by("-pk")
-    return [event for event in events if undoable(event)]
-
-
 def _purpose(event: SecurityEvent) -> str:
     return f"undo {event.pk}"
 

@@ -1,5 +1,6 @@
 """Pages that undo a change with a code from the mail about it: a new email address, or a new factor."""
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -14,9 +15,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import address_changes
-from accounts.activity.recording import event_by_token, sentence, token_of
+from accounts.activity.recording import event_by_token, sentence
 from accounts.deletion import closing
-from accounts.factors import undoing
+from accounts.factors import questioned, undoing
 from accounts.mail import recipient_limit
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import is_current
@@ -24,6 +25,7 @@ from core.limits import Rate, RateLimited, hit, undo_hit, usage
 from core.limits.middleware import limited_by_address
 
 MINUTE = 60
+CHANGED = "Nothing was removed, because the account was changed meanwhile. Sign in to check it."
 TAKEN_BACK = "taken_back"  # session key in a browser that has just taken an account back
 
 
@@ -61,46 +63,65 @@ def _take_back(request: HttpRequest, form: Any) -> bool:
     guess = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
     hit(guess, usage.address(request))
     try:
-        account = address_changes.take_back(request, form.cleaned_data["email"], form.cleaned_data["code"])
+        account, question = address_changes.take_back(request, form.cleaned_data["email"], form.cleaned_data["code"])
     except address_changes.TakeBackRefused as refused:
         form.add_error(None, str(refused))
         return False
     undo_hit(guess, usage.address(request))
     if request.user.pk == account.pk:
         logout(request)
-    request.session[TAKEN_BACK] = {"account": account.pk, "stamp": account.get_session_auth_hash()}
+    asked = {"since": question.since.isoformat(), "newest": question.newest}
+    request.session[TAKEN_BACK] = {"account": account.pk, "stamp": account.get_session_auth_hash(), "asked": asked}
     return True
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def taken_back(request: HttpRequest) -> HttpResponse:
-    """/account/address/taken-back: what has happened, and the next steps; a POST keeps an account that was closed.
+    """/account/address/taken-back: what has happened, and the next steps.
 
-    The browser that took the account back also sees what was added shortly before the change.
+    In the browser that took the account back, a POST keeps an account that was closed, or answers which of the factors
+    from shortly before the change are not the owner's.
     """
-    account = _taken_back(request)
+    account, question = _taken_back(request)
+    is_closed = account is not None and account.deletion_due_at is not None
     if request.method == "POST":
-        if account is not None and account.deletion_due_at is not None:
+        if account is not None and question is not None and request.POST.get("action") == "remove":
+            _answer(request, account, question)
+        elif account is not None and is_closed:
             _keep(request, account)
         return HttpResponseRedirect(reverse("account_address_taken_back"))
-    context = {
-        "closed": account is not None and account.deletion_due_at is not None,
-        "account": account,
-        "added": [(sentence(event), event, token_of(event)) for event in undoing.recent_events(account)]
-        if account
-        else [],
-    }
+    context: dict[str, Any] = {"closed": is_closed, "account": account}
+    if account is not None and question is not None:
+        context["added"] = questioned.factors_to_ask_about(account, question)
+        context["sign_ins"] = questioned.sign_ins_to_show(account, question)
     return render(request, "account/taken_back.html", context)
 
 
-def _taken_back(request: HttpRequest) -> Account | None:
-    """Return the account that this browser took back, unless its password or sessions have changed since."""
+def _answer(request: HttpRequest, account: Account, question: questioned.Question) -> None:
+    ticked = set(request.POST.getlist("remove"))
+    kept = [int(pk) for pk in request.POST.getlist("listed") if pk.isdecimal() and len(pk) < 20 and pk not in ticked]
+    stored: dict[str, Any] = request.session[TAKEN_BACK]
+    answered = questioned.answer(request, account.pk, stored["stamp"], question, kept)
+    if answered is None:
+        messages.error(request, CHANGED)
+        return
+    request.session[TAKEN_BACK] = {"account": answered.pk, "stamp": answered.get_session_auth_hash()}
+    messages.success(request, "Your choice was saved. Everything that you ticked was removed.")
+
+
+def _taken_back(request: HttpRequest) -> tuple[Account | None, questioned.Question | None]:
+    """Return the account that this browser took back, and the question about it until that is answered.
+
+    Return neither if the account's password or sessions have changed since.
+    """
     kept: dict[str, Any] = request.session.get(TAKEN_BACK, {})
     account = Account.objects.filter(pk=kept["account"]).first() if kept else None
     if account is None or not is_current(kept["stamp"], account):
-        return None
-    return account
+        return None, None
+    asked: dict[str, Any] = kept.get("asked", {})
+    question = questioned.Question(datetime.fromisoformat(asked["since"]), asked["newest"]) if asked else None
+    return account, question
 
 
 def _keep(request: HttpRequest, account: Account) -> None:

@@ -34,7 +34,7 @@ from tests.accounts.test_sign_up import code_of
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 from tests.security.test_limits import is_limited
-from tests.soft_key import SoftKey, add_key
+from tests.soft_key import SoftKey, add_key, give_key
 from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
@@ -370,21 +370,157 @@ def test_a_passkey_of_the_sign_up_can_not_be_undone(person: Account) -> None:
     assert Authenticator.objects.filter(pk=key.pk).exists()
 
 
-def test_taking_back_leads_to_what_was_added_just_before_the_change(thief: Browser, person: Account) -> None:
+# --- What was added shortly before the change ---
+
+TAKEN_BACK = "/account/address/taken-back"
+OWNERS = [Type.RECOVERY_CODES, Type.TOTP]
+
+
+@pytest.fixture
+def planted(thief: Browser, person: Account) -> SoftKey:
+    """The thief's passkey, a minute older than the change of the email address; the owner's app and codes are old."""
     give_app(person)
+    give_codes(person)
     confirm(thief, person)
-    add_key(thief, SoftKey())
+    Authenticator.objects.update(created_at=clock.from_now(-30 * DAY))
+    key = SoftKey()
+    add_key(thief, key)
+    Authenticator.objects.filter(type=Type.WEBAUTHN).update(created_at=clock.from_now(-60))
+    change(thief, NEW)
+    return key
+
+
+@pytest.fixture
+def owner(planted: SoftKey) -> Browser:
+    """The browser in which the owner has just taken the account back."""
+    browser = Browser()
+    assert is_taken_back(take_back(OLD, take_back_code(OLD), browser))
+    return browser
+
+
+def use_alone(key: SoftKey, account: Account) -> Browser:
+    """Use a passkey on the sign-in page, and return the browser."""
+    browser = Browser()
+    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
+    form = {"credential": key.signed(options["request_options"], account)}
+    browser.post("/account/2fa/webauthn/login/", form)
+    return browser
+
+
+def form_of(browser: Browser) -> dict[str, list[str]]:
+    """Return the form as the page shows it: everything is ticked."""
+    page = browser.get(TAKEN_BACK).content.decode()
+    ticked = re.findall(r'name="remove"[^>]* value="(\d+)"[^>]* checked', page)
+    assert ticked == re.findall(r'name="listed" value="(\d+)"', page)
+    return {"action": ["remove"], "remove": ticked, "listed": ticked}
+
+
+def test_a_passkey_from_before_the_change_does_not_sign_in_alone(
+    planted: SoftKey, owner: Browser, person: Account
+) -> None:
+    assert types(person) == [*OWNERS, Type.WEBAUTHN]
+    assert not is_in(use_alone(planted, person))
+
+
+def test_the_page_asks_about_it_and_one_answer_removes_it(
+    planted: SoftKey, owner: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    page = owner.get(TAKEN_BACK).content.decode()
+    assert "Passkey “" in page
+    assert "Authenticator app set up" not in page  # it is older than seven days
+    assert "Signed in with a password" in page
+    assert "Are these yours?" not in Browser().get(TAKEN_BACK).content.decode()
+    owner.post(TAKEN_BACK, form_of(owner))
+    assert types(person) == OWNERS
+    assert "Are these yours?" not in owner.get(TAKEN_BACK).content.decode()
+    assert Outbox.objects.filter(subject__contains="passkey has been removed").values_list("to", flat=True)[0] == OLD
+    assert "Are these yours?" not in choose_password(OLD, mailoutbox).get(TAKEN_BACK).content.decode()
+
+
+def test_a_passkey_that_the_owner_keeps_signs_in_alone_again(planted: SoftKey, owner: Browser, person: Account) -> None:
+    owner.post(TAKEN_BACK, form_of(owner) | {"remove": []})
+    assert types(person) == [*OWNERS, Type.WEBAUTHN]
+    assert is_in(use_alone(planted, person))
+
+
+def test_without_an_answer_it_signs_in_alone_after_a_use_with_the_owners_new_password(
+    planted: SoftKey, owner: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    browser = choose_password(OLD, mailoutbox)
+    options = browser.get("/account/2fa/authenticate/").context["js_data"]["request_options"]
+    browser.post("/account/2fa/authenticate/", {"credential": planted.signed(options)})
+    assert is_in(browser)
+    assert is_in(use_alone(planted, person))
+
+
+@pytest.mark.parametrize("form", ["listed", "kept by its key", "without a list"])
+def test_what_was_added_after_the_page_was_shown_goes_too(
+    form: str, planted: SoftKey, owner: Browser, person: Account
+) -> None:
+    shown = form_of(owner)
+    late = str(give_passkey(person).pk)  # a thief who signs in with a passkey that is older than seven days
+    if form == "kept by its key":
+        shown["listed"] = [*shown["listed"], late]
+    elif form == "without a list":
+        shown = {"action": ["remove"]}
+    owner.post(TAKEN_BACK, shown)
+    assert types(person) == OWNERS
+
+
+def test_recovery_codes_and_apps_of_these_days_are_asked_about(thief: Browser, person: Account) -> None:
+    set_up_app(thief)
+    Authenticator.objects.update(created_at=clock.from_now(-60))
     change(thief, NEW)
     owner = Browser()
-    assert is_taken_back(take_back(OLD, take_back_code(OLD), owner))
-    assert Type.WEBAUTHN in types(person)  # it is older than the change
-    page = owner.get("/account/address/taken-back").content.decode()
-    found = re.search(r"/account/undo/\?event=([^\"&]+)", page)
-    assert found
-    assert "/account/undo/" not in Browser().get("/account/address/taken-back").content.decode()
-    token = unquote(found[1])
-    assert is_undone(undo(token, ask_for_code(token)))
-    assert types(person) == [Type.TOTP]
+    take_back(OLD, take_back_code(OLD), owner)
+    page = owner.get(TAKEN_BACK).content.decode()
+    assert "Authenticator app set up" in page
+    assert "Recovery codes created" in page
+    app = Authenticator.objects.get(type=Type.TOTP)
+    owner.post(TAKEN_BACK, form_of(owner) | {"remove": [str(app.pk)]})
+    assert types(person) == []  # codes alone are of no use
+
+
+def test_a_change_that_is_taken_back_late_asks_about_the_days_before_the_change(
+    planted: SoftKey, person: Account, later: Any
+) -> None:
+    code = take_back_code(OLD)
+    later(6.9 * DAY)
+    owner = Browser()
+    assert is_taken_back(take_back(OLD, code, owner))
+    assert "Are these yours?" in owner.get(TAKEN_BACK).content.decode()
+
+
+def test_the_answer_ends_sessions_and_a_second_one_changes_nothing(
+    planted: SoftKey, owner: Browser, person: Account
+) -> None:
+    shown = form_of(owner)
+    older = SoftKey(id=b"a key that is older")
+    give_key(person, older)
+    late = use_alone(older, person)
+    assert is_in(late)
+    stored = dict(owner.session)
+    owner.post(TAKEN_BACK, shown)
+    assert not is_in(late)
+    added = give_passkey(person)  # of the owner
+    session = owner.session
+    session.update(stored)  # as another request of this browser has read it
+    session.save()
+    owner.post(TAKEN_BACK, shown)
+    assert Authenticator.objects.filter(pk=added.pk).exists()
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "\x00", "9" * 5000, "١", "1.5"])
+def test_other_values_in_the_answer_are_ignored(value: str, owner: Browser, person: Account) -> None:
+    form = form_of(owner)
+    answer = owner.post(TAKEN_BACK, form | {"listed": [value], "remove": [value]})
+    assert answer.status_code in (302, 400)
+    assert (Type.WEBAUTHN in types(person)) == (answer.status_code == 400)
+
+
+def test_another_browser_answers_nothing(owner: Browser, person: Account) -> None:
+    Browser().post(TAKEN_BACK, form_of(owner))
+    assert types(person) == [*OWNERS, Type.WEBAUTHN]
 
 
 @pytest.mark.parametrize("token", ["", "1", "1:", "1:x", "\x00", "9" * 50, "é", ":", "x" * 5000])
