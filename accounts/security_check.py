@@ -1,10 +1,15 @@
 """The security check on the account's home page: how a person signs in, and the best next step."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from accounts.factors.keys import Held, held_by
-from accounts.models import Account
+from allauth.mfa.models import Authenticator
+
+from accounts.factors.keys import Held, held_among
+from accounts.models import Account, SecurityEvent
 from core.messages import fill_in
+
+Type = Authenticator.Type
 
 FEW_CODES = 2
 
@@ -51,6 +56,13 @@ _SPARE = Step(
 )
 
 
+_LOST_TITLE = "Check that you still have {names}"
+_LOST = (
+    "You used a recovery code on {at:day}, and have not used it since. If it is lost, remove it and add a new one. If "
+    "you still have it, sign in with it once.",
+    "You used a recovery code on {at:day}, and have not used them since. Remove the ones that are lost, and add new "
+    "ones. If you still have them, sign in once with each.",
+)
 _KEYS = ("{count} passkey or security key", "{count} passkeys or security keys")
 _CODES = ("{count} recovery code", "{count} recovery codes")
 
@@ -65,7 +77,8 @@ class SecurityCheck:
 
 def check_security(account: Account) -> SecurityCheck:
     """Return the security check of the account."""
-    held, has_password = held_by(account), account.has_usable_password()
+    factors = list(Authenticator.objects.filter(user=account).order_by("pk"))
+    held, has_password = held_among(factors), account.has_usable_password()
     keys, codes = held.keys, held.codes_left
     facts = [
         *(["Password"] if has_password else []),
@@ -73,7 +86,24 @@ def check_security(account: Account) -> SecurityCheck:
         *(["Authenticator app"] if held.has_app else []),
         *([fill_in(_CODES, {"count": codes})] if codes else []),
     ]
-    return SecurityCheck(facts, _next_step(held, has_password=has_password))
+    return SecurityCheck(facts, _lost(account, factors) or _next_step(held, has_password=has_password))
+
+
+def _lost(account: Account, factors: Collection[Authenticator]) -> Step | None:
+    """Return the step about factors that are probably lost: they were not used since a recovery code was."""
+    if all(row.type == Type.RECOVERY_CODES for row in factors):
+        return None
+    used = SecurityEvent.objects.filter(account=account, kind="recovery_code_used").order_by("-pk").first()
+    if used is None:
+        return None
+    others = [row for row in factors if row.type != Type.RECOVERY_CODES]
+    unused = [row for row in others if max(row.created_at, row.last_used_at or row.created_at) < used.at]
+    if not unused:
+        return None
+    names = [f"“{row.wrap().name}”" if row.type == Type.WEBAUTHN else "your authenticator app" for row in unused]
+    known = {"names": names, "at": used.at, "count": len(unused)}
+    page = "mfa_list_webauthn" if all(row.type == Type.WEBAUTHN for row in unused) else "mfa_index"
+    return Step(fill_in(_LOST_TITLE, known), fill_in(_LOST, known), "Replace or remove", page)
 
 
 def _next_step(held: Held, *, has_password: bool) -> Step | None:

@@ -120,7 +120,7 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
             if self.unknown_id is None:
                 raise
             raise ValidationError(UNKNOWN, code="unknown") from error
-        if not keys.signs_in_alone(authenticator):
+        if not keys.may_sign_in(authenticator):
             raise ValidationError(NOT_ALONE, code="not_alone")
         return authenticator
 

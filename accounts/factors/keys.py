@@ -191,6 +191,17 @@ def signs_in_alone(authenticator: Authenticator) -> bool:
     return bool(verified) and key.is_passwordless is not False
 
 
+def may_sign_in(authenticator: Authenticator) -> bool:
+    """Return whether this key may sign its person in now, without a password.
+
+    The account is read before the key is read again. If the owner takes the account back in between, and so removes or
+    holds the key, the session that follows has ended with all others.
+    """
+    assert authenticator.user is not None
+    row = Authenticator.objects.filter(pk=authenticator.pk).first()
+    return row is not None and signs_in_alone(row)
+
+
 @receiver(authenticator_added)
 def store_choice(sender: Any, request: HttpRequest, authenticator: Authenticator, **kwargs: Any) -> None:
     """Store the choice from the page that added the key."""

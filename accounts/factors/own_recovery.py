@@ -42,6 +42,11 @@ class Way(enum.Enum):
         """The waiting time in hours."""
         return recovery.hours_by_mail() if self is Way.MAILBOX else recovery.hours()
 
+    @property
+    def wait(self) -> str:
+        """The waiting time in words."""
+        return f"{self.hours // 24} days" if self.hours % 24 == 0 and self.hours > 72 else f"{self.hours} hours"
+
 
 def way_of(account: Account) -> Way:
     """Return what this person can do now. The page shows it, and `start` checks it again.

@@ -56,7 +56,9 @@ def factors_to_ask_about(account: Account, question: Question) -> list[dict[str,
     rows = Authenticator.objects.filter(user=account, created_at__gte=question.since, pk__lte=question.newest)
     events = SecurityEvent.objects.filter(account=account, details__factor__in=[row.pk for row in rows])
     added = {event.details["factor"]: event for event in events}
-    return [{"pk": row.pk, "at": row.created_at, "says": _says(row), "event": added.get(row.pk)} for row in reversed(rows)]
+    return [
+        {"pk": row.pk, "at": row.created_at, "says": _says(row), "event": added.get(row.pk)} for row in reversed(rows)
+    ]
 
 
 def sign_ins_to_show(account: Account, question: Question) -> list[dict[str, Any]]:
@@ -65,9 +67,7 @@ def sign_ins_to_show(account: Account, question: Question) -> list[dict[str, Any
     return [{"says": sentence(event), "event": event} for event in events.order_by("-pk")[:_MOST_SIGN_INS]]
 
 
-def answer(
-    request: HttpRequest, pk: int, stamp: str, question: Question, kept: Collection[int]
-) -> Account | None:
+def answer(request: HttpRequest, pk: int, stamp: str, question: Question, kept: Collection[int]) -> Account | None:
     """Remove the factors that the owner has not kept, and the ones that were added since the question.
 
     Return None if the account's password or sessions have changed since `stamp`, its session auth hash.

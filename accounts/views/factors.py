@@ -38,6 +38,7 @@ from accounts.authentication import COMPLETES, account_of, note_first_factor
 from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
 from accounts.factors.ceremonies import Purpose, keep_challenge
 from accounts.factors.forms import ConditionalKeyForm, begin_authentication, begin_conditional_creation
+from accounts.factors.own_recovery import Way
 from accounts.factors.staff import needs_verified_keys
 from accounts.first_password import FirstPasswordForm, lock_for_reset, set_first_password
 from accounts.models import Account
@@ -65,6 +66,7 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
         "codes": first_codes.codes_to_show(account_of(request)),
         "name": first_codes.name_of_passkey(request),
         "longest": keys.NAME_LENGTH,
+        "wait": Way.MAILBOX.wait,
     }
     return render(request, "mfa/recovery_codes/first.html", context)
 

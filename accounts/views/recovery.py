@@ -83,17 +83,13 @@ def _start_page(
         "recovery": recoveries.open_recovery(account) if way is Way.WAIT else None,
         "may_start": way in (Way.PASSWORD, Way.MAILBOX),
         "by_mail": way is Way.MAILBOX,
-        "wait": _in_words(way.hours),
+        "wait": way.wait,
         "email": account.email,
         "form": form,
         "sent": no_more or request.session.get(recipient_limit.SENT, {}).get("to") == account.email,
         "no_more": no_more,
     }
     return render(request, "accounts/start_recovery.html", context)
-
-
-def _in_words(hours: int) -> str:
-    return f"{hours // 24} days" if hours % 24 == 0 and hours > 72 else f"{hours} hours"
 
 
 def _send(request: HttpRequest, account: Account, way: Way) -> HttpResponse:

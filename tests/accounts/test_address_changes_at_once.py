@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.test import Client as Browser
 
@@ -12,6 +13,7 @@ from accounts.deletion.deleting import delete_account
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from core import clock
 from oidc.models import Project, ProjectMember
+from tests.accounts.factors.conftest import confirm
 from tests.accounts.test_address_changes import (
     NEW,
     OLD,
@@ -27,6 +29,9 @@ from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
+from tests.security.test_undoing_takeovers import use_alone
+from tests.soft_key import SoftKey, give_key
+from tests.totp import totp
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -141,3 +146,32 @@ def test_projects_of_the_sign_up_are_locked_before_the_account(thief: Browser) -
             Account.objects.select_for_update(no_key=True).get(pk=owner.pk)
         assert is_taken_back(answer.result()[0])
     assert Account.objects.get().email == OLD
+
+
+def test_two_answers_about_recent_factors_and_a_thief_who_adds_another(thief: Browser) -> None:
+    """The thief's older passkey still signs in; what it adds meanwhile goes with the answer, or its session has ended."""
+    account = Account.objects.get()
+    older, recent = SoftKey(id=b"a key that is older"), SoftKey()
+    give_key(account, older)
+    row = give_key(account, recent)
+    Authenticator.objects.filter(pk=row.pk).update(created_at=clock.from_now(-60))
+    confirm(thief, account)
+    change(thief, NEW)
+    owners = [Browser(), Browser()]
+    take_back(OLD, take_back_code(OLD), owners[0])
+    owners[1].cookies = owners[0].cookies
+    thief = use_alone(older, account)
+    secret = thief.get("/account/2fa/totp/activate/").context["form"].secret
+    form = {"action": "remove", "remove": str(row.pk), "listed": str(row.pk)}
+    answers = at_once(
+        3,
+        lambda n: (
+            owners[n].post("/account/address/taken-back", form)
+            if n < 2
+            else thief.post("/account/2fa/totp/activate/", {"code": totp(secret)})
+        ),
+    )
+    assert all(answer.status_code < 500 for answer in answers)
+    [left] = Authenticator.objects.filter(user=account)
+    assert (left.type, left.pk != row.pk) == (Authenticator.Type.WEBAUTHN, True)
+    assert Outbox.objects.filter(subject__contains="passkey has been removed", to=OLD).count() == 1

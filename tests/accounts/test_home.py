@@ -1,19 +1,25 @@
 """The home of an account: who one is, what to do next for one's safety, apps, plan, activity."""
 
 import pytest
+from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.activity.recording import record
 from accounts.factors import recovery
-from accounts.models import Account
+from accounts.models import Account, SecurityEvent
 from accounts.security_check import _WITHOUT_PASSWORD, check_security
+from core import clock
 from oidc.authorization import consent
+from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_client, make_project
+from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
+
+TWO_STEP_PAGE = "/account/2fa/authenticate/"
 
 
 def home(browser: Browser) -> str:
@@ -46,6 +52,50 @@ def test_recovery_codes_come_after_two_step_verification(person: Account) -> Non
     step = check_security(person).step
     assert step is not None
     assert step.title == "Get new recovery codes"
+
+
+@pytest.mark.parametrize(
+    ("factors", "then", "step"),
+    [
+        ("app", "", ("your authenticator app", "mfa_index")),
+        ("passkey", "", ("“Laptop”", "mfa_list_webauthn")),
+        ("passkey app", "", ("“Laptop”, your authenticator app", "mfa_index")),
+        ("passkey app", "app used", ("“Laptop”", "mfa_list_webauthn")),
+        ("app", "app used", None),
+        ("app", "passkey added", ("your authenticator app", "mfa_index")),  # the lost one is still there
+        ("app", "new codes", ("your authenticator app", "mfa_index")),
+        ("passkey", "passkey removed", ("", "mfa_add_webauthn")),
+        ("app", "code used again", ("your authenticator app", "mfa_index")),
+    ],
+)
+def test_after_a_recovery_code_it_asks_about_what_is_probably_lost(
+    factors: str, then: str, step: tuple[str, str] | None, person: Account
+) -> None:
+    key = give_passkey(person) if "passkey" in factors else None
+    secret = give_app(person) if "app" in factors else ""
+    codes = give_codes(person)
+    Authenticator.objects.update(created_at=clock.from_now(-7200))
+    browser, _ = sign_in_as_far_as_possible(person)
+    browser.post(TWO_STEP_PAGE, {"code": codes[0]})
+    text = home(browser)
+    assert "All good" not in text
+    assert "Check that you still have" in text
+    SecurityEvent.objects.filter(kind="recovery_code_used").update(at=clock.from_now(-3600))
+    if then in ("app used", "code used again"):
+        browser, _ = sign_in_as_far_as_possible(person)
+        browser.post(TWO_STEP_PAGE, {"code": totp(secret) if then == "app used" else codes[1]})
+        home(browser)
+    elif then == "passkey added":
+        give_passkey(person)
+    elif then == "new codes":
+        Authenticator.objects.filter(type="recovery_codes").delete()
+        give_codes(person)
+    elif key is not None and then == "passkey removed":
+        key.delete()
+    found = check_security(person).step
+    assert (found and found.page) == (step and step[1])
+    if found and step and step[0]:
+        assert found.title == f"Check that you still have {step[0]}"
 
 
 def test_it_is_not_all_good_while_factors_are_about_to_be_removed(signed_in: Browser, person: Account) -> None:

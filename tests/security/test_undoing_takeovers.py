@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.internal import auth as webauthn
 from django.conf import settings
 from django.core import mail as django_mail
 from django.test import Client as Browser
@@ -419,6 +420,23 @@ def test_a_passkey_from_before_the_change_does_not_sign_in_alone(
     planted: SoftKey, owner: Browser, person: Account
 ) -> None:
     assert types(person) == [*OWNERS, Type.WEBAUTHN]
+    assert not is_in(use_alone(planted, person))
+
+
+@pytest.mark.parametrize("when", ["before the change", "since the change"])
+def test_a_sign_in_with_it_that_is_running_ends_too(
+    when: str, planted: SoftKey, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if when == "since the change":
+        Authenticator.objects.filter(type=Type.WEBAUTHN).update(created_at=clock.now())
+    code, check = take_back_code(OLD), webauthn.complete_authentication
+
+    def check_slowly(*args: Any) -> Authenticator:
+        row = check(*args)
+        assert is_taken_back(take_back(OLD, code))
+        return row
+
+    monkeypatch.setattr(webauthn, "complete_authentication", check_slowly)
     assert not is_in(use_alone(planted, person))
 
 
