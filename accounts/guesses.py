@@ -51,7 +51,7 @@ def send_code(request: HttpRequest, email: str) -> None:
     """Mail the code. Raises RateLimited after the mailbox's daily number, which only counts these mails."""
     # No other mail counts here: mails that strangers trigger must not keep the owner from this code.
     hit(Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
-    recipient_limit.note_code_sent(request, email)
+    recipient_limit.note_code_sent(request, email, purpose=PURPOSE)
     mail = render_mail("mailbox_proof", {"email": email, "code": code_for(email)})
     codes.queue_answer(request, email, mail)
 

@@ -25,7 +25,7 @@ from accounts.authentication import (
     was_added_here,
 )
 from accounts.factors.staff import needs_verified_keys
-from accounts.mail import codes
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account
 from core import clock
 from core.http import hosts
@@ -57,6 +57,11 @@ def email_methods(user: Any) -> list[dict[str, Any]]:
 def send_code(request: HttpRequest, account: Account) -> None:
     """Mail the code to the account's email address. Raises RateLimited."""
     codes.send_code(request, "reauthentication_code", _purpose(account), account.email, LASTS)
+
+
+def was_sent(request: HttpRequest, account: Account) -> bool:
+    """Return whether this browser has asked for the code."""
+    return recipient_limit.was_sent(request, account.email, _purpose(account))
 
 
 def is_right(account: Account, code: str) -> bool:

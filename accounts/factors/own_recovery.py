@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from accounts import address_changes
 from accounts.activity.recording import record
 from accounts.factors import recovery
-from accounts.mail import codes
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account, AccountRecovery, SecurityEvent
 from accounts.reauthentication import second_factors_of
 from accounts.sessions import HALF_SIGNED_IN, end_all_sessions, is_half_signed_in
@@ -69,6 +69,11 @@ def way_of(account: Account) -> Way:
 def send_code(request: HttpRequest, account: Account) -> None:
     """Mail the code to the account's email address. Raises RateLimited."""
     codes.send_code(request, "recovery_code", _purpose(account), account.email, LASTS)
+
+
+def was_sent(request: HttpRequest, account: Account) -> bool:
+    """Return whether this browser has asked for the code."""
+    return recipient_limit.was_sent(request, account.email, _purpose(account))
 
 
 def is_right(account: Account, code: str) -> bool:

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from accounts import address_changes
 from accounts.factors import removal
-from accounts.mail import codes
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import end_all_sessions
 from core import clock
@@ -36,6 +36,11 @@ def undoable(event: SecurityEvent) -> bool:
 def send_code(request: HttpRequest, event: SecurityEvent) -> None:
     """Mail the code to the mailbox that got the notice about an undoable event. Raises RateLimited."""
     codes.send_code(request, "undo_code", _purpose(event), event.details["mailbox"], _LASTS)
+
+
+def was_sent(request: HttpRequest, event: SecurityEvent) -> bool:
+    """Return whether this browser has asked for the code of this event."""
+    return recipient_limit.was_sent(request, event.details["mailbox"], _purpose(event))
 
 
 def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:

@@ -103,14 +103,14 @@ def is_right(purpose: str, email: str, lasts: int, typed: str) -> bool:
 
 
 def send_code(request: HttpRequest, template: str, purpose: str, email: str, lasts: int) -> None:
-    """Mail the code, unless one was just sent for this browser.
+    """Mail the code, unless this one was just sent for this browser.
 
     Raises RateLimited after the mailbox's daily number of mails for this purpose, which only counts these: otherwise
     somebody who may ask for another code could keep the owner from this one. All of them contain the same code.
     """
-    if recipient_limit.seconds_to_wait(request, email):
+    if recipient_limit.was_sent(request, email, purpose) and recipient_limit.seconds_to_wait(request, email):
         return
     hit(Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email), purpose)
-    recipient_limit.note_code_sent(request, email)
+    recipient_limit.note_code_sent(request, email, purpose=purpose)
     mail = render_mail(template, {"email": email, "code": code_for(purpose, email, lasts)})
     queue_answer(request, email, mail)

@@ -42,21 +42,35 @@ def count_mail_once(request: HttpRequest, recipient: str) -> None:
 
 # Seconds between two codes that one browser has sent to an email address: about as long as a mail takes.
 PAUSE = 60
-SENT = "code_sent"  # session key: the recipient and time of the last code
+SENT = "code_sent"  # session key: the recipient, time and purpose of the last code
 
 
-def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None) -> None:
-    """Store that a code (or the mail that replaces it) was sent; `signing_up=None` keeps its previous purpose."""
+def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None, purpose: str = "") -> None:
+    """Store that a code (or the mail that replaces it) was sent; `signing_up=None` keeps its previous value.
+
+    `purpose` is that of `was_sent`, "" for the codes of sign-ups, resets and new email addresses.
+    """
     before: dict[str, Any] = request.session.get(SENT, {})
     if signing_up is None:
         signing_up = before.get("to") == email.lower() and before.get("signing_up", False)
-    request.session[SENT] = {"to": email.lower(), "at": clock.timestamp(), "signing_up": signing_up}
+    request.session[SENT] = {
+        "to": email.lower(),
+        "at": clock.timestamp(),
+        "signing_up": signing_up,
+        "purpose": purpose,
+    }
 
 
 def interrupted_sign_up(request: HttpRequest) -> str:
     """Return the email address of a sign-up that this browser began and has not finished, "" if there is none."""
     sent: dict[str, Any] = request.session.get(SENT, {})
     return sent["to"] if sent.get("signing_up") and not request.user.is_authenticated else ""
+
+
+def was_sent(request: HttpRequest, email: str, purpose: str) -> bool:
+    """Return whether the last code of this browser was one for this purpose, to this email address."""
+    sent: dict[str, Any] = request.session.get(SENT, {})
+    return (sent.get("to"), sent.get("purpose")) == (email.lower(), purpose)
 
 
 def seconds_to_wait(request: HttpRequest, email: str) -> int:

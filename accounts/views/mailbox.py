@@ -62,8 +62,7 @@ class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
-        sent = self.request.session.get(recipient_limit.SENT, {}).get("to") == account_of(self.request).email
-        return context | {"sent": sent}
+        return context | {"sent": reauthentication.was_sent(self.request, account_of(self.request))}
 
     def get_reauthentication_alternatives(self) -> list[dict[str, Any]]:
         return []  # people who have another method never see this page
@@ -118,12 +117,12 @@ def prove_mailbox(request: HttpRequest) -> HttpResponse:
         del request.session[guesses.ASKED]
         guesses.note_proved(request, email)
         return HttpResponseRedirect(asked["then"])
-    page = {"form": form, "email": email, "sent": _is_sent(request)}
+    page = {"form": form, "email": email, "sent": _is_sent(request, email)}
     return TemplateResponse(request, "account/mailbox_proof.html", page)
 
 
 def _send(request: HttpRequest, email: str) -> HttpResponse:
-    if not recipient_limit.seconds_to_wait(request, email):
+    if not (_is_sent(request, email) and recipient_limit.seconds_to_wait(request, email)):
         try:
             guesses.send_code(request, email)
         except RateLimited:
@@ -132,5 +131,5 @@ def _send(request: HttpRequest, email: str) -> HttpResponse:
     return HttpResponseRedirect(reverse("account_mailbox_proof"))
 
 
-def _is_sent(request: HttpRequest) -> bool:
-    return recipient_limit.SENT in request.session
+def _is_sent(request: HttpRequest, email: str) -> bool:
+    return recipient_limit.was_sent(request, email, guesses.PURPOSE)

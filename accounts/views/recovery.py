@@ -17,7 +17,6 @@ from accounts.authentication import account_of
 from accounts.factors import own_recovery
 from accounts.factors import recovery as recoveries
 from accounts.factors.own_recovery import Way
-from accounts.mail import recipient_limit
 from accounts.models import Account, AccountRecovery
 from accounts.sessions import is_half_signed_in
 from accounts.views.mailbox import SOME_MINUTES, CodeForm
@@ -86,7 +85,7 @@ def _start_page(
         "wait": way.wait,
         "email": account.email,
         "form": form,
-        "sent": no_more or request.session.get(recipient_limit.SENT, {}).get("to") == account.email,
+        "sent": no_more or own_recovery.was_sent(request, account),
         "no_more": no_more,
     }
     return render(request, "accounts/start_recovery.html", context)

@@ -18,7 +18,6 @@ from accounts import address_changes
 from accounts.activity.recording import event_by_token, sentence
 from accounts.deletion import closing
 from accounts.factors import questioned, undoing
-from accounts.mail import recipient_limit
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import is_current
 from core.limits import Rate, RateLimited, hit, undo_hit, usage
@@ -170,7 +169,7 @@ def undone(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, event: SecurityEvent, token: str, form: CodeForm, **more: Any) -> HttpResponse:
-    sent = request.session.get(recipient_limit.SENT, {}).get("to") == event.details["mailbox"]
+    sent = undoing.was_sent(request, event)
     page = {"event": event, "says": sentence(event), "token": token, "form": form, "sent": sent} | more
     return render(request, "accounts/undo.html", page)
 

@@ -149,7 +149,7 @@ def test_projects_of_the_sign_up_are_locked_before_the_account(thief: Browser) -
 
 
 def test_two_answers_about_recent_factors_and_a_thief_who_adds_another(thief: Browser) -> None:
-    """The thief's older passkey still signs in; what it adds meanwhile goes with the answer, or its session has ended."""
+    """The thief's older passkey still signs in. What is added meanwhile goes too, or the session has ended."""
     account = Account.objects.get()
     older, recent = SoftKey(id=b"a key that is older"), SoftKey()
     give_key(account, older)

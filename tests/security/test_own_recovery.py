@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
 from accounts.roles import set_roles
 from accounts.sessions import HALF_SIGNED_IN, end_all_sessions
 from core import clock
+from devportal.console.models import AuditEvent
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
     choose_by_mail,
@@ -31,6 +33,8 @@ from tests.accounts.test_sign_up import sign_up
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 from tests.relying_party import sign_in
+from tests.security.test_undoing_takeovers import use_alone
+from tests.soft_key import SoftKey, give_key
 from tests.totp import totp
 
 HOUR, DAY = 3600, 24 * 3600
@@ -72,14 +76,25 @@ def test_the_code_alone_starts_nothing(person: Account, secret: str) -> None:
     assert is_refused(browser, person)
 
 
-def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_by_mail(person: Account, secret: str) -> None:
-    assert is_refused(sign_in_by_mail(person), person)  # the page that follows the new password
-    thief = half(person, NEW_PASSWORD)
-    assert "You can’t recover this account here" in thief.get(START).content.decode()
-    assert is_refused(thief, person)
+def takes_seven_days(browser: Browser, account: Account) -> bool:
+    """Start a recovery, and return whether it waits as long as one by the mailbox alone, for which that is enough."""
+    assert "7 days" in browser.get(START).content.decode()
+    page = start(browser, account.email)
+    assert "Your account is being recovered" in page.content.decode()
+    row = AccountRecovery.objects.get(account=account, ended_at=None)
+    return row.by_mail and (row.due_at - row.started_at).total_seconds() == 7 * DAY
 
 
-def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_in_a_sign_up(person: Account, secret: str) -> None:
+def test_a_password_chosen_by_mail_makes_it_take_seven_days(person: Account, secret: str) -> None:
+    assert takes_seven_days(sign_in_by_mail(person), person)  # the page that follows the new password
+
+
+def test_so_does_a_later_sign_in_with_it(person: Account, secret: str) -> None:
+    sign_in_by_mail(person)
+    assert takes_seven_days(half(person, NEW_PASSWORD), person)
+
+
+def test_a_password_chosen_in_a_sign_up_makes_it_take_seven_days(person: Account, secret: str) -> None:
     """A recovery from a takeover leaves the email address unverified, and the owner's older factors."""
     person.set_unusable_password()
     person.email_verified, person.last_login = False, clock.now()
@@ -89,15 +104,15 @@ def test_a_thief_of_the_mailbox_can_not_use_a_password_chosen_in_a_sign_up(perso
     sign_up(thief, person.email, password1=NEW_PASSWORD)
     answer = thief.post("/account/confirm-email/", {"code": code_mailed_to(person.email)})
     assert answer["Location"] == "/account/2fa/authenticate/"
-    assert is_refused(half(person, NEW_PASSWORD), person)
+    assert takes_seven_days(half(person, NEW_PASSWORD), person)
     assert SecurityEvent.objects.filter(account=person, kind="password_reset").exists()
 
 
-def test_a_password_chosen_by_mail_in_a_session_counts_no_more(person: Account) -> None:
+def test_a_password_chosen_by_mail_in_a_session_makes_it_take_seven_days(person: Account) -> None:
     thief = sign_in(Browser(), person)
     give_app(person)
     choose_by_mail(thief, person)
-    assert is_refused(half(person, NEW_PASSWORD), person)
+    assert takes_seven_days(half(person, NEW_PASSWORD), person)
     assert SecurityEvent.objects.filter(account=person, kind="password_reset").exists()
 
 
@@ -106,13 +121,93 @@ def test_that_password_counts_once_the_owner_has_used_a_factor_with_it(
 ) -> None:
     owner = sign_in_by_mail(person)
     owner.post("/account/2fa/authenticate/", {"code": totp(secret)})
-    assert not is_refused(half(person, NEW_PASSWORD), person)
+    start(half(person, NEW_PASSWORD), person.email)
+    row = AccountRecovery.objects.get()
+    assert (row.by_mail, row.due_at - row.started_at) == (False, timedelta(hours=72))
 
 
 def test_a_passkey_alone_does_not_make_that_password_count(person: Account, secret: str) -> None:
     sign_in_by_mail(person)
     SecurityEvent.objects.create(account=person, kind="signed_in", at=clock.now(), details={"methods": ["passkey"]})
-    assert is_refused(half(person, NEW_PASSWORD), person)
+    assert takes_seven_days(half(person, NEW_PASSWORD), person)
+
+
+# --- With the mailbox alone ---
+
+
+@pytest.fixture
+def by_mail(person: Account, secret: str) -> Browser:
+    """A browser in which a recovery was started with the mailbox alone."""
+    browser = sign_in_by_mail(person)
+    start(browser, person.email)
+    return browser
+
+
+def test_every_address_is_notified_and_it_is_audited(person: Account, secret: str) -> None:
+    EmailAddress.objects.create(user=person, email="ada@work.example.com", verified=True, primary=False)
+    start(sign_in_by_mail(person), person.email)
+    told = Outbox.objects.filter(subject__contains="about to be removed")
+    assert {mail.to for mail in told} == {person.email, "ada@work.example.com"}
+    assert all("with a code from its mailbox" in " ".join(mail.text().split()) for mail in told)
+    assert AuditEvent.objects.get(action="account.recovery_started").details == {"by_person": True, "by_mail": True}
+
+
+def test_its_start_ends_all_sessions(person: Account, secret: str) -> None:
+    """One that began with a passkey is younger than the new password: its owner would have to notice the mail."""
+    key = SoftKey()
+    give_key(person, key)
+    sign_in_by_mail(person)
+    owner = use_alone(key, person)
+    assert owner.get("/account/").status_code == 200
+    start(half(person, NEW_PASSWORD), person.email)
+    assert owner.get("/account/").status_code == 302
+
+
+@pytest.mark.parametrize("how", ["passkey", "app", "link"])
+def test_the_owner_stops_it(how: str, by_mail: Browser, person: Account, secret: str) -> None:
+    if how == "passkey":
+        key = SoftKey()
+        give_key(person, key)
+        use_alone(key, person)
+    elif how == "app":
+        half(person, NEW_PASSWORD).post("/account/2fa/authenticate/", {"code": totp(secret)})
+    else:
+        Browser().post(STOP, {"code": stop_code()})
+    assert not AccountRecovery.objects.open().exists()
+    assert is_refused(half(person, NEW_PASSWORD), person)  # not again for a while
+
+
+def test_nothing_prolongs_or_repeats_it(
+    by_mail: Browser, person: Account, later: Callable[[float], None], mailoutbox: list[Any]
+) -> None:
+    due_at = AccountRecovery.objects.get().due_at
+    later(DAY)
+    again = sign_in_by_mail(person)  # a person who forgot the new password meanwhile
+    assert "Your account is being recovered" in again.get(START).content.decode()
+    mails = Outbox.objects.count()
+    assert is_refused(again, person)
+    assert (AccountRecovery.objects.get().due_at, Outbox.objects.count()) == (due_at, mails)
+
+
+def test_it_ends_like_every_recovery(by_mail: Browser, person: Account, later: Callable[[float], None]) -> None:
+    later(6.9 * DAY)
+    advance_recoveries()
+    assert Authenticator.objects.filter(user=person).exists()
+    assert Outbox.objects.filter(subject__contains="will be removed soon").exists()
+    later(0.2 * DAY)
+    advance_recoveries()
+    person.refresh_from_db()
+    assert not Authenticator.objects.filter(user=person).exists()
+    assert not person.has_usable_password()  # the mailbox has to be proven again
+    assert half(person, NEW_PASSWORD).get(START).status_code == 302
+    assert sign_in_by_mail(person).get("/account/").status_code == 200
+
+
+def test_it_waits_no_shorter_than_with_the_password(person: Account, secret: str, settings: Any) -> None:
+    settings.ACCOUNT_RECOVERY_HOURS = 400
+    assert own_recovery.Way.MAILBOX.hours == 400
+    settings.ACCOUNT_RECOVERY_HOURS = 24
+    assert own_recovery.Way.MAILBOX.hours == 168
 
 
 # --- Without the mailbox ---
@@ -231,13 +326,14 @@ def test_it_does_not_act_on_another_account_in_the_same_browser(person: Account,
 # --- Staff ---
 
 
+@pytest.mark.parametrize("proven", ["password", "mailbox"])
 @pytest.mark.parametrize("role", ["reviewer", "operator", "superuser"])
-def test_staff_need_an_operator(role: str, person: Account, secret: str) -> None:
+def test_staff_need_an_operator(role: str, proven: str, person: Account, secret: str) -> None:
     if role == "superuser":
         Account.objects.filter(pk=person.pk).update(is_staff=True, is_superuser=True)
     else:
         set_roles(person, [role])
-    browser = half(person)
+    browser = half(person) if proven == "password" else sign_in_by_mail(person)
     assert "only an operator" in browser.get(START).content.decode()
     assert is_refused(browser, person)
 
@@ -245,8 +341,10 @@ def test_staff_need_an_operator(role: str, person: Account, secret: str) -> None
 def test_a_person_who_joins_the_staff_meanwhile_keeps_their_factors(
     person: Account, secret: str, later: Callable[[float], None]
 ) -> None:
-    start(half(person))
+    browser = half(person)
+    start(browser)
     set_roles(person, ["operator"])
+    assert "only an operator" in browser.get(START).content.decode()
     later(73 * HOUR)
     advance_recoveries()
     assert AccountRecovery.objects.get().outcome == AccountRecovery.Outcome.LAPSED
