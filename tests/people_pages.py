@@ -26,7 +26,7 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner     11
+    /account/                                            owner     12
     /account/profile                                     owner      4
     /account/choose                                      owner      2
     /account/apps/                                       owner      4
