@@ -224,3 +224,56 @@ def test_staff_set_up_a_factor_and_reach_the_requested_page(browser: Chromium) -
     with running(ADMIN_SECOND_FACTOR="true") as service:
         service.provision(people=[{"email": reviewer, "password": PASSWORD, "roles": ["reviewer"]}])
         browser.visit(steps)
+
+
+def test_somebody_who_lost_their_only_passkey_comes_back_with_the_mailbox(
+    live_service: Service, app: App, browser: Chromium
+) -> None:
+    email = "lost.passkey@example.com"
+
+    def sign_up_by_passkey(page: Page) -> None:
+        Device(page)
+        page.goto(app.authorization_url())
+        page.get_by_role("link", name="Create an account").click()
+        page.fill("input[name=email]", email)
+        page.fill("input[name=given_name]", "Lou")
+        page.get_by_role("button", name="Continue with a passkey").click()
+        type_code(page, live_service, email)
+        expect(page.get_by_text("it takes 7 days to get back into your account")).to_be_visible()
+
+    def choose_password(page: Page) -> None:
+        page.goto(f"{live_service.address}/account/password/reset/")
+        page.fill("input[name=email]", email)
+        page.get_by_role("button", name="Send the code").click()
+        type_code(page, live_service, email)
+        page.fill("input[name=password1]", PASSWORD)
+        page.fill("input[name=password2]", PASSWORD)
+        page.click("form:has(input[name=password1]) button[type=submit]")
+
+    def start(page: Page) -> None:
+        watch = Watch(page.context)
+        choose_password(page)
+        heading(page).to_have_text("Two-step verification")
+        page.get_by_text("I have lost all of these").click()
+        page.get_by_role("link", name="I need another way in").click()
+        expect(page.get_by_text("We wait 7 days")).to_be_visible()
+        page.get_by_role("button", name="Send me the code").click()
+        expect(page.locator("input[name=code]")).to_be_visible()
+        page.fill("input[name=code]", live_service.code_mailed_to(email))
+        page.get_by_role("button", name="Start the recovery").click()
+        heading(page).to_have_text("Your account is being recovered")
+        watch.check()
+
+    def come_back(page: Page) -> None:
+        choose_password(page)
+        page.wait_for_url(f"{live_service.address}/account/**")
+        page.goto(f"{live_service.address}/account/")
+        expect(page.get_by_text("You sign in with: Password")).to_be_visible()
+
+    browser.visit(sign_up_by_passkey)
+    browser.visit(start)
+    live_service.shell(
+        "from accounts.models import AccountRecovery; from accounts.factors.recovery import advance; "
+        "from core import clock; AccountRecovery.objects.update(due_at=clock.now()); advance()"
+    )
+    browser.visit(come_back)
