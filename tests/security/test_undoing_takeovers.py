@@ -578,6 +578,19 @@ def test_a_thief_can_not_use_up_the_mails_with_the_code(how: str, thief: Browser
     assert is_undone(undo(token, ask_for_code(token)))
 
 
+def test_the_code_of_another_event_is_sent_at_once(thief: Browser, person: Account) -> None:
+    """The page must not say that a code was sent which belongs to something else."""
+    set_up_app(thief)
+    confirm(thief, person)
+    add_key(thief, SoftKey())
+    browser, events = Browser(), ("An authenticator app has been set up", "A passkey has been added")
+    tokens = [link_of(notice(about)) for about in events]
+    codes = [ask_for_code(token, browser) for token in tokens]
+    assert codes[0] != codes[1]
+    assert "Send the code again" in browser.get("/account/undo/", {"event": tokens[1]}).content.decode()
+    assert "Send me the code" in browser.get("/account/undo/", {"event": tokens[0]}).content.decode()
+
+
 def test_this_was_not_me_remembers_the_event(thief: Browser, person: Account) -> None:
     secret = set_up_app(thief)
     assert secret
