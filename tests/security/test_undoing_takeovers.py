@@ -17,6 +17,7 @@ from django.core import mail as django_mail
 from django.test import Client as Browser
 
 from accounts.activity.recording import record, token_of
+from accounts.factors import questioned
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.sessions import end_all_sessions
@@ -526,6 +527,14 @@ def test_the_answer_ends_sessions_and_a_second_one_changes_nothing(
     session.save()
     owner.post(TAKEN_BACK, shown)
     assert Authenticator.objects.filter(pk=added.pk).exists()
+
+
+def test_the_answer_is_checked_again_under_the_lock(owner: Browser, person: Account, rf: Any) -> None:
+    stamp = owner.session["taken_back"]["stamp"]
+    end_all_sessions(person)
+    question = questioned.Question(clock.from_now(-7 * DAY), 10**6)
+    assert questioned.answer(rf.post(TAKEN_BACK), person.pk, stamp, question, []) is None
+    assert types(person) == [*OWNERS, Type.WEBAUTHN]
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "\x00", "9" * 5000, "\u0661", "1.5"])
