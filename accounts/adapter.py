@@ -136,7 +136,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return False
 
     def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:
-        new = email_address.email.lower()
+        new = email_address.email
         account = address_changes.lock_for_address(email_address.user_id, new)
         if account is None or _has_ended(request, account):
             return False
@@ -182,8 +182,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return True
         if not is_current(request.session.get(RESETTING, ""), account):
             return False
-        typed: str = request.session.get(PASSWORD_RESET_VERIFICATION_SESSION_KEY, {}).get("email", "").lower()
-        return typed == account.email or EmailAddress.objects.filter(user=account, email__iexact=typed).exists()
+        typed: str = request.session.get(PASSWORD_RESET_VERIFICATION_SESSION_KEY, {}).get("email", "")
+        return typed == account.email or EmailAddress.objects.filter(user=account, email=typed).exists()
 
     def login(self, request: HttpRequest, user: Account) -> None:
         half = request.session.pop(HALF_SIGNED_IN, None)

@@ -92,7 +92,7 @@ def take_back(request: HttpRequest, email: str, code: str) -> tuple[Account, que
     back, earlier ones can. Raises TakeBackRefused.
     """
     with transaction.atomic():
-        change = _find(email.lower(), code)
+        change = _find(email, code)
         # Lock the account before its changes, in the same order as account deletion and changes of email address.
         account = lock_for_address(change.account_id, change.old_email)
         standing = _standing().filter(account=account)
@@ -145,7 +145,7 @@ def is_taken(email: str, account: Account) -> bool:
     if not email:
         return False
     others = Account.objects.filter(email=email).exclude(pk=account.pk)
-    proven = EmailAddress.objects.filter(email__iexact=email, verified=True).exclude(user=account)
+    proven = EmailAddress.objects.filter(email=email, verified=True).exclude(user=account)
     sign_ups = _unverified_sign_ups(email)
     if proven.exists() or others.exclude(pk__in=sign_ups).exists():
         return True
@@ -160,7 +160,7 @@ def make_way(email: str, account: Account) -> None:
     for other in _unverified_sign_ups(email).exclude(pk=account.pk):
         other.passes_on = email
         delete_account(other)
-    EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
+    EmailAddress.objects.filter(email=email, verified=False).exclude(user=account).delete()
 
 
 def _unverified_sign_ups(email: str) -> "QuerySet[Account]":

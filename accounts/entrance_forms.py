@@ -9,6 +9,7 @@ as the response.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from allauth.account.fields import EmailField as AllauthEmailField
 from allauth.account.utils import get_next_redirect_url
 from django.core.exceptions import ValidationError
 from django.forms import BaseForm, PasswordInput
@@ -16,6 +17,7 @@ from django.forms.utils import ErrorDict
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 
 from core import clock
+from core.email_addresses import EmailAddressField
 
 # URL names of the pages on which people sign in.
 SIGN_IN_PAGES = frozenset(
@@ -49,6 +51,10 @@ TAKES_EMAIL = "data-takes-email"  # attribute of fields that static/js/entrance.
 _SECONDS = 5 * 60  # for which a form with errors waits
 _KEPT = ("login", "email", "given_name", "family_name")
 _LONGEST = 254  # characters of a value that is kept: the longest email address
+
+
+class EmailField(EmailAddressField, AllauthEmailField):  # type: ignore[misc]  # allauth is untyped
+    """allauth's field for email addresses, cleaned to the form in which they are stored."""
 
 
 class EntranceFormsMiddleware:

@@ -64,7 +64,7 @@ def lock_for_reset(request: HttpRequest, pk: int, email: str) -> bool:
     account = Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
     if account is None or not is_current(request.session.get(RESETTING, ""), account):
         return False
-    if EmailAddress.objects.filter(user=account, email__iexact=email, verified=False).exists():
+    if EmailAddress.objects.filter(user=account, email=email, verified=False).exists():
         account.set_unusable_password()
         account.save(update_fields=["password"])
         request.session[RESETTING] = account.get_session_auth_hash()

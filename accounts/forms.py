@@ -20,18 +20,18 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.core.cache import cache
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
 from accounts import address_changes, files, guesses, reauthentication, sign_up
 from accounts.authentication import was_added_here
-from accounts.entrance_forms import TAKES_EMAIL
+from accounts.entrance_forms import TAKES_EMAIL, EmailField
 from accounts.factors.keys import Held, held_among, held_by
 from accounts.mail import recipient_limit
 from accounts.models import Account
 from accounts.profile import clean_picture
 from core.database import encryption
+from core.email_addresses import EmailAddressField, stored_address
 from core.http.error_pages import ServiceBusy
 from core.limits import Rate, RateLimited, hit
 from core.telemetry import metrics
@@ -44,16 +44,18 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["login"] = EmailField()
         # The browser offers passkeys in the field's autocomplete list (WebAuthn §5.1.4, conditional mediation).
         self.fields["login"].widget.attrs["autocomplete"] = "username webauthn"
         hint = self.request.GET.get("login_hint", "") or recipient_limit.interrupted_sign_up(self.request)
         with contextlib.suppress(forms.ValidationError):
-            validate_email(hint)
-            self.fields["login"].initial = hint
+            self.fields["login"].initial = stored_address(hint)
 
 
 class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
     """The sign-up form; an unverified email address can sign up again (accounts/sign_up.py)."""
+
+    email = EmailField()
 
     account_already_exists: bool
     hashed_password: str  # unusable if a passkey follows; the adapter stores it
@@ -97,7 +99,7 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
 class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped
     """Reauthentication by password, with the same two fields as the sign-in form."""
 
-    login = forms.EmailField(label="Email", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
+    login = EmailAddressField(label="Email", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
 
     field_order = ("login", "password")
 
@@ -106,12 +108,18 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
         self.fields["login"].initial = self.user.email
 
     def clean_login(self) -> str:
-        login: str = self.cleaned_data["login"].lower()
+        login: str = self.cleaned_data["login"]
         if login != self.user.email:
             raise forms.ValidationError(
                 f"You are signed in as {self.user.email}. To sign in as somebody else, use another account."
             )
         return login
+
+
+class AddEmailForm(allauth_forms.AddEmailForm):  # type: ignore[misc]
+    """The form for another email address."""
+
+    email = EmailField()
 
 
 class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc]
@@ -304,7 +312,7 @@ class ProfileForm(forms.ModelForm[Account]):
 class InvitationForm(forms.Form):
     """The email address that the owner of a family invites."""
 
-    email = forms.EmailField(
+    email = EmailAddressField(
         label="Email address",
         max_length=254,
         help_text="They share your family's plan when they accept. The mail shows your email address.",

@@ -17,6 +17,7 @@ from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, WrongCodes
 from core import clock
+from core.email_addresses import address_to_find
 from core.limits import Rate, RateLimited, hit, seconds_left, undo_hit, usage
 
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -112,13 +113,13 @@ class Guess:
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
-    """Count an attempt with a password for `login_key`.
+    """Count an attempt with a password for the account with this email address.
 
     Raises RateLimited, and ImmediateHttpResponse if the mailbox has to be proved first.
     """
-    account = usage.login_key(login)
+    account = address_to_find(login)
     checked_for: tuple[object, ...]
-    if request.user.is_authenticated and usage.login_key(request.user.email) == account:
+    if request.user.is_authenticated and request.user.email == account:
         known, account = SIGNED_IN, str(request.user.pk)
         checked_for = (SIGNED_IN, account)
     else:

@@ -46,7 +46,7 @@ def _sync(account_id: int) -> None:
     account = Account.objects.filter(pk=account_id).first()
     if account is None:
         return
-    verified = EmailAddress.objects.filter(user_id=account_id, email__iexact=account.email, verified=True).exists()
+    verified = EmailAddress.objects.filter(user_id=account_id, email=account.email, verified=True).exists()
     Account.objects.filter(pk=account_id).exclude(email_verified=verified).update(email_verified=verified)
 
 

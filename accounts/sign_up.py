@@ -48,7 +48,7 @@ SESSION_KEY = f"{OF_A_SIGN_IN}sign_up_again"
 
 def find_unverified(email: str) -> Account | None:
     """Return the account with this email address, if nobody has verified it."""
-    return Account.objects.filter(email=email.lower(), email_verified=False, is_active=True).first()
+    return Account.objects.filter(email=email, email_verified=False, is_active=True).first()
 
 
 def keep_form(request: HttpRequest, account: Account, hashed_password: str, **names: str | None) -> None:

@@ -12,6 +12,7 @@ from api import keys
 from api.models import ApiKey, RequestLog
 from core.admin.actions import RowAction
 from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
+from core.email_addresses import address_to_find
 from oidc.models import Project
 
 
@@ -48,7 +49,11 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     )
 
     def search_filter(self, term: str) -> Q:
-        return Q(owner__email=term.lower()) if "@" in term else Q(public_id=term.removeprefix(settings.API_KEY_PREFIX))
+        return (
+            Q(owner__email=address_to_find(term))
+            if "@" in term
+            else Q(public_id=term.removeprefix(settings.API_KEY_PREFIX))
+        )
 
     def audit_target(self, row: ApiKey) -> str:
         return row.public_id

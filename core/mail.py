@@ -8,37 +8,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.mail.backends.base import BaseEmailBackend
 from django.core.mail.backends.smtp import EmailBackend
 from django.core.mail.message import EmailMessage
-from django.core.validators import validate_email
 
 from core import clock
 from core.credentials import random_text
-
-MAX_ADDRESS_LENGTH = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
-
-
-def validate_mail_address(address: str) -> None:
-    """Raise ValidationError unless mail can be sent to `address`.
-
-    Django's own check accepts some addresses that no mail server accepts: domains with characters that are not allowed
-    (RFC 5891 5.4), with invisible characters, and with the few non-ASCII letters that normalize to ASCII.
-    """
-    validate_email(address)
-    if len(address) > MAX_ADDRESS_LENGTH:
-        raise ValidationError(f"An email address has at most {MAX_ADDRESS_LENGTH} characters.")
-    local, _, domain = address.rpartition("@")
-    try:
-        # If the domain normalizes to another one, that one would get the mail, and nobody could verify the address. One
-        # in ASCII, such as xn--…, is used as it is.
-        if not domain.isascii() and domain.encode("idna").decode("idna").lower() != domain.lower():
-            domain = ""
-    except UnicodeError:
-        domain = ""
-    if not domain or not local.isascii():
-        raise ValidationError("Enter a valid email address.")
 
 
 class DemoBackend(BaseEmailBackend):

@@ -15,10 +15,10 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register, run_checks
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.mail import EmailMessage
-from django.core.validators import validate_email
 from django.db import DatabaseError
 from django.http.request import validate_host
 
+from core.email_addresses import stored_address
 from core.environment import host_of, is_writable, web_url_parts
 from core.http import client_ip
 from core.outbound.name_lookup import read_server
@@ -195,7 +195,7 @@ def check_support_email(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return `devportal.E024`: a contact to which nobody can write, on all pages and in all mails."""
     try:
         if settings.SUPPORT_EMAIL:
-            validate_email(settings.SUPPORT_EMAIL)
+            stored_address(settings.SUPPORT_EMAIL)
     except ValidationError:
         text = f"SUPPORT_EMAIL: {settings.SUPPORT_EMAIL!r} is not an email address."
         hint = "Write only the address, like help@example.com. A page goes into HELP_URL."

@@ -13,6 +13,7 @@ from accounts.models import Account
 from accounts.roles import is_operator
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
+from core.email_addresses import address_to_find
 from oidc import search, signing_keys
 from oidc.apis import admin_pages  # noqa: F401  (registers the pages of APIs)
 from oidc.clients import reviewed_hosts
@@ -162,7 +163,7 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
 
     def search_filter(self, term: str) -> Q:
         # Look up the client's key first: with a join the database would scan the connections from the newest on.
-        return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
+        return Q(account__email=address_to_find(term)) if "@" in term else Q(client=find_client(term) or 0)
 
 
 # --- Domains ---
@@ -188,7 +189,7 @@ class ProjectDomainAdmin(SearchedByDeveloper):
         return [name for name in self.fields if name not in hidden]
 
     def search_filter(self, term: str) -> Q:
-        return Q(name=term.lower().removesuffix(".")) | Q(project__in=search.find_projects(term))
+        return Q(name=address_to_find(term).removesuffix(".")) | Q(project__in=search.find_projects(term))
 
     @admin.display(description="problems")
     def problems_found(self, domain: ProjectDomain) -> str:
@@ -211,7 +212,7 @@ class TokenAdmin(ReadOnlyModelAdmin[Any]):
     readonly_fields = ("is_ended",)
 
     def search_filter(self, term: str) -> Q:
-        return Q(user__email=term.lower())
+        return Q(user__email=address_to_find(term))
 
     @admin.display(description="ended", boolean=True)
     def is_ended(self, row: Any) -> bool:

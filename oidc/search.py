@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from core.database.words import with_words
+from core.email_addresses import address_to_find
 from oidc.clients.lookup import find_client
 from oidc.models import Client, Project, ProjectDomain, ProjectMember
 from oidc.models.projects import PROJECT_PREFIX
@@ -23,7 +24,7 @@ def find_projects(term: str) -> set[int]:
     if term.startswith(PROJECT_PREFIX):
         return set(Project.objects.filter(public_id=term).values_list("pk", flat=True))
     if "@" in term:
-        return _newest(ProjectMember.objects.filter(account__email=term.lower()), "project")
+        return _newest(ProjectMember.objects.filter(account__email=address_to_find(term)), "project")
     return _newest(with_words(Project.objects.all(), "name", term), "pk") | _with_domain(term)
 
 
@@ -42,7 +43,7 @@ def find_clients(term: str) -> set[int]:
 
 def _with_domain(term: str) -> set[int]:
     """Return the projects that claim this domain, or a domain that it belongs to."""
-    labels = term.lower().rstrip(".").split(".")
+    labels = address_to_find(term).rstrip(".").split(".")
     if len(labels) < 2:
         return set()
     names = [".".join(labels[start:]) for start in range(min(len(labels) - 1, MOST_LABELS))]

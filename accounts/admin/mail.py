@@ -15,6 +15,7 @@ from accounts.models import Outbox
 from core.admin.actions import ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from core.audit import Event, report
+from core.email_addresses import address_to_find
 
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
@@ -89,7 +90,7 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
         )
 
     def search_filter(self, term: str) -> Q:
-        return Q(to=term.lower())
+        return Q(to=address_to_find(term))
 
     def audit_target(self, row: Outbox) -> str:
         return f"mail:{row.pk}"

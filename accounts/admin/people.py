@@ -31,6 +31,7 @@ from core import clock
 from core.admin.actions import MAX_TEXT_LENGTH, ActionForm, ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ServiceModelAdmin
 from core.audit import Event, report
+from core.email_addresses import EmailAddressField, address_to_find
 
 
 def target_of(account: Account) -> str:
@@ -131,7 +132,7 @@ class RecoveryForm(ReasonForm):
         widget=UnfoldAdminTextareaWidget({"rows": 3}),
         help_text="How you checked that the owner of the account asked for this. It is kept in the audit trail.",
     )
-    new_email = forms.EmailField(
+    new_email = EmailAddressField(
         label="New email address",
         required=False,
         max_length=254,
@@ -386,7 +387,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     def search_filter(self, term: str) -> Q:
         if "@" not in term and len(term) >= SHORTEST_SUB:
             return Q(pk__in=PairwiseSubject.objects.filter(sub=term).values("account"))
-        return Q(email__startswith=term.lower())
+        return Q(email__startswith=address_to_find(term))
 
     def search_term(self, row: Account) -> str:
         return row.email

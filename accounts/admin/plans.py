@@ -33,6 +33,7 @@ from core import clock
 from core.admin.actions import ActionForm, ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
 from core.database.storable import check_moment
+from core.email_addresses import EmailAddressField, address_to_find
 
 
 class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
@@ -154,7 +155,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
         # Look up keys first: a condition across several joined tables would read all subscriptions.
         if "@" not in term:
             return Q(organization__in=list(Organization.objects.filter(name=term).values_list("pk", flat=True)))
-        accounts = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
+        accounts = list(Account.objects.filter(email=address_to_find(term)).values_list("pk", flat=True))
         families = list(Family.objects.filter(owner__in=accounts).values_list("pk", flat=True))
         return Q(account__in=accounts) | Q(family__in=families)
 
@@ -261,7 +262,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
     inlines = (FamilyMemberInline,)
 
     def search_filter(self, term: str) -> Q:
-        return Q(owner__email=term.lower())
+        return Q(owner__email=address_to_find(term))
 
     def get_queryset(self, request: HttpRequest) -> Any:
         # A family's name includes its owner, also in fields where families are selected.
@@ -279,7 +280,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
 
 
 class AddressForm(ActionForm):
-    email = forms.EmailField(label="Email address", widget=UnfoldAdminEmailInputWidget)
+    email = EmailAddressField(label="Email address", widget=UnfoldAdminEmailInputWidget)
 
 
 def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
@@ -330,7 +331,7 @@ class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
     autocomplete_fields = ("account", "organization")
 
     def search_filter(self, term: str) -> Q:
-        return Q(account__email=term.lower())
+        return Q(account__email=address_to_find(term))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # seats can only be given and removed
@@ -374,7 +375,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
     )
 
     def search_filter(self, term: str) -> Q:
-        return Q(email=term.lower())
+        return Q(email=address_to_find(term))
 
     @admin.display(description="to")
     def to(self, row: Invitation) -> str:

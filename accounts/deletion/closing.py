@@ -29,7 +29,7 @@ from accounts.activity.recording import By
 from accounts.address_changes import addresses_left, reachable_addresses
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import deleting
-from accounts.entrance_forms import TAKES_EMAIL, typed_email
+from accounts.entrance_forms import TAKES_EMAIL, EmailField, typed_email
 from accounts.mail import outbox
 from accounts.models import Account
 from accounts.sessions import RESETTING, has_changed, is_current
@@ -208,7 +208,7 @@ def keep_and_sign_in(stage: Any, request: HttpRequest) -> HttpResponse:
 
 def deletion_due_at(email: str) -> datetime | None:
     """Return when the account with this email address is deleted, None if it is not closed."""
-    found = Account.objects.filter(emailaddress__email__iexact=email).exclude(deletion_due_at=None)
+    found = Account.objects.filter(emailaddress__email=email).exclude(deletion_due_at=None)
     return found.values_list("deletion_due_at", flat=True).first()
 
 
@@ -221,13 +221,15 @@ def _belongs_to(account: Account, email: str) -> bool:
 class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc]  # allauth is untyped
     """The library's form, which ignores inactive accounts, extended to closed ones, which can still be kept."""
 
+    email = EmailField()
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].widget.attrs[TAKES_EMAIL] = True
         self.fields["email"].initial = typed_email(allauth_context.request)
 
     def clean_email(self) -> str:
-        email: str = get_adapter().clean_email(self.cleaned_data["email"].lower())
+        email: str = get_adapter().clean_email(self.cleaned_data["email"])
         found = filter_users_by_email(email, prefer_verified=True, for_login=True)
         mine = [account for account in found if _belongs_to(account, email)]
         self.users = [account for account in mine if account.is_active or account.deletion_due_at is not None]

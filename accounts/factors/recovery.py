@@ -104,7 +104,6 @@ def start(
     """
     if operator.pk == account.pk:  # AccountRecovery.is_own
         raise RecoveryRefused("You can't start a recovery of your own account here.")
-    new_email = new_email.strip().lower()
     locked = address_changes.lock_for_address(account.pk, new_email)
     if locked is None:
         raise RecoveryRefused("The account has been deleted.")

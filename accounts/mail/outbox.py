@@ -21,7 +21,7 @@ from core import clock
 from core.credentials import random_text
 from core.database import encryption
 from core.database.encryption import EncryptedColumn
-from core.mail import validate_mail_address
+from core.email_addresses import stored_address
 from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
@@ -41,7 +41,7 @@ def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
 
 def _zone_of(address: str) -> str:
     """Return the time zone of the account with this email address, "" if it is not known; only mails with times ask."""
-    return Account.objects.filter(email=address.lower()).values_list("time_zone", flat=True).first() or ""
+    return Account.objects.filter(email=address).values_list("time_zone", flat=True).first() or ""
 
 
 def queue_last_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
@@ -56,7 +56,7 @@ def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None, is_la
     not mention anybody but its recipient, because `delete_mail_to` can't read it. Raises ValidationError for an invalid
     email address.
     """
-    validate_mail_address(to)
+    to = stored_address(to)
     body, page = printable(mail.text).strip() + "\n", printable(mail.html)
     now = clock.now()
     row = Outbox.objects.create(

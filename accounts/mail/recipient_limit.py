@@ -52,13 +52,8 @@ def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None 
     """
     before: dict[str, Any] = request.session.get(SENT, {})
     if signing_up is None:
-        signing_up = before.get("to") == email.lower() and before.get("signing_up", False)
-    request.session[SENT] = {
-        "to": email.lower(),
-        "at": clock.timestamp(),
-        "signing_up": signing_up,
-        "purpose": purpose,
-    }
+        signing_up = before.get("to") == email and before.get("signing_up", False)
+    request.session[SENT] = {"to": email, "at": clock.timestamp(), "signing_up": signing_up, "purpose": purpose}
 
 
 def interrupted_sign_up(request: HttpRequest) -> str:
@@ -76,7 +71,7 @@ def was_sent(request: HttpRequest, email: str, purpose: str) -> bool:
 def seconds_to_wait(request: HttpRequest, email: str) -> int:
     """Return how long (seconds) this browser has to wait before another code can be sent to the email address."""
     sent: dict[str, Any] = request.session.get(SENT, {})
-    if sent.get("to") != email.lower():
+    if sent.get("to") != email:
         return 0
     # If the clock was set back, or another machine's clock differs, nobody waits longer.
     left: int = sent["at"] + PAUSE - clock.timestamp()

@@ -12,13 +12,14 @@ from django.db.models.functions import Lower
 
 from core import clock
 from core.credentials import digest
+from core.email_addresses import address_to_find, stored_address
 
 
 class AccountManager(BaseUserManager["Account"]):
-    """Creates accounts. Email addresses are stored in lower case, so that there is one account per address."""
+    """Creates accounts. Email addresses are stored in one form, so that there is one account per address."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
-        account = self.model(email=email.strip().lower(), **fields)
+        account = self.model(email=stored_address(email), **fields)
         account.set_password(password)
         account.save(using=self._db)
         return account
@@ -28,7 +29,7 @@ class AccountManager(BaseUserManager["Account"]):
         return self.create_user(email, password, is_staff=True, is_superuser=True, email_verified=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "Account":
-        return self.get(email=(username or "").lower())
+        return self.get(email=address_to_find(username or ""))
 
 
 class Account(AbstractBaseUser, PermissionsMixin):

@@ -15,6 +15,7 @@ from accounts.models.plans import AddonsField, State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
 from core import clock
+from core.email_addresses import address_to_find
 from core.http.strict_fields import IsoDateTimeField, StrictCharField, StrictChoiceField, StrictSerializer, first_error
 from core.http.webhooks import WebhookError
 
@@ -152,9 +153,9 @@ def _holder(report: BillingNotification) -> Holder:
     holder: Holder | None
     match report.kind:
         case "account":
-            holder = Account.objects.filter(email=report.name.lower()).first()
+            holder = Account.objects.filter(email=address_to_find(report.name)).first()
         case "family":
-            holder = Family.objects.filter(owner__email=report.name.lower()).first()
+            holder = Family.objects.filter(owner__email=address_to_find(report.name)).first()
         case _:
             holder = Organization.objects.filter(name=report.name).first()
     if holder is None:

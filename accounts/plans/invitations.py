@@ -18,7 +18,7 @@ from accounts.plans import members
 from accounts.plans.members import Group, report_group_event
 from accounts.roles import is_operator
 from core import clock
-from core.mail import validate_mail_address
+from core.email_addresses import stored_address
 
 MAIL_INTERVAL = timedelta(hours=1)
 
@@ -164,12 +164,10 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
 
 def _mailable(email: str) -> str:
     """Return the email address as in accounts. Raises InvitationRefused if mail can't be sent to it."""
-    address = email.strip().lower()
     try:
-        validate_mail_address(address)
+        return stored_address(email)
     except ValidationError as error:
         raise InvitationRefused(" ".join(error.messages)) from error
-    return address
 
 
 def _mail(row: Invitation, group: Group, by: Account) -> None:

@@ -33,8 +33,8 @@ from accounts.security_check import check_security
 from accounts.sessions import lock_unchanged
 from accounts.signals import showing_home
 from accounts.sources import SourceFailed
+from core.email_addresses import address_to_find
 from core.http import error_pages
-from core.limits import usage
 from core.limits.middleware import limited_by_address, limited_by_person
 from core.storage.stored_files import StoreUnavailable, image_response, read_file
 
@@ -162,6 +162,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return error_pages.csrf_failure(request, reason, again=again)
     following = following or reverse("resume")
     typed = request.POST.get("login") or request.POST.get("email") or ""
-    if usage.login_key(typed) == usage.login_key(request.user.email):
+    if address_to_find(typed) == request.user.email:
         return HttpResponseRedirect(following)
     return error_pages.csrf_failure(request, reason, following=following)

@@ -20,6 +20,7 @@ from accounts.deletion import closing
 from accounts.factors import questioned, undoing
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import is_current
+from core.email_addresses import EmailAddressField
 from core.limits import Rate, RateLimited, hit, undo_hit, usage
 from core.limits.middleware import limited_by_address
 
@@ -31,7 +32,7 @@ TAKEN_BACK = "taken_back"  # session key in a browser that has just taken an acc
 class TakeBackForm(forms.Form):
     """The old email address, and the code that was mailed there."""
 
-    email = forms.EmailField(
+    email = EmailAddressField(
         label="Your old email address",
         max_length=254,
         help_text="The email address to which we sent the mail about the change.",

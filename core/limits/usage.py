@@ -1,28 +1,17 @@
 """Counting under normalized keys in fixed windows of any length, with django-ratelimit."""
 
-import contextlib
-import unicodedata
 from dataclasses import dataclass
 
 from django_ratelimit.core import get_usage
 
+from core.email_addresses import address_to_find
 from core.http.client_ip import limit_key as address
 from core.telemetry import metrics
 
-__all__ = ["address", "login_key", "mailbox_key"]
+__all__ = ["address", "mailbox_key"]
 
 # Mail providers that ignore dots before the @.
 _DOTLESS = frozenset({"gmail.com", "googlemail.com"})
-
-
-def login_key(text: str) -> str:
-    """Return the same key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
-
-    It normalizes at least as much as the look-up at sign-in (which ignores case): spellings that are counted separately
-    would allow more guesses.
-    """
-    folded = unicodedata.normalize("NFKC", text.strip()).casefold()
-    return unicodedata.normalize("NFKC", folded).strip()
 
 
 def mailbox_key(recipient: str) -> str:
@@ -30,9 +19,7 @@ def mailbox_key(recipient: str) -> str:
 
     Sign-in treats `ada+notes@…` and `ada@…` as two people, but mail to both usually reaches the same person.
     """
-    local, _, domain = login_key(recipient).rpartition("@")
-    with contextlib.suppress(UnicodeError):  # not a domain that mail could be sent to
-        domain = domain.encode("idna").decode("ascii")
+    local, _, domain = address_to_find(recipient).rpartition("@")
     local = local.partition("+")[0] or local
     if domain in _DOTLESS:
         local, domain = local.replace(".", ""), "gmail.com"

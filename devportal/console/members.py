@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.plans.invitations import InvitationNotFound
+from core.email_addresses import EmailAddressField
 from core.limits.middleware import limited_by_person
-from core.mail import validate_mail_address
 from devportal.console.access import Membership, get_membership
 from devportal.console.navigation import console_page, render_page
 from oidc.models import ProjectInvitation, ProjectMember
@@ -38,20 +38,12 @@ class RoleForm(forms.Form):
 class InviteForm(RoleForm):
     """Invitation of an email address, with a role."""
 
-    email = forms.EmailField(
+    email = EmailAddressField(
         label="Email address",
-        error_messages={"required": "Enter an email address.", "invalid": "This is not an email address."},
+        error_messages={"required": "Enter an email address."},
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
     field_order = ("email", "role")
-
-    def clean_email(self) -> str:
-        address: str = self.cleaned_data["email"].strip().lower()
-        try:
-            validate_mail_address(address)
-        except forms.ValidationError as error:
-            raise forms.ValidationError("Mail can't be sent to this address.") from error
-        return address
 
 
 CHANGED = "This changed in the meantime. The page shows the current state."

@@ -16,6 +16,7 @@ from accounts.models import Account
 from api.models import ApiKey
 from core.admin.model_admin import KeysetChangeList
 from core.database.storable import FIRST_MOMENT, LAST_MOMENT
+from core.email_addresses import EmailAddressField
 from devportal.console.activity import SENTENCES
 from devportal.console.models import AuditEvent
 from oidc.models import Client, Project
@@ -47,7 +48,7 @@ class AuditFilters(forms.Form):
     )
     since = _day("From (UTC)")
     until = _day("To (UTC)")
-    person = forms.EmailField(required=False, max_length=254, widget=UnfoldAdminEmailInputWidget)
+    person = EmailAddressField(required=False, max_length=254, widget=UnfoldAdminEmailInputWidget)
     about = forms.CharField(required=False, max_length=255, label="Object", widget=UnfoldAdminTextInputWidget)
 
     def clean(self) -> dict[str, Any]:
@@ -77,8 +78,8 @@ class AuditFilters(forms.Form):
 def by_person(email: str) -> Q:
     """Return the condition for events of a person, or about them."""
     # Look up the key first: a condition across two tables would read the whole trail.
-    people = list(Account.objects.filter(email=email.lower()).values_list("pk", flat=True))
-    return Q(actor__in=people) | Q(person__in=people) | Q(target=email.lower())
+    people = list(Account.objects.filter(email=email).values_list("pk", flat=True))
+    return Q(actor__in=people) | Q(person__in=people) | Q(target=email)
 
 
 def about(public_id: str) -> Q:

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.forms import BoundField
 
+from core.email_addresses import EmailAddressField
 from devportal.review.for_reviewers import (
     MAX_LOGIN_LENGTH,
     MAX_NOTE_LENGTH,
@@ -70,7 +71,7 @@ class BrandingForm(forms.Form):
     home_page_url = _page("Home page", "It explains what the app is, and opens for anyone without signing in.")
     privacy_policy_url = _page("Privacy policy", "It explains what the app does with the data that it reads here.")
     terms_url = _page("Terms", "")
-    support_address = forms.CharField(
+    support_address = EmailAddressField(
         label="Support email address",
         required=False,
         max_length=254,

@@ -56,6 +56,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.sign_up.NamesForm"
 ACCOUNT_FORMS = {
+    "add_email": "accounts.forms.AddEmailForm",
     "change_password": "accounts.forms.ChangePasswordForm",
     "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
     "confirm_password_reset_code": "accounts.forms.ConfirmResetForm",

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from accounts import browser_accounts
 from accounts.browser_accounts import OtherAccount
 from accounts.models import Account, PairwiseSubject
+from core.email_addresses import address_to_find
 from oidc.authorization import interactions
 from oidc.authorization.interactions import Interaction
 from oidc.clients.lookup import find_client
@@ -39,7 +40,7 @@ def list_choices(request: HttpRequest, others: Iterable[OtherAccount], interacti
     hint = _login_hint(interaction)
 
     def choice(reference: str, account: Account, *, is_present: bool) -> Choice:
-        is_hinted = account.email.casefold() == hint if asked_for is None else account.pk == asked_for
+        is_hinted = account.email == hint if asked_for is None else account.pk == asked_for
         return Choice(reference, account, is_present, is_hinted)
 
     present = browser_accounts.present_reference(request)
@@ -50,7 +51,7 @@ def list_choices(request: HttpRequest, others: Iterable[OtherAccount], interacti
 
 
 def _login_hint(interaction: Interaction | None) -> str:
-    return ((interaction.parameters.get("login_hint") if interaction else None) or "").strip().casefold()
+    return address_to_find((interaction.parameters.get("login_hint") if interaction else None) or "")
 
 
 def _hinted_account(interaction: Interaction) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from accounts.authentication import level_of, means_of
+from core.email_addresses import address_to_find
 from oidc import scopes
 from oidc.apis.registry import OPENID
 from oidc.apis.resources import InvalidTarget, check_resources
@@ -109,7 +110,7 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     if not hint or auth_request.parameters.get("id_token_hint"):
         return False
     assert auth_request.account is not None
-    if hint.casefold() != auth_request.account.email.casefold():
+    if address_to_find(hint) != auth_request.account.email:
         return True
     knows_email = not auth_request.granted_scopes.isdisjoint(scopes.EMAIL_SCOPES)
     return not (auth_request.client.first_party or auth_request.asks_for_more or knows_email)

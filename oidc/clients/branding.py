@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from accounts.models import Account
 from core import clock
 from core.credentials import random_text
+from core.email_addresses import stored_address
 from core.http.hosts import HOST_RULES as AUTHORITY_RULES
 from core.http.hosts import is_same_site
 from core.storage import images
@@ -84,10 +84,7 @@ def validate_page_url(url: str) -> None:
 
 def validate_support_address(address: str) -> None:
     """Raise ValidationError unless `address` is an email address in ASCII, which can't imitate another one."""
-    try:
-        validate_email(address)
-    except ValidationError as error:
-        raise ValidationError("This is not an email address.") from error
+    stored_address(address)
     if not address.isascii():
         raise ValidationError("Use ASCII characters only. An international domain begins with xn-- then.")
     domain = address.rpartition("@")[2].lower()

@@ -27,7 +27,7 @@ from accounts.plans.invitations import (
     needs_mail,
 )
 from core import clock
-from core.mail import validate_mail_address
+from core.email_addresses import stored_address
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded, check_project_quota
 from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
@@ -49,8 +49,7 @@ def invite(project: Project, email: str, role: str, actor: Account) -> ProjectIn
     A project sends at most one mail an hour to the same email address. A renewal within that hour takes effect without
     a mail. Raises AlreadyMember, QuotaExceeded, Gone; ValidationError for an email address that can't receive mail.
     """
-    address = email.strip().lower()
-    validate_mail_address(address)
+    address = stored_address(email)
     with lock_for_change(project, actor, Role.OWNER) as me:
         return _invite(me.project, address, Role(role), actor)
 

@@ -1,5 +1,6 @@
 """Sign-up: the form, the code, and the way back to the app that waits."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,6 +9,7 @@ from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
 from accounts.models import Account
+from core.email_addresses import stored_address
 from oidc.models import Client, TokenFamily
 from tests.relying_party import RelyingParty, answer_of, claims_of
 
@@ -66,16 +68,46 @@ def test_the_code_proves_the_address_and_signs_in(client: Browser, mailoutbox: l
     assert client.get("/account/").status_code == 200
 
 
-@pytest.mark.parametrize("domain", ["xn--mller-kva.example", "xn--fa-hia.example"])
-def test_an_international_domain_gets_its_code_as_chromium_sends_it(
-    client: Browser, mailoutbox: list[Any], domain: str
+@pytest.mark.parametrize(
+    ("typed", "other"),
+    [
+        ("new@xn--bcher-kva.example", "new@Bücher.example"),  # Chromium converts what a person types
+        ("new@bu\u0308cher.example", "NEW@XN--BCHER-KVA.example"),
+        ("\u200bnew@faß.example\ufeff", "new@xn--fa-hia.example"),
+    ],
+)
+def test_every_spelling_of_an_email_address_leads_to_one_account(
+    client: Browser, mailoutbox: list[Any], typed: str, other: str
 ) -> None:
-    """Chromium converts the domain in a field for email addresses to ASCII (RFC 5891), whatever a person types."""
-    sign_up(client, f"new@{domain}")
-    (mail,) = mailoutbox
-    assert mail.to == [f"new@{domain}"]
-    confirm(client, mail)
-    assert Account.objects.get(email=f"new@{domain}").email_verified is True
+    sign_up(client, typed)
+    confirm(client, mailoutbox[0])
+    account = Account.objects.get()
+    assert [account.email] == mailoutbox[0].to == [stored_address(other)]
+    assert account.email_verified
+    browser = Browser()
+    assert browser.post("/account/login/", {"login": other, "password": PASSWORD}).status_code == 302
+    assert browser.get("/account/").status_code == 200
+    assert f'value="{account.email}"' in Browser().get("/account/login/", {"login_hint": other}).content.decode()
+    Browser().post("/account/password/reset/", {"email": other})
+    sign_up(Browser(), other)
+    assert Account.objects.get() == account
+    assert {mail.to[0] for mail in mailoutbox} == {account.email}
+
+
+@pytest.mark.parametrize("address", ["åda@example.com", '"ada"@example.com', f"{'a' * 65}@example.com", "a@❤.example"])
+def test_an_email_address_without_mail_is_refused_in_each_form(
+    signed_in: Browser, mailoutbox: list[Any], address: str
+) -> None:
+    for page in (
+        sign_up(Browser(), address),
+        Browser().post("/account/login/", {"login": address, "password": PASSWORD}),
+        Browser().post("/account/password/reset/", {"email": address}),
+        Browser().post("/account/address/take-back", {"email": address, "code": "AAAA-BBBB-CCCC"}),
+        signed_in.post("/account/email/", {"email": address, "action_add": ""}),
+    ):
+        assert page.status_code == 200
+        assert re.search("before the @|after the @", page.content.decode())
+    assert mailoutbox == []
 
 
 @pytest.mark.parametrize("code", ["", "AAAA-BBBB", "000000", "x" * 500])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.core.validators import EmailValidator, validate_slug
+from django.core.validators import validate_slug
 from rest_framework import serializers
 from rest_framework.fields import empty
 
@@ -15,6 +15,7 @@ from accounts.plans.lifecycle import Actor, Holder
 from accounts.profile import clean_picture
 from accounts.roles import ROLES, set_roles
 from accounts.sessions import end_all_sessions
+from core.email_addresses import MAX_LENGTH, address_to_find, stored_address
 from core.http.strict_fields import (
     StrictBooleanField,
     StrictCharField,
@@ -27,7 +28,6 @@ from core.http.strict_fields import (
 )
 from devportal.operations.provisioning.toml_tables import NameField, Table
 
-LONGEST_ADDRESS = 254
 _UNKNOWN = "nobody has the email address {email}"
 
 
@@ -37,10 +37,10 @@ class AccountField(StrictCharField):
     default_error_messages = {"unknown": _UNKNOWN}
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=LONGEST_ADDRESS, **kwargs)
+        super().__init__(max_length=MAX_LENGTH, **kwargs)
 
     def run_validation(self, data: Any = empty) -> Any:
-        email = super().run_validation(data).lower()
+        email = address_to_find(super().run_validation(data))
         account = Account.objects.filter(email=email).first()
         if account is None:
             self.fail("unknown", email=email)
@@ -51,10 +51,10 @@ class AccountsField(StrictListField):
     """The email addresses of existing people, deserialized to the people with one query."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(child=StrictCharField(max_length=LONGEST_ADDRESS), unique=True, **kwargs)
+        super().__init__(child=StrictCharField(max_length=MAX_LENGTH), unique=True, **kwargs)
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        emails = [email.lower() for email in super().to_internal_value(data)]
+        emails = [address_to_find(email) for email in super().to_internal_value(data)]
         found = {account.email: account for account in Account.objects.filter(email__in=emails)}
         for position, email in enumerate(emails):
             if email not in found:
@@ -107,7 +107,7 @@ class PictureField(StrictCharField):
 
 
 class PersonTable(Table):
-    email = StrictCharField(max_length=LONGEST_ADDRESS, validators=[EmailValidator("is not an address")])
+    email = StrictCharField(max_length=MAX_LENGTH)
     password = StrictCharField(max_length=4096, allow_blank=True, default=None)
     given_name = StrictCharField(max_length=100, allow_blank=True, required=False)
     family_name = StrictCharField(max_length=100, allow_blank=True, required=False)
@@ -117,7 +117,7 @@ class PersonTable(Table):
     subscription = SubscriptionTable(required=False)
 
     def validate_email(self, email: str) -> str:
-        return email.lower()
+        return stored_address(email)
 
 
 def apply_person(values: dict[str, Any]) -> dict[str, Any]:
