@@ -101,17 +101,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # This replaces allauth's own limits, which use the Host header in their keys (docs/sign-in.md#limits).
-        guess = guesses.count_password(request, credentials.get("email", ""))
-        try:
+        with guesses.count_password(request, credentials.get("email", "")) as guess:
             account: Account | None = super().authenticate(request, **credentials)
-        except ServiceBusy:
-            guess.take_back()
-            raise
-        if account is not None:
-            guess.take_back()
-            if request.user.is_anonymous:
-                _strengthen_hash(request, account, credentials["password"])
-                request.session[HALF_SIGNED_IN] = account.get_session_auth_hash()
+            if account is None:
+                guess.is_wrong()
+        if account is not None and request.user.is_anonymous:
+            _strengthen_hash(request, account, credentials["password"])
+            request.session[HALF_SIGNED_IN] = account.get_session_auth_hash()
         return account
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:

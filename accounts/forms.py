@@ -32,8 +32,7 @@ from accounts.models import Account
 from accounts.profile import clean_picture
 from core.database import encryption
 from core.email_addresses import EmailAddressField, stored_address
-from core.http.error_pages import ServiceBusy
-from core.limits import Rate, RateLimited, hit
+from core.limits import Rate, RateLimited
 from core.telemetry import metrics
 
 DAY = 24 * 3600
@@ -126,13 +125,8 @@ class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc
     """The form for a new password; a wrong current password counts as a guess (accounts/guesses.py)."""
 
     def clean_oldpassword(self) -> str:
-        guess = guesses.count_password(allauth_context.request, self.user.email)
-        try:
+        with guesses.count_password(allauth_context.request, self.user.email):
             password: str = super().clean_oldpassword()
-        except ServiceBusy:
-            guess.take_back()
-            raise
-        guess.take_back()
         return password
 
 
@@ -153,12 +147,13 @@ class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc] 
 
     def clean_code(self) -> str:
         session = allauth_context.request.session
-        guess = Rate("mailed code", self.most, DAY)  # longer than a code is valid
+        rate = Rate("mailed code", self.most, DAY)  # longer than a code is valid
         try:
-            hit(guess, session.session_key, session[self.state]["at"])
+            guess = guesses.Guess((rate, (session.session_key, session[self.state]["at"])))
         except RateLimited:
             raise get_account_adapter().validation_error("incorrect_code") from None
-        code: str = super().clean_code()
+        with guess:
+            code: str = super().clean_code()
         return code
 
 
@@ -231,17 +226,16 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
 
     def clean_code(self) -> str:
         request = allauth_context.request
-        guess = guesses.count_code(request, self.user)
         try:
-            code = self._checked_code()
-            self.check_factor()
-            if self.authenticator.type == Authenticator.Type.TOTP and not _use_up(self.user, code):
-                raise get_adapter().validation_error("incorrect_code")
+            with guesses.count_code(request, self.user):
+                code = self._checked_code()
+                self.check_factor()
+                if self.authenticator.type == Authenticator.Type.TOTP and not _use_up(self.user, code):
+                    raise get_adapter().validation_error("incorrect_code")
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
             guesses.notify_about_wrong_codes(request, self.user)
             raise
-        guess.take_back()
         guesses.forget_wrong_codes(self.user)
         return code
 

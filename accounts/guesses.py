@@ -1,12 +1,15 @@
 """Brute-force limits: wrong passwords and codes, and the mailbox proof after too many of them (docs/limits.md)."""
 
+import contextlib
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Self
 from urllib.parse import urlencode
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
@@ -16,9 +19,9 @@ from accounts.activity.recording import record
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, WrongCodes
-from core import clock
+from core import clock, passwords
 from core.email_addresses import address_to_find
-from core.limits import Rate, RateLimited, hit, seconds_left, undo_hit, usage
+from core.limits import Rate, RateLimited, hit, may_be_taken_back, note_failure, seconds_left, undo_hit, usage
 
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
 # How long (seconds) a proof of the mailbox is valid in a browser: as long as the window of the guesses.
@@ -92,6 +95,7 @@ def mailbox_proved(request: HttpRequest, email: str) -> str:
 
 # Seconds for which wrong guesses at one account from one IP address count.
 SOME_MINUTES = 5 * MINUTE
+TURN_SECONDS = 0.25  # between tries to count a guess: about as long as a hash takes
 # Names in limits for browsers of an account that share one limit: signing out elsewhere renews a session's key.
 SIGNED_IN, OF_THE_MAILBOX = "signed in", PROVED_BY
 SECOND_FACTOR = "second factor"  # part of the names of limits
@@ -100,16 +104,61 @@ SECOND_FACTOR = "second factor"  # part of the names of limits
 Limit = tuple[Rate, tuple[object, ...]]
 
 
-@dataclass(frozen=True)
 class Guess:
-    """A guess, counted before it is checked, so that parallel guesses can't pass the limit."""
+    """A guess, counted before it is checked, so that parallel guesses can't pass the limit.
 
-    counted: tuple[Limit, ...]
+    It is checked in a `with` block. If the block ends with a ValidationError or calls `is_wrong`, the guess was wrong.
+    Otherwise it no longer counts: it was right, or a fault prevented the check.
+    """
 
-    def take_back(self) -> None:
-        """Subtract the guess from the counters, because it was right or could not be checked."""
-        for rate, key in self.counted:
-            undo_hit(rate, *key)
+    def __init__(self, *limits: Limit, checks: Limit | None = None, account: Account | None = None) -> None:
+        """Count under each limit. Raises RateLimited, and then counts under none of them.
+
+        `checks` counts right guesses too, and `account` is the one whose WrongCodes count the guess.
+        """
+        self.account = account
+        self._was_wrong = False
+        self._checks = checks
+        self._hits: list[tuple[Limit, int]] = []  # with their windows
+        for limit in (*limits, *filter(None, [checks])):
+            self.add(limit)
+
+    def add(self, limit: Limit) -> None:
+        """Count under one more limit. Raises RateLimited, and then counts under none of them."""
+        rate, key = limit
+        try:
+            self._hits.append((limit, hit(rate, *key)))
+        except RateLimited as limited:
+            self._hits.append((limit, limited.window))
+            self._take_back(self._hits)
+            raise
+
+    def is_wrong(self) -> None:
+        """Keep counting the guess."""
+        self._was_wrong = True
+        for (rate, key), _ in self._hits:
+            note_failure(rate, *key)
+
+    def drop(self) -> None:
+        """Stop counting the guess, which was not checked."""
+        self._take_back(self._hits)
+        if self.account is not None:
+            uncount_wrong_code(self.account)
+
+    def _take_back(self, hits: Iterable[tuple[Limit, int]]) -> None:
+        for (rate, key), window in hits:
+            undo_hit(rate, *key, window=window)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ValidationError):
+            self.is_wrong()
+        elif error is not None:
+            self.drop()
+        elif not self._was_wrong:
+            self._take_back([each for each in self._hits if each[0] is not self._checks])
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
@@ -124,12 +173,11 @@ def count_password(request: HttpRequest, login: str) -> Guess:
         checked_for = (SIGNED_IN, account)
     else:
         known = known_browsers.find_known_browser_by_login(request, login) or mailbox_proved(request, login)
-        checked_for = ("account", account) if known else ("address", usage.address(request))
-    # Each password check counts, right or wrong: hashing takes processor time.
-    check: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
-    limits = _limits(request, "password", account, known)
-    _hit_all([check], limits[:2])
-    return _count(request, limits, "" if known else login)
+        checked_for = ("account", account) if known else (usage.address(request), account)
+    # Each check of one account's password counts, right or wrong: hashing takes processor time. A limit of the IP
+    # address would hold up a class that signs in together; of its checks, only some wait for a hash at once.
+    checks: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
+    return _count(request, _limits(request, "password", account, known), "" if known else login, checks)
 
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
@@ -149,8 +197,10 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
         known = known_browsers.find_known_browser(request, account) or proved
     limits = _limits(request, SECOND_FACTOR, str(account.pk), known)
     guess = _count(request, limits, "" if known else account.email)
-    if not count_wrong_code(account) and not proved:  # others guessed at the same moment
-        guess.take_back()
+    if count_wrong_code(account):
+        guess.account = account
+    elif not proved:  # others guessed at the same moment
+        guess.drop()
         raise ImmediateHttpResponse(ask(request, account.email))
     return guess
 
@@ -172,6 +222,12 @@ def count_wrong_code(account: Account) -> bool:
         return True
     _, is_first = WrongCodes.objects.get_or_create(account=account, defaults={"count": 1})
     return is_first or bool(below_limit.update(count=F("count") + 1))  # another process may have created the row
+
+
+def uncount_wrong_code(account: Account) -> None:
+    """Stop counting a code that could not be checked, if the database allows it."""
+    with contextlib.suppress(DatabaseError):
+        WrongCodes.objects.filter(account=account, count__gt=0).update(count=F("count") - 1)
 
 
 def notify_about_wrong_codes(request: HttpRequest, account: Account) -> None:
@@ -202,22 +258,34 @@ def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[L
     ]
 
 
-def _count(request: HttpRequest, limits: list[Limit], to_prove: str) -> Guess:
-    """Count a guess; above the last limit of an unknown browser, require a proof of the mailbox `to_prove` first."""
-    # A refused guess does not count in later limits, so one IP address can't use up the account's limit.
-    _hit_all(limits[:2], limits[:2])
-    for rate, key in limits[2:]:
+def _count(request: HttpRequest, limits: list[Limit], to_prove: str, checks: Limit | None = None) -> Guess:
+    """Count a guess; above the last limit of an unknown browser, require a proof of the mailbox `to_prove` first.
+
+    A refused guess counts nowhere, so one IP address can't use up the account's limit.
+    """
+    guess = _count_in_turn(limits[:2], checks)
+    for limit in limits[2:]:
         try:
-            hit(rate, *key)
+            guess.add(limit)
         except RateLimited as limited:
             raise ImmediateHttpResponse(ask(request, to_prove)) from limited
-    return Guess(tuple(limits))
+    return guess
 
 
-def _hit_all(limits: Iterable[Limit], all_that_refuse: list[Limit]) -> None:
-    """Count under each limit. Raises RateLimited with the wait until none of them refuses any more."""
-    try:
-        for rate, key in limits:
-            hit(rate, *key)
-    except RateLimited as limited:
-        raise RateLimited(max(limited.wait, *(seconds_left(rate, *key) for rate, key in all_that_refuse))) from limited
+def _count_in_turn(limits: list[Limit], checks: Limit | None) -> Guess:
+    """Count a guess. While only guesses that may turn out right use up a limit, wait for them.
+
+    Raises RateLimited with the wait until none of the limits refuses any more.
+    """
+    counted = [*limits, *filter(None, [checks])]
+    until = time.monotonic() + settings.PASSWORD_WAIT_SECONDS
+    while True:
+        try:
+            return Guess(*limits, checks=checks)
+        except RateLimited as limited:
+            waits = {limit: seconds_left(limit[0], *limit[1]) for limit in counted}
+            is_open = limited.window and all(
+                limit is not checks and may_be_taken_back(limit[0], *limit[1]) for limit in counted if waits[limit]
+            )
+            if not is_open or time.monotonic() > until or not passwords.pause(TURN_SECONDS):
+                raise RateLimited(1 if is_open else max(limited.wait, *waits.values())) from limited

@@ -13,6 +13,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from core.serving.work_pool import WorkPool
 
 MOST_PASSWORDS = 64  # hashed or waiting, in each process
+MOST_PAUSED = 32  # requests that wait for other sign-ins from their IP address, in each process
 
 
 @functools.cache
@@ -24,6 +25,21 @@ def hashing_pool() -> WorkPool:
 
 # A forked process has none of its parent's threads, and `serve --demo` hashes passwords before it forks its workers.
 os.register_at_fork(after_in_child=hashing_pool.cache_clear)
+
+
+_paused = BoundedSemaphore(MOST_PAUSED)
+
+
+def pause(seconds: float) -> bool:
+    """Wait without a slot; return False immediately if too many requests do."""
+    if not _paused.acquire(blocking=False):
+        return False
+    try:
+        with lend_slot():
+            time.sleep(seconds)
+    finally:
+        _paused.release()
+    return True
 
 
 class BoundedPBKDF2PasswordHasher(PBKDF2PasswordHasher):

@@ -138,9 +138,8 @@ class ReauthenticateKeyForm(UserVerificationMixin, webauthn_forms.Reauthenticate
     def clean_credential(self) -> Authenticator:
         assert self.user is not None
         self.check_challenge()
-        guess = guesses.count_key(allauth_context.request, self.user)
-        authenticator = super().clean_credential()
-        guess.take_back()
+        with guesses.count_key(allauth_context.request, self.user):
+            authenticator = super().clean_credential()
         reauthentication.check_not_added_here(allauth_context.request, authenticator)
         return authenticator
 

@@ -65,7 +65,7 @@ def interrupted_sign_up(request: HttpRequest) -> str:
 def was_sent(request: HttpRequest, email: str, purpose: str) -> bool:
     """Return whether the last code of this browser was one for this purpose, to this email address."""
     sent: dict[str, Any] = request.session.get(SENT, {})
-    return (sent.get("to"), sent.get("purpose")) == (email.lower(), purpose)
+    return (sent.get("to"), sent.get("purpose")) == (email, purpose)
 
 
 def seconds_to_wait(request: HttpRequest, email: str) -> int:

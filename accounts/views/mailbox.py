@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import guesses, reauthentication
 from accounts.authentication import MAILED_CODE, account_of
 from accounts.mail import recipient_limit
-from core.limits import Rate, RateLimited, hit, undo_hit
+from core.limits import Rate, RateLimited
 from core.limits.middleware import limited_by_address
 
 SOME_MINUTES = 5 * 60
@@ -49,13 +49,13 @@ class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  
 
     def form_valid(self, form: Any) -> HttpResponse:
         account = account_of(self.request)
-        guess = Rate("confirmation code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
-        hit(guess, account.pk)  # before the code is checked, so that parallel guesses count too
-        if not reauthentication.is_right(account, form.cleaned_data["code"]):
-            form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
-            refused: HttpResponse = self.form_invalid(form)
-            return refused
-        undo_hit(guess, account.pk)
+        rate = Rate("confirmation code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
+        with guesses.Guess((rate, (account.pk,))) as guess:
+            if not reauthentication.is_right(account, form.cleaned_data["code"]):
+                guess.is_wrong()
+                form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
+                refused: HttpResponse = self.form_invalid(form)
+                return refused
         reauthentication.note_confirmed(self.request, account)
         response: HttpResponse = super().form_valid(form)
         return response

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts import guesses
 from accounts.authentication import account_of
 from accounts.factors import own_recovery
 from accounts.factors import recovery as recoveries
@@ -20,7 +21,7 @@ from accounts.factors.own_recovery import Way
 from accounts.models import Account, AccountRecovery
 from accounts.sessions import is_half_signed_in
 from accounts.views.mailbox import SOME_MINUTES, CodeForm
-from core.limits import Rate, RateLimited, hit, undo_hit
+from core.limits import Rate, RateLimited
 from core.limits.middleware import limited_by_address
 
 
@@ -101,12 +102,12 @@ def _send(request: HttpRequest, account: Account, way: Way) -> HttpResponse:
 
 def _start(request: HttpRequest, account: Account, form: CodeForm) -> bool:
     """Start the recovery; return False and add an error to the form if the code is wrong. Raises RateLimited."""
-    guess = Rate("recovery code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
-    hit(guess, account.pk)  # before the code is checked, so that parallel guesses count too
-    if not own_recovery.is_right(account, form.cleaned_data["code"]):
-        form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
-        return False
-    undo_hit(guess, account.pk)
+    rate = Rate("recovery code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
+    with guesses.Guess((rate, (account.pk,))) as guess:
+        if not own_recovery.is_right(account, form.cleaned_data["code"]):
+            guess.is_wrong()
+            form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
+            return False
     with contextlib.suppress(recoveries.RecoveryRefused):  # the next page says what is possible now
         own_recovery.start(request, account, form.cleaned_data["code"])
     return True

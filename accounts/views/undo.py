@@ -14,14 +14,14 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import address_changes
+from accounts import address_changes, guesses
 from accounts.activity.recording import event_by_token, sentence
 from accounts.deletion import closing
 from accounts.factors import questioned, undoing
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import is_current
 from core.email_addresses import EmailAddressField
-from core.limits import Rate, RateLimited, hit, undo_hit, usage
+from core.limits import Rate, RateLimited, usage
 from core.limits.middleware import limited_by_address
 
 MINUTE = 60
@@ -60,14 +60,15 @@ def take_back(request: HttpRequest) -> HttpResponse:
 def _take_back(request: HttpRequest, form: Any) -> bool:
     """Take the email address back; return False and add an error to the form if refused. Raises RateLimited."""
     # Counted before the code is checked, so that parallel guesses count too.
-    guess = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
-    hit(guess, usage.address(request))
-    try:
-        account, question = address_changes.take_back(request, form.cleaned_data["email"], form.cleaned_data["code"])
-    except address_changes.TakeBackRefused as refused:
-        form.add_error(None, str(refused))
-        return False
-    undo_hit(guess, usage.address(request))
+    rate = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
+    email, code = form.cleaned_data["email"], form.cleaned_data["code"]
+    with guesses.Guess((rate, (usage.address(request),))) as guess:
+        try:
+            account, question = address_changes.take_back(request, email, code)
+        except address_changes.TakeBackRefused as refused:
+            guess.is_wrong()
+            form.add_error(None, str(refused))
+            return False
     if request.user.pk == account.pk:
         logout(request)
     asked = {"since": question.since.isoformat(), "newest": question.newest}
@@ -186,14 +187,14 @@ def _send(request: HttpRequest, event: SecurityEvent, token: str) -> HttpRespons
 def _undo(request: HttpRequest, event: SecurityEvent, form: Any) -> bool:
     """Remove the factor; return False and add an error to the form if refused. Raises RateLimited."""
     # Counted before the code is checked, so that parallel guesses count too.
-    guess = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
-    hit(guess, usage.address(request))
-    try:
-        undoing.undo(request, event, form.cleaned_data["code"])
-    except undoing.UndoRefused as refused:
-        form.add_error("code", str(refused))
-        return False
-    undo_hit(guess, usage.address(request))
+    rate = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
+    with guesses.Guess((rate, (usage.address(request),))) as guess:
+        try:
+            undoing.undo(request, event, form.cleaned_data["code"])
+        except undoing.UndoRefused as refused:
+            guess.is_wrong()
+            form.add_error("code", str(refused))
+            return False
     if request.user.pk == event.account_id:
         logout(request)
     return True

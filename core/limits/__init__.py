@@ -4,6 +4,14 @@
 cache that holds the counts. Endpoints for apps use core/limits/counters.py instead.
 """
 
-from core.limits.usage import Rate, RateLimited, hit, seconds_left, undo_hit
+from core.limits.usage import (
+    Rate,
+    RateLimited,
+    hit,
+    may_be_taken_back,
+    note_failure,
+    seconds_left,
+    undo_hit,
+)
 
-__all__ = ["Rate", "RateLimited", "hit", "seconds_left", "undo_hit"]
+__all__ = ["Rate", "RateLimited", "hit", "may_be_taken_back", "note_failure", "seconds_left", "undo_hit"]

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from core.database.postgres import limits
 from core.http.uploads import largest_upload
-from core.passwords import MOST_PASSWORDS
+from core.passwords import MOST_PASSWORDS, MOST_PAUSED
 from core.serving.application import BoundedApplication
 from core.serving.buffers import BodyReceiver, ResponseBuffer
 from core.serving.slots import SlotPool
@@ -34,7 +34,7 @@ BODIES = 256
 LARGE_BODIES = 16
 LONG_ANSWERS = 32
 # One thread for each of them, and some for immediate responses. The server creates them when they are needed.
-WAITING_FOR_WORK = MOST_PASSWORDS + MOST_UPLOADS + MOST_ENCODINGS
+WAITING_FOR_WORK = MOST_PASSWORDS + MOST_PAUSED + MOST_UPLOADS + MOST_ENCODINGS
 THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + WAITING_FOR_WORK + BODIES + LONG_ANSWERS + 28
 # Besides files, a form contains a few texts.
 FORM_TEXT_BYTES = 256 * 1024

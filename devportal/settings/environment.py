@@ -109,7 +109,7 @@ FAILURES_PER_MINUTE = env.int("FAILURES_PER_MINUTE", 30, between=(1, 100_000))
 API_CALLS_PER_MINUTE = env.int("API_CALLS_PER_MINUTE", 600, between=(1, 10_000_000))
 API_CALLS_PER_PERSON_PER_MINUTE = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120, between=(1, 10_000_000))
 API_GUESSES_PER_MINUTE = env.int("API_GUESSES_PER_MINUTE", 300, between=(1, 100_000))
-# Sign-in pages (docs/limits.md): passwords checked for one IP address, or for one account's known browsers.
+# Sign-in pages (docs/limits.md): passwords checked for one account, from one IP address or from known browsers.
 SIGN_INS_PER_MINUTE = env.int("SIGN_INS_PER_MINUTE", 30, between=(1, 10_000))
 # Wrong passwords, and separately wrong codes of two-step verification: from one IP address; from one IP address for one
 # account, in five minutes; for one account from anywhere; and in five minutes from a browser that signed in before.

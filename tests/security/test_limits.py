@@ -311,6 +311,22 @@ def test_a_successful_sign_in_is_not_counted(person: Account) -> None:
         assert attempt(person.email, PASSWORD).status_code == 302
 
 
+def test_right_passwords_of_many_people_leave_the_limit_of_their_ip_address_unchanged(db: None) -> None:
+    people = [make_account(f"pupil{n}@example.com") for n in range(30)]
+    for person in people * 2:
+        assert attempt(person.email, PASSWORD).status_code == 302
+    answers = [attempt(f"{name}{n}@example.com") for n in range(6) for name in ("pupil", "nobody")]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert all(map(is_limited, answers[10:]))
+    assert is_limited(attempt(people[-1].email, PASSWORD))
+
+
+def test_right_passwords_of_one_account_are_limited(person: Account, settings: Any) -> None:
+    settings.SIGN_INS_PER_MINUTE = 3
+    answers = [attempt(person.email, PASSWORD) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [302] * 3 + [429]
+
+
 def test_signing_up_and_resetting_are_limited_by_address(db: None) -> None:
     ways: dict[str, Any] = {
         "/account/signup/": lambda n: {
