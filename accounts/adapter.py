@@ -307,6 +307,10 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {"id": hosts.rp_id(allauth_context.request), "name": self._get_site_name()}
 
+    def get_public_key_credential_user_entity(self, user: Account) -> dict[str, Any]:
+        entity: dict[str, Any] = super().get_public_key_credential_user_entity(user)
+        return entity | {"id": keys.make_user_handle(user)}
+
     def encrypt(self, text: str) -> str:
         return encryption.encrypt(text)
 

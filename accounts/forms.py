@@ -9,7 +9,6 @@ from allauth.account.adapter import get_adapter as get_account_adapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from allauth.core import context as allauth_context
-from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import app_settings
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as mfa_forms
@@ -32,8 +31,10 @@ from accounts.models import Account
 from accounts.profile import clean_picture
 from core.database import encryption
 from core.email_addresses import EmailAddressField, stored_address
+from core.invisible import validate_visible
 from core.limits import Rate, RateLimited
 from core.telemetry import metrics
+from core.typed_codes import plain_code
 
 DAY = 24 * 3600
 
@@ -147,6 +148,7 @@ class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc] 
 
     def clean_code(self) -> str:
         session = allauth_context.request.session
+        self.cleaned_data["code"] = plain_code(self.cleaned_data["code"])
         rate = Rate("mailed code", self.most, DAY)  # longer than a code is valid
         try:
             guess = guesses.Guess((rate, (session.session_key, session[self.state]["at"])))
@@ -190,7 +192,7 @@ def _use_up(account: Account, code: str) -> bool:
     django-allauth remembers used codes too, but not the one that sets up the app.
     """
     seconds = app_settings.TOTP_PERIOD * (2 * app_settings.TOTP_TOLERANCE + 1)
-    return bool(cache.add(f"used_app_code:{account.pk}:{normalize_user_code(code)}", 1, seconds))
+    return bool(cache.add(f"used_app_code:{account.pk}:{code}", 1, seconds))
 
 
 class ActivateTOTPForm(totp_forms.ActivateTOTPForm):  # type: ignore[misc]
@@ -207,6 +209,7 @@ class ActivateTOTPForm(totp_forms.ActivateTOTPForm):  # type: ignore[misc]
         self.fields["code"].widget.attrs |= DIGITS
 
     def clean_code(self) -> str:
+        self.cleaned_data["code"] = plain_code(self.cleaned_data["code"])
         code: str = super().clean_code()
         _use_up(self.user, code)
         return code
@@ -240,6 +243,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         return code
 
     def _checked_code(self) -> str:
+        self.cleaned_data["code"] = plain_code(self.cleaned_data["code"])
         try:
             code: str = super().clean_code()
         except Authenticator.DoesNotExist:  # recovery codes that were replaced or removed a moment ago
@@ -278,7 +282,12 @@ class ProfileForm(forms.ModelForm[Account]):
         model = Account
         fields = ("given_name", "family_name", "picture")
 
+    def clean_given_name(self) -> str:
+        validate_visible(self.cleaned_data["given_name"])
+        return str(self.cleaned_data["given_name"])
+
     def clean_family_name(self) -> str | None:
+        validate_visible(self.cleaned_data["family_name"] or "")
         return (self.cleaned_data["family_name"] or "").strip() or None
 
     def save(self, commit: bool = True) -> Account:

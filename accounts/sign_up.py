@@ -14,17 +14,22 @@ from django.http import HttpRequest
 
 from accounts.models import Account
 from core.http.sessions import OF_A_SIGN_IN
+from core.invisible import validate_visible
 
 
 class NamesForm(forms.Form):
     """The person's name (ACCOUNT_SIGNUP_FORM_CLASS)."""
 
     given_name = forms.CharField(
-        label="Given name", max_length=100, widget=forms.TextInput(attrs={"autocomplete": "given-name"})
+        label="Given name",
+        max_length=100,
+        validators=[validate_visible],
+        widget=forms.TextInput(attrs={"autocomplete": "given-name"}),
     )
     family_name = forms.CharField(
         label="Family name",
         max_length=100,
+        validators=[validate_visible],
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
     )

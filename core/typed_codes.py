@@ -1,6 +1,7 @@
-"""Codes that people type from a mail: twelve letters and digits in groups of four, 60 bits."""
+"""Codes that people type: reading them, and the ones from mails, twelve letters and digits with 60 bits."""
 
 import secrets
+import unicodedata
 
 # Crockford's base 32, without letters that look like other characters (I, L, O, U).
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -23,7 +24,12 @@ def format_code(letters: str) -> str:
     return "-".join(letters[start : start + GROUP] for start in range(0, LENGTH, GROUP))
 
 
+def plain_code(text: str) -> str:
+    """Return the letters and digits of typed text: full-width ones, and the digits of all scripts, in ASCII."""
+    letters = filter(str.isalnum, unicodedata.normalize("NFKC", text))
+    return "".join(str(unicodedata.decimal(letter, letter)) for letter in letters)
+
+
 def as_typed(text: str) -> bytes:
     """Return typed text normalized for comparison: case, spaces and hyphens, O for 0 and I for 1 do not matter."""
-    letters = "".join(letter for letter in text.upper() if letter.isalnum())
-    return letters.translate(_READ_AS).encode()
+    return plain_code(text).upper().translate(_READ_AS).encode()

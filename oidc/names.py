@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from idna import valid_contextj
 
+from core.invisible import NEVER_DRAWN, shows_something
+
 __all__ = ["MAX_LENGTH", "MAX_SKELETON_LENGTH", "skeleton", "skeletons", "tile_letter", "validate_name"]
 
 
@@ -131,7 +133,6 @@ def _is_symbol(character: str) -> bool:
 
 
 MAX_SKELETON_LENGTH = 200  # characters of a skeleton that are compared
-NEVER_DRAWN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 # Finds the letter in `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like.
 _LETTER_IN_NAME = re.compile(
     r"\b(?:LATIN|SYMBOL)(?: SMALL| CAPITAL)? LETTER"
@@ -362,7 +363,6 @@ def _part_ends(readings: Readings, word: str, start: int) -> set[int]:
 # property, from `regex`.
 
 MAX_LENGTH = 100
-_BLANK = "\u2800"  # looks blank, although Unicode counts it as visible
 # UAX #31, table 5: the scripts of languages that many people write today.
 _RECOMMENDED = (
     "Arab", "Armn", "Beng", "Bopo", "Cyrl", "Deva", "Ethi", "Geor", "Grek", "Gujr", "Guru", "Hang", "Hani", "Hebr",
@@ -395,7 +395,7 @@ def validate_name(name: str) -> None:
         raise ValidationError(f"Enter a name of 1 to {MAX_LENGTH} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Zl", "Zp") for character in name):
         raise ValidationError("A name can't contain control characters.")
-    if not _shows_something(name):
+    if not shows_something(name):
         raise ValidationError("A name must contain visible characters.")
     readings = Readings(name)
     if _contains_service_name(name, readings):
@@ -438,11 +438,6 @@ def _check_scripts(name: str) -> None:
         raise ValidationError(f"A name can't contain “{other}”: its script is not supported.")
     if not any(pattern.fullmatch(name) for pattern in _ALLOWED):
         raise ValidationError("Use one script. Japanese, Chinese and Korean names may also contain Latin letters.")
-
-
-def _shows_something(name: str) -> bool:
-    drawn = NEVER_DRAWN.sub("", unicodedata.normalize("NFKD", NEVER_DRAWN.sub("", name)))
-    return any(unicodedata.category(letter)[0] in "LNPS" and letter not in _BLANK for letter in drawn)
 
 
 def tile_letter(name: str) -> str:

@@ -57,7 +57,10 @@ class SoftKey:
         data = bytes(AuthenticatorData.create(sha256(HOST.encode()), self._flags, 1))
         client_data = _client_data("webauthn.get", options)
         signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
-        handle = {"userHandle": websafe_encode(user_pk_to_url_str(account).encode())} if account else {}
+        handle = {}
+        if account:
+            account.refresh_from_db(fields=["passkey_handle"])
+            handle = {"userHandle": account.passkey_handle or websafe_encode(user_pk_to_url_str(account).encode())}
         return self._sent(
             {
                 "clientDataJSON": client_data,

@@ -7,14 +7,14 @@ that was removed (WebAuthn Level 3, §5.1.10, the Signal API). docs/accounts.md#
 import logging
 from typing import Any
 
-from allauth.mfa.adapter import get_adapter
+from allauth.account.utils import user_display
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from fido2.utils import websafe_encode
 
-from accounts.authentication import PASSWORD, current_authentication, signed_in_lately
+from accounts.authentication import PASSWORD, account_of, current_authentication, signed_in_lately
 from accounts.factors import keys
 from accounts.models import Account
 from accounts.reauthentication import asks_for_factor, factors_of_person, is_confirmed
@@ -57,11 +57,12 @@ def describe(request: HttpRequest, *, always: bool = False) -> dict[str, dict[st
     except (ValidationError, ValueError, KeyError, TypeError, AttributeError):
         log.warning("A passkey of account %s can't be read, so browsers do not get the list.", request.user.pk)
         return None
-    entity = get_adapter().get_public_key_credential_user_entity(request.user)
-    person = {"rpId": hosts.rp_id(request), "userId": websafe_encode(entity["id"])}
+    account = account_of(request)
+    user_handle = account.passkey_handle or keys.old_user_handle(account)
+    person = {"rpId": hosts.rp_id(request), "userId": user_handle}
     return {
         "accepted": person | {"allAcceptedCredentialIds": ids},
-        "details": person | {"name": entity["name"], "displayName": entity["display_name"]},
+        "details": person | {"name": account.email, "displayName": user_display(account)},
     }
 
 

@@ -17,6 +17,7 @@ from accounts.factors import ceremonies, keys
 from accounts.factors.ceremonies import Purpose
 from accounts.factors.staff import needs_verified_keys
 from accounts.models import Account
+from core.invisible import shows_something, validate_visible
 
 EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."
 NOT_VERIFIED = "Your passkey or security key did not ask for your fingerprint, your face or a PIN. Try again with it."
@@ -112,7 +113,7 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
     unknown_id: bytes | None = None  # of a passkey that no account has
 
     def clean_credential(self) -> Authenticator:
-        answer = self.cleaned_data["credential"]
+        answer = self.cleaned_data["credential"] = keys.with_account(self.cleaned_data["credential"])
         try:
             authenticator = super().clean_credential()
         except ValidationError as error:
@@ -196,6 +197,8 @@ class NamedByDevice(ChallengeMixin):
         )
 
     def clean_name(self) -> str:
+        if not shows_something(self.cleaned_data["name"]):
+            self.cleaned_data["name"] = ""  # then the library finds one
         name: str = super().clean_name()  # type: ignore[misc]  # of the library's form
         return name[: keys.NAME_LENGTH]
 
@@ -225,7 +228,11 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
 class RenameKeyForm(webauthn_forms.EditWebAuthnForm):  # type: ignore[misc]
     """Another name for a passkey or security key."""
 
-    name = forms.CharField(max_length=keys.NAME_LENGTH, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    name = forms.CharField(
+        max_length=keys.NAME_LENGTH,
+        validators=[validate_visible],
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
 
 
 class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]

@@ -5,11 +5,13 @@ encrypted with KEY_ENCRYPTION_KEY. Passkeys only have public keys, and stay.
 """
 
 import contextlib
+import re
+import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from allauth.account.utils import url_str_to_user_pk
+from allauth.account.utils import url_str_to_user_pk, user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added
 from allauth.mfa.webauthn.internal import auth as webauthn
@@ -29,6 +31,8 @@ from core.database.encryption import EncryptedColumn
 
 Type = Authenticator.Type
 NAME_LENGTH = 60
+_HANDLE_BYTES = 64  # the longest user handle (WebAuthn Level 3, 5.4.3)
+_HANDLE = re.compile("[A-Za-z0-9_-]{86}")  # the same in base64url
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,33 @@ def is_added(account: Account, credential: dict[str, Any]) -> bool:
     return any(credential_id_of(row) == new for row in rows)
 
 
+def make_user_handle(account: Account) -> bytes:
+    """Return the user handle for new passkeys of the account, which is stored when the first one is created."""
+    if account.passkey_handle is None:
+        new = websafe_encode(secrets.token_bytes(_HANDLE_BYTES))
+        Account.objects.filter(pk=account.pk, passkey_handle=None).update(passkey_handle=new)
+        account.refresh_from_db(fields=["passkey_handle"])
+    assert account.passkey_handle is not None
+    return websafe_decode(account.passkey_handle)
+
+
+def with_account(answer: Any) -> Any:
+    """Return the response to a sign-in with the user handle that the library reads; no signature includes it."""
+    try:
+        handle = answer["response"]["userHandle"]
+        account = Account.objects.filter(passkey_handle=handle).first() if _HANDLE.fullmatch(handle) else None
+    except (KeyError, TypeError):
+        return answer
+    if account is None:
+        return answer
+    return {**answer, "response": {**answer["response"], "userHandle": old_user_handle(account)}}
+
+
+def old_user_handle(account: Account) -> str:
+    """Return the user handle of passkeys that the account had before it got a random one, in base64url."""
+    return websafe_encode(user_pk_to_url_str(account).encode())
+
+
 def unknown_id(answer: Any) -> bytes | None:
     """Return the id in a well-formed response to a sign-in if no account has this passkey; otherwise None.
 
@@ -118,7 +149,8 @@ def unknown_id(answer: Any) -> bytes | None:
     """
     try:
         used = webauthn.parse_authentication_response(answer)
-        pk = url_str_to_user_pk(websafe_decode(answer["response"]["userHandle"]).decode())
+        handle = websafe_decode(answer["response"]["userHandle"])
+        pk = None if len(handle) == _HANDLE_BYTES else url_str_to_user_pk(handle.decode())
     except (ValidationError, KeyError, TypeError, AttributeError, ValueError):
         return None
     account = Account.objects.filter(pk=pk).first()  # None if it was deleted

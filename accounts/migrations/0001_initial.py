@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                     "session_stamp",
                     models.CharField(blank=True, default="", editable=False, max_length=22),
                 ),
+                ("passkey_handle", models.CharField(editable=False, max_length=86, null=True, unique=True)),
                 (
                     "deletion_due_at",
                     models.DateTimeField(blank=True, editable=False, null=True, verbose_name="to be deleted on"),

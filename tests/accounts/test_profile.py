@@ -75,6 +75,17 @@ def test_the_person_changes_their_name(signed_in: Browser, person: Account) -> N
     assert person.full_name == "Augusta King"
 
 
+@pytest.mark.parametrize("name", ["\u200b", "\u3164", "\u2800\u2800", "\u202e \u2060", "\u0301", "\ufe0f"])
+def test_a_name_that_shows_nothing_is_refused(signed_in: Browser, person: Account, name: str) -> None:
+    for form in ({"given_name": name}, {"given_name": "Ada", "family_name": name}):
+        page = signed_in.post("/account/profile", form)
+        assert b"Enter a name with visible characters." in page.content
+        signing_up = {"email": "new@example.com", "password1": "a quiet evening 42"} | form
+        page = Browser().post("/account/signup/", signing_up)
+        assert b"Enter a name with visible characters." in page.content
+    assert Account.objects.get().full_name == person.full_name
+
+
 def test_an_empty_family_name_is_none(signed_in: Browser, person: Account) -> None:
     save(signed_in, family_name="  ")
     person.refresh_from_db()

@@ -13,6 +13,7 @@ from tests.accounts.factors.conftest import give_app, sign_in_as_far_as_possible
 from tests.accounts.test_passkey_sign_up import create_passkey
 from tests.accounts.test_passkey_sign_up import sign_up as sign_up_by_passkey
 from tests.accounts.test_sign_up import confirm, sign_up
+from tests.factories import PASSWORD
 from tests.totp import totp
 
 SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
@@ -45,6 +46,29 @@ def test_a_code_works_once_for_as_long_as_it_is_valid(
         browser, _ = sign_in_as_far_as_possible(person)
         answers.append(browser.post("/account/2fa/authenticate/", {"code": code}).status_code)
     assert answers == [302, 200]
+
+
+ARABIC = str.maketrans("0123456789", "\u0660\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668\u0669")
+
+
+def as_typed(code: str) -> str:
+    """Return a code as a keyboard and a clipboard may make it: digits of another script, spaces, direction marks."""
+    return f"\u200f{code[:3]}\u202f{code[3:]} \u2069".translate(ARABIC)
+
+
+def second_step(person: Account, code: str) -> int:
+    browser = Browser()
+    browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    return browser.post("/account/2fa/authenticate/", {"code": code}).status_code
+
+
+def test_codes_are_read_in_any_script_and_work_once(signed_in: Browser, person: Account) -> None:
+    signed_in.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    secret = signed_in.get("/account/2fa/totp/activate/").context["form"].secret
+    assert signed_in.post("/account/2fa/totp/activate/", {"code": as_typed(totp(secret))}).status_code == 302
+    recovery = RecoveryCodes.activate(person).get_unused_codes()[0]
+    for code in (totp(secret, 1), recovery):
+        assert [second_step(person, typed) for typed in (as_typed(code), as_typed(code), code)] == [302, 200, 200]
 
 
 def test_the_secret_of_an_app_that_is_being_set_up_is_encrypted(signed_in: Browser, person: Account) -> None:

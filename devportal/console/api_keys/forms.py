@@ -8,6 +8,7 @@ from django import forms
 from api import keys
 from api.keys import READS_PROFILE
 from core import clock
+from core.invisible import validate_visible
 from oidc.scopes import group_by_api
 
 FURTHEST_DAYS = 3650
@@ -23,6 +24,7 @@ class NewKeyForm(forms.Form):
     name = forms.CharField(
         label="Name",
         max_length=100,
+        validators=[validate_visible],
         error_messages={"required": "Enter a name."},
         help_text="What it is for, for example “nightly report”. Only members of your project read it.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),

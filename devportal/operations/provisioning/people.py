@@ -26,6 +26,7 @@ from core.http.strict_fields import (
     StrictListField,
     StrictNumberField,
 )
+from core.invisible import validate_visible
 from devportal.operations.provisioning.toml_tables import NameField, Table
 
 _UNKNOWN = "nobody has the email address {email}"
@@ -109,8 +110,8 @@ class PictureField(StrictCharField):
 class PersonTable(Table):
     email = StrictCharField(max_length=MAX_LENGTH)
     password = StrictCharField(max_length=4096, allow_blank=True, default=None)
-    given_name = StrictCharField(max_length=100, allow_blank=True, required=False)
-    family_name = StrictCharField(max_length=100, allow_blank=True, required=False)
+    given_name = StrictCharField(max_length=100, allow_blank=True, required=False, validators=[validate_visible])
+    family_name = StrictCharField(max_length=100, allow_blank=True, required=False, validators=[validate_visible])
     picture = PictureField(max_length=254, required=False)
     email_verified = StrictBooleanField(required=False)
     roles = StrictListField(child=StrictChoiceField(ROLES), unique=True, required=False)

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from core.http.strict_fields import StrictCharField, StrictListField, StrictSerializer
+from core.invisible import shows_something
 
 
 class InvalidFile(Exception):
@@ -74,14 +75,14 @@ class TablesField(StrictListField):
 
 
 class NameField(StrictCharField):
-    """A display name: up to 100 characters, and not only spaces."""
+    """A display name: up to 100 characters, of which at least one can be seen."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=100, **kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
-        if not name.strip():
+        if not shows_something(name):
             self.fail("blank")
         return name
 

@@ -9,12 +9,13 @@ import pytest
 from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
-from fido2.utils import websafe_encode
+from fido2.utils import websafe_decode, websafe_encode
 
+from accounts.factors import keys
 from accounts.models import Account, Outbox, SecurityEvent
 from accounts.roles import set_roles
 from tests.accounts.factors.conftest import give_app, give_codes, sign_in_as_far_as_possible
-from tests.factories import make_account
+from tests.factories import PASSWORD, make_account
 from tests.soft_key import SoftKey, add_key, give_key
 from tests.totp import totp
 
@@ -49,6 +50,45 @@ def test_pages_list_the_passkeys_and_the_current_name(page: str, signed_in: Brow
         "accepted": user | {"allAcceptedCredentialIds": sorted([websafe_encode(b"one"), websafe_encode(b"two")])},
         "details": user | {"name": person.email, "displayName": "Augusta King"},
     }
+
+
+def test_new_passkeys_have_a_random_user_handle_and_older_ones_keep_theirs(signed_in: Browser, person: Account) -> None:
+    old, new = SoftKey(id=b"old"), SoftKey(id=b"new")
+    give_key(person, old)
+    before = keys.old_user_handle(person)
+    assert signals_on(signed_in, "/account/")["accepted"]["userId"] == before
+    assert Account.objects.get(pk=person.pk).passkey_handle is None
+    made = [keys.make_user_handle(Account.objects.get(pk=person.pk)) for _ in range(2)]
+    assert made[0] == made[1] != keys.make_user_handle(make_account("bob@example.com"))
+    assert len(made[0]) == 64
+    give_key(person, new)
+    for key, handle in ((new, websafe_encode(made[0])), (old, before)):
+        browser = Browser()
+        options = browser.get(LOGIN_KEY, headers=JSON).json()["request_options"]
+        answer = json.loads(key.signed(options, person))
+        answer["response"]["userHandle"] = handle
+        assert browser.post(LOGIN_KEY, {"credential": json.dumps(answer)}).status_code == 302
+        assert signals_on(browser, "/account/")["details"]["userId"] == websafe_encode(made[0])
+
+
+def test_a_passkey_is_created_with_the_stored_user_handle(signed_in: Browser, person: Account) -> None:
+    signed_in.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    page = signed_in.get("/account/2fa/webauthn/add/")
+    person.refresh_from_db()
+    user = page.context["js_data"]["creation_options"]["publicKey"]["user"]
+    assert user["id"] == person.passkey_handle
+    assert len(websafe_decode(user["id"])) == 64
+
+
+@pytest.mark.parametrize("handle", [1, [], {}, "\0" * 86, "é" * 86, "A" * 86, "A" * 85 + "=", "A" * 5000])
+def test_a_user_handle_that_no_account_has_signs_nobody_in(handle: Any, person: Account) -> None:
+    key, browser = SoftKey(), Browser()
+    give_key(person, key)
+    options = browser.get(LOGIN_KEY, headers=JSON).json()["request_options"]
+    answer = json.loads(key.signed(options, person))
+    answer["response"]["userHandle"] = handle
+    assert browser.post(LOGIN_KEY, {"credential": json.dumps(answer)}).status_code in (200, 302)
+    assert "_auth_user_id" not in browser.session
 
 
 def test_the_pages_of_passkeys_also_say_that_there_is_none(signed_in: Browser) -> None:
