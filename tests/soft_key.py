@@ -59,8 +59,8 @@ class SoftKey:
         signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
         handle = {}
         if account:
-            account.refresh_from_db(fields=["passkey_handle"])
-            handle = {"userHandle": account.passkey_handle or websafe_encode(user_pk_to_url_str(account).encode())}
+            stored = Account.objects.filter(pk=account.pk).values_list("passkey_handle", flat=True).first()
+            handle = {"userHandle": stored or websafe_encode(user_pk_to_url_str(account).encode())}
         return self._sent(
             {
                 "clientDataJSON": client_data,

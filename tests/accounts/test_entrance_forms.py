@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from tests.accounts.test_sign_up import sign_up
+from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
 
@@ -169,3 +169,17 @@ def test_terms_and_privacy_are_named_at_sign_up_once_they_are_set(client: Browse
     text = client.get(SIGN_UP).content.decode()
     assert 'you agree to the <a href="https://example.com/terms">terms</a>' in text
     assert 'The <a href="https://example.com/privacy">privacy policy</a>' in text
+
+
+def test_pages_for_a_new_password_name_its_account_for_password_managers(
+    signed_in: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    reset = Browser()
+    reset.post("/account/password/reset/", {"email": person.email})
+    reset.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    pages = [reset.get("/account/password/reset/complete/"), signed_in.get("/account/password/change/")]
+    for page in pages:
+        (field,) = re.findall('<input[^>]*autocomplete="username"[^>]*>', page.content.decode())
+        assert f'value="{person.email}"' in field
+        assert "hidden" in field
+        assert page.content.decode().index(field) < page.content.decode().index('type="password"')
