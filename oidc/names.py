@@ -26,13 +26,14 @@ __all__ = ["MAX_LENGTH", "MAX_SKELETON_LENGTH", "skeleton", "skeletons", "tile_l
 # ruff: noqa: RUF001  (lookalikes)
 
 
-# Currency signs, shapes, mathematical signs and digits, by the letter that they replace.
+# Currency signs, shapes, mathematical signs, digits, and parts of Korean and Chinese letters, by the letter that they
+# replace.
 _SYMBOLS = {
-    "a": "@4∆△▲⍺∀₳", "b": "8ßþÞ฿₿", "c": "¢€₵©([{<⊂☾☽₡", "d": "₫∂)", "e": "€3£∈∊∃∑&₤", "f": "ƒ₣", "g": "69&₲",
-    "h": "#", "i": "1!|¡∣⏐:", "k": "₭", "l": "1!|£₤∣⏐", "n": "∩₦∏⋂",
-    "o": "0°º•●○◯⊙⊚⊛⊕⊖⊗⊘⦿☉☺☻©®@¤*∅⌀∘ʘ◎◉🔘🌐🌀🍩⚽🏀🌕🌑🌝",
-    "p": "þÞƿǷ₱₽℗¶9", "q": "9", "r": "®₹", "s": "$5§₴", "t": "+7†‡✝✞✟✚➕⊤╋┼♰♱☦✛✜₮₸", "u": "∪⋃µ", "v": "√✓∨",
-    "w": "₩", "x": "×✕✖✗✘❌╳*⨯", "y": "¥", "z": "2",
+    "a": "@4∆△▲⍺∀₳", "b": "8ßþÞ฿₿", "c": "¢€₵©([{<⊂☾☽₡", "d": "₫∂)", "e": "\u1110€3£∈∊∃∑&₤", "f": "ƒ₣", "g": "69&₲",
+    "h": "#", "i": "1!|¡∣⏐:", "k": "₭", "l": "1!|£₤∣⏐", "n": "ㄇ∩₦∏⋂",
+    "o": "\u110b\u11060°º•●○◯⊙⊚⊛⊕⊖⊗⊘⦿☉☺☻©®@¤*∅⌀∘ʘ◎◉🔘🌐🌀🍩⚽🏀🌕🌑🌝",
+    "p": "ㄗㄕþÞƿǷ₱₽℗¶9", "q": "9", "r": "®₹", "s": "$5§₴", "t": "\u116e\u1161ㄒ+7†‡✝✞✟✚➕⊤╋┼♰♱☦✛✜₮₸",
+    "u": "∪⋃µ", "v": "√✓∨", "w": "₩", "x": "×✕✖✗✘❌╳*⨯", "y": "¥", "z": "2",
 }  # fmt: skip
 _SEQUENCES = {
     "()": "o", "[]": "o", "{}": "o", "<>": "o", "|)": "d", "|3": "b", "|>": "p", "|°": "p", "|-|": "h", "|\\|": "n",
@@ -133,17 +134,17 @@ def _is_symbol(character: str) -> bool:
 
 
 MAX_SKELETON_LENGTH = 200  # characters of a skeleton that are compared
-# Finds the letter in `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like.
+# Finds the letter in `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O`, `LATIN LETTER SMALL
+# CAPITAL INVERTED R` and the like. ß is two letters.
 _LETTER_IN_NAME = re.compile(
-    r"\b(?:LATIN|SYMBOL)(?: SMALL| CAPITAL)? LETTER"
-    r"(?: SMALL CAPITAL| DOTLESS| TURNED| REVERSED| OPEN| SCRIPT| SIDEWAYS| INSULAR)? ([A-Z])(?: WITH .*)?$"
+    r"\b(?:LATIN|SYMBOL|MODIFIER)(?: SMALL| CAPITAL| EPIGRAPHIC)? LETTER(?! SHARP)(?: [A-Z-]{2,})* ([A-Z])(?: .*)?$"
 )
 # Lookalikes in addition to Unicode's table, which has only characters that look exactly alike.
 _READ_AS = str.maketrans(dict(zip("013457" + "8@$!|", "oleast" + "basll", strict=True)) | {"m": "rn"})
 # Greek and Cyrillic letters, and ideographs that people use as letters.
 _ALSO_READ_AS = {
-    "a": "卂", "b": "乃", "c": "匚", "e": "εєэ乇", "f": "千", "h": "н卄", "i": "工", "m": "爪", "n": "πпи几",
-    "o": "口ロ〇", "p": "尸卩", "r": "я尺", "s": "丂", "t": "†‡丅丁", "u": "凵",
+    "a": "卂", "b": "乃", "c": "匚", "e": "εєэᶕ乇", "f": "千", "h": "н卄", "i": "工", "m": "爪", "n": "πпи几ŋŊꬼ𝼇𝼔",
+    "o": "口ロ〇囗ɸ", "p": "尸卩", "r": "я尺", "s": "丂", "t": "†‡丅丁", "u": "凵",
     "w": "山", "x": "乂", "y": "丫", "z": "乙",
 }  # fmt: skip
 _LATIN_OF = {character: latin for latin, characters in _ALSO_READ_AS.items() for character in characters}
@@ -215,32 +216,39 @@ _AT_THE_END = ("official",)
 # The service could have written a name that consists only of these words, with at least one from _SPEAKING: "Support",
 # "Account Security", "Sign in to your account".
 _SPEAKING = (
-    "2fa", "account", "accounts", "admin", "administration", "administrator", "appreview", "authentication",
-    "authenticator", "authorization", "fraud", "help", "login", "logon", "logout", "mfa", "moderator", "passcode",
-    "passkey", "passkeys", "password", "passwords", "reviewer", "reviewers", "reviewteam", "security", "signin",
-    "signon", "signout", "signup", "sso", "staff", "support", "trustandsafety", "trustsafety", "verification", "verify",
+    "2fa", "accept", "account", "accounts", "admin", "administration", "administrator", "agree", "allow", "appreview",
+    "authentication", "authenticator", "authorization", "authorize", "cancel", "confirm", "consent", "continue",
+    "decline", "deny", "fraud", "help", "login", "logon", "logout", "mfa", "moderator", "passcode", "passkey",
+    "passkeys", "password", "passwords", "reviewer", "reviewers", "reviewteam", "security", "signin", "signon",
+    "signout", "signup", "sso", "staff", "support", "trustandsafety", "trustsafety", "verification", "verify",
     *_RESULTS,
 )  # fmt: skip
 _BESIDE = (
-    "a", "access", "agent", "alert", "alerts", "an", "and", "app", "application", "apps", "at", "billing", "by", "care",
-    "center", "centre", "change", "chat", "check", "client", "clients", "code", "codes", "confirm", "confirmation",
-    "contact", "customer", "customers", "department", "desk", "email", "factor", "for", "from", "here", "id",
-    "identity", "in", "info", "is", "legal", "live", "mail", "member", "members", "message", "messages", "multi", "my",
-    "new", "notice", "notices", "notification", "notifications", "now", "of", "on", "online", "our", "page", "payment",
-    "payments", "portal", "prevention", "privacy", "profile", "recover", "recovery", "required", "reset", "restore",
-    "review", "reviews", "safe", "safety", "secure", "service", "services", "session", "sessions", "settings", "site",
-    "step", "system", "team", "teams", "tech", "technical", "the", "this", "to", "two", "update", "updates", "us",
-    "user", "users", "web", "with", "your",
+    "2", "a", "access", "agent", "alert", "alerts", "an", "and", "another", "app", "application", "apps", "at",
+    "billing", "by", "care", "center", "centre", "change", "chat", "check", "choose", "click", "client", "clients",
+    "code", "codes", "confirmation", "contact", "customer", "customers", "delete", "department", "desk", "email",
+    "factor", "first", "for", "from", "here", "id", "identity", "in", "info", "is", "legal", "live", "mail", "member",
+    "members", "message", "messages", "multi", "my", "new", "no", "not", "notice", "notices", "notification",
+    "notifications", "now", "of", "on", "online", "our", "page", "payment", "payments", "portal", "press", "prevention",
+    "privacy", "profile", "recover", "recovery", "remove", "required", "reset", "restore", "review", "reviews", "safe",
+    "safety", "secure", "service", "services", "session", "sessions", "settings", "site", "step", "steps", "system",
+    "tap", "team", "teams", "tech", "technical", "the", "this", "to", "two", "update", "updates", "us", "use", "user",
+    "users", "web", "with", "yes", "your",
 )  # fmt: skip
 # Beginnings of sentences that the service would write to a person.
 _BEGINNINGS = (
-    "sign in to", "sign in with", "log in to", "log in with", "login to", "login with", "your account", "your password",
-    "verify your", "confirm your account", "confirm your identity", "confirm your email", "secure your account",
-    "unlock your account", "security alert", "security notice", "account alert",
+    "allow access", "continue to", "continue with", "sign in to", "sign in with", "log in to", "log in with",
+    "login to", "login with", "your account", "your password", "verify your", "confirm your account",
+    "confirm your identity", "confirm your email", "secure your account", "unlock your account", "2-step verification",
+    "two-step verification", "security alert", "security notice", "account alert",
 )  # fmt: skip
 _SHORT = 3  # letters: words this short count only if they stand alone, otherwise "Supporta" would be "support a"
-# ✓ ✔ ☑ ✅ 🗸 and others, and a square root sign that is not followed by something to take the root of.
-_CHECK_MARK_WORD = "CHECK"
+# ✓ ✔ ☑ ✅ 🗸 and others, and a square root sign that is not followed by something to take the root of; symbols that
+# people read as a promise, such as 🛡 🔒 ⭐ 🏅 👍 🆗. Two of the stars are religious.
+_VOUCHING = frozenset(
+    {"BADGE", "CHECK", "HUNDRED", "LOCK", "MEDAL", "OK", "ROSETTE", "SHIELD", "STAR", "THUMBS", "TROPHY"}
+)
+_NOT_VOUCHING = "☪✡👎"
 _ROOT = re.compile(r"√(?!\s*[\w(])|√(?=\s+[^\W\d])")
 
 
@@ -272,9 +280,10 @@ def check_claims(name: str, readings: Readings) -> None:
 
 
 def _check_mark(name: str) -> str:
-    """Return the first check mark of a name, "" if it has none."""
+    """Return the first check mark, or other symbol that vouches, of a name; "" if it has none."""
     for character in name:
-        if _CHECK_MARK_WORD in unicodedata.name(character, "").split():
+        words = _VOUCHING & set(unicodedata.name(character, "").split())
+        if words == {"CHECK"} or (words and _is_symbol(character) and character not in _NOT_VOUCHING):
             return character
     return "√" if _ROOT.search(name) else ""
 
@@ -289,6 +298,11 @@ def _word_ends(readings: Readings, word: str, start: int) -> set[int]:
     """Return where a whole word that begins at `start` may end. Empty if it is part of a longer word."""
     ends = {end for target in _targets(word) for end in readings.ends(target, start)}
     return set(filter(readings.is_word_end, ends)) if readings.is_word_start(start) else set()
+
+
+def contains_word(readings: Readings, word: str) -> bool:
+    """Return whether a name has the word, in any disguise and not as part of a longer one."""
+    return any(_word_ends(readings, word, start) for start in readings.starts(word))
 
 
 def _claim_anywhere(readings: Readings) -> str:
@@ -395,6 +409,8 @@ def validate_name(name: str) -> None:
         raise ValidationError(f"Enter a name of 1 to {MAX_LENGTH} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Zl", "Zp") for character in name):
         raise ValidationError("A name can't contain control characters.")
+    if unknown := next(filter(_is_unknown, name), ""):
+        raise ValidationError(f"A name can't contain the unknown character U+{ord(unknown):04X}.")
     if not shows_something(name):
         raise ValidationError("A name must contain visible characters.")
     readings = Readings(name)
@@ -404,6 +420,11 @@ def validate_name(name: str) -> None:
         raise ValidationError(f"A name can't contain invisible characters. Remove U+{ord(hidden):04X}.")
     _check_scripts(name)
     check_claims(name, readings)
+
+
+def _is_unknown(character: str) -> bool:
+    """Return whether Python's tables don't have the character yet, so that nothing is known about its shape."""
+    return unicodedata.category(character) == "Cn" and not NEVER_DRAWN.match(character)
 
 
 def _contains_service_name(name: str, readings: Readings) -> bool:

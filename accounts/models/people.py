@@ -52,7 +52,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
     # User handle of its passkeys in base64url: 64 random bytes (WebAuthn Level 3, 14.6.1), once a passkey is created.
     # Older passkeys have the primary key (accounts/factors/keys.py).
-    passkey_handle = models.CharField(max_length=86, unique=True, null=True, editable=False)  # noqa: DJ001
+    passkey_handle = models.CharField(max_length=86, unique=True, null=True, editable=False)  # noqa: DJ001  (null is not unique)
     # Set when the owner has closed the account: it is deleted at this time unless they change their mind
     # (accounts/deletion/closing.py). It is not active either, so everything rejects it like a deactivated account.
     deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)

@@ -1,4 +1,4 @@
-"""Guesses count before they are checked, and only those that were checked and wrong keep counting."""
+"""Guesses count before they are checked, and only the ones that were checked and wrong keep counting."""
 
 import time
 from collections.abc import Callable

@@ -57,7 +57,7 @@ def as_typed(code: str) -> str:
     return f"\u200f{code[:3]}\u202f{code[3:]} \u2069".translate(ARABIC)
 
 
-def second_step(person: Account, code: str) -> int:
+def status_of_code(person: Account, code: str) -> int:
     browser = Browser()
     browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     return browser.post("/account/2fa/authenticate/", {"code": code}).status_code
@@ -69,7 +69,7 @@ def test_codes_are_read_in_any_script_and_work_once(signed_in: Browser, person: 
     assert signed_in.post("/account/2fa/totp/activate/", {"code": as_typed(totp(secret))}).status_code == 302
     recovery = RecoveryCodes.activate(person).get_unused_codes()[0]
     for code in (totp(secret, 1), recovery):
-        assert [second_step(person, typed) for typed in (as_typed(code), as_typed(code), code)] == [302, 200, 200]
+        assert [status_of_code(person, typed) for typed in (as_typed(code), as_typed(code), code)] == [302, 200, 200]
 
 
 def test_the_secret_of_an_app_that_is_being_set_up_is_encrypted(signed_in: Browser, person: Account) -> None:

@@ -46,6 +46,18 @@ DISGUISES = [
     "Openport®",
     "The Open Port Team",
     "Openport\u2060",
+    "Opeŋport",
+    "Opeᴎport",
+    "Openpoʁt",
+    "Opɜnport",
+    "Ꟁpenport",
+    "Oꟼenport",
+    "ɸpenport",
+    "ㅇpenport",  # Korean letters, which may be mixed with Latin ones
+    "ㅁpㅌnport",
+    "Openporㅜ",
+    "Openporㄒ",  # and Chinese ones
+    "Oㄗeㄇport",
     "ᴼᵖᵉⁿᵖᵒʳᵗ",  # superscripts
     # What is not drawn
     "Op\u3164enport",  # a Hangul filler, which is a letter
@@ -234,6 +246,15 @@ INNOCENT = [
     "Notes 🗒",
     "Deutsch 🇩🇪",
     "👾",
+    "☪ Prayer Times",
+    "✡ Calendar",
+    "Star Maps",
+    "Lockwood",
+    "Allowance",
+    "Continue Writing",
+    "Orbit Two-step",
+    "이미지 노트",
+    "ㄗㄇ",
 ]
 
 
@@ -283,6 +304,15 @@ CLAIMS = [
     "Orbit has been approved",
     "Officially reviewed Orbit",
     "0ff1c1ally trusted",
+    "🛡 Orbit",
+    "Orbit 🛡️",
+    "Orbit 🔒",
+    "🔐",
+    "⭐ Orbit",
+    "★★★★★ Orbit",
+    "Orbit 🏅",
+    "Orbit 👍",
+    "🆗 Orbit",
 ]
 
 
@@ -333,6 +363,19 @@ AS_THE_SERVICE = [
     "Review Team",
     "Security check",
     "Fraud Prevention",
+    "Allow",
+    "Yes, allow",
+    "A11ow",
+    "Allow access to your files",
+    "Press Allow to continue",
+    "Cancel",
+    "Continue",
+    "Continue to Orbit",
+    "C0ntinue with Orbit",
+    "Deny",
+    "Accept",
+    "2-step verification",
+    "Delete your account",
 ]
 
 
@@ -459,6 +502,7 @@ def test_invalid_names(name: str) -> None:
         ("Orbit\u202e Notes", r"Remove U\+202E"),
         ("Orbit Ꮳ", "“Ꮳ”: its script is not supported"),
         ("Orbit Заметки", "Use one script"),
+        ("Orbit \U0001cce4", r"unknown character U\+1CCE4"),  # an O of a newer Unicode version
     ],
 )
 def test_the_reason_says_what_to_fix(name: str, reason: str) -> None:

@@ -65,6 +65,8 @@ class Code(StrEnum):
     NAME_TAKEN = auto()
     NAMES_SIMILAR = auto()
     NAME_UNIQUE = auto()
+    NAME_OF_BRAND = auto()
+    NAME_OF_NO_BRAND = auto()
     NAME_SIMILAR_TO = auto()
     NAME_SIMILAR_TO_REVIEWED = auto()
     LOGO_NOT_GIVEN = auto()
@@ -191,6 +193,8 @@ TEXTS: Mapping[str, Text] = {
     Code.NAMES_SIMILAR: ("{count} app of another project has a similar name.",
                          "{count} apps of other projects have similar names."),
     Code.NAME_UNIQUE: "No app of another project has a similar name.",
+    Code.NAME_OF_BRAND: "The name contains a well-known brand: {brands}. Check that the app belongs to its owner.",
+    Code.NAME_OF_NO_BRAND: "The name contains no well-known brand.",
     Code.NAME_SIMILAR_TO: "{app} ({project}): {percent} % similar",
     Code.NAME_SIMILAR_TO_REVIEWED: "{app} ({project}, reviewed): {percent} % similar",
     Code.LOGO_NOT_GIVEN: "There is no logo.",

@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     Rule("terms", "Terms", pages.check_terms),
     Rule("support_address", "Support email address", identity.check_support_address),
     Rule("names", "Similar names", identity.check_names),
+    Rule("brands", "Well-known brands", identity.check_brands),
     Rule("logos", "Similar logos", identity.check_logos),
     Rule("account_age", "Age of the accounts", past.check_accounts, about_people=True),
     Rule("project_age", "Age of the project", past.check_project),

@@ -11,6 +11,7 @@ from oidc.clients.branding import foreign_hosts
 from oidc.domains.names import hosts_of, is_covered, is_loopback, is_lost
 from oidc.domains.proofs import problems_of
 from oidc.models import Client, ProjectDomain
+from oidc.names import Readings, contains_word
 
 Method = ProjectDomain.Method
 # A proof is checked every week (docs/domains.md). After two weeks without a check, something prevents it.
@@ -147,6 +148,23 @@ def check_names(found: Gathered) -> Finding:
     if details:
         return warned(Code.NAMES_SIMILAR, *details, count=len(details))
     return passed(Code.NAME_UNIQUE)
+
+
+# Names with which people have accounts elsewhere. The list is a help for reviewers and can't be complete.
+BRANDS = (
+    "Adobe", "Airbnb", "Amazon", "American Express", "Apple", "Binance", "Booking.com", "ChatGPT", "Coinbase", "DHL",
+    "Discord", "Dropbox", "eBay", "Facebook", "FedEx", "GitHub", "GitLab", "Gmail", "Google", "iCloud", "Instagram",
+    "LinkedIn", "Mastercard", "Microsoft", "Netflix", "Office 365", "OneDrive", "OpenAI", "Outlook", "PayPal",
+    "Pinterest", "Reddit", "Salesforce", "Samsung", "SharePoint", "Shopify", "Slack", "Snapchat", "Spotify", "Stripe",
+    "Telegram", "TikTok", "Twitter", "Visa", "WeChat", "WhatsApp", "YouTube", "Zoom",
+)  # fmt: skip
+
+
+def check_brands(found: Gathered) -> Finding:
+    """Check whether the name contains a well-known brand, in any disguise."""
+    readings = Readings(found.asked["name"])
+    brands = [brand for brand in BRANDS if contains_word(readings, "".join(filter(str.isalnum, brand)).lower())]
+    return warned(Code.NAME_OF_BRAND, brands=brands) if brands else passed(Code.NAME_OF_NO_BRAND)
 
 
 def check_logos(found: Gathered) -> Finding:
