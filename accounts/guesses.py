@@ -111,12 +111,13 @@ class Guess:
     Otherwise it no longer counts: it was right, or a fault prevented the check.
     """
 
-    def __init__(self, *limits: Limit, checks: Limit | None = None, account: Account | None = None) -> None:
-        """Count under each limit. Raises RateLimited, and then counts under none of them.
+    account: Account | None = None  # whose WrongCodes count the guess
 
-        `checks` counts right guesses too, and `account` is the one whose WrongCodes count the guess.
+    def __init__(self, *limits: Limit, checks: Limit | None = None) -> None:
+        """Count under each limit; `checks` counts right guesses too.
+
+        Raises RateLimited, and then counts under none of them.
         """
-        self.account = account
         self._was_wrong = False
         self._checks = checks
         self._hits: list[tuple[Limit, int]] = []  # with their windows
@@ -155,9 +156,11 @@ class Guess:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ValidationError):
             self.is_wrong()
-        elif error is not None:
+        if self._was_wrong:
+            return
+        if error is not None:
             self.drop()
-        elif not self._was_wrong:
+        else:
             self._take_back([each for each in self._hits if each[0] is not self._checks])
 
 
@@ -197,11 +200,14 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
         known = known_browsers.find_known_browser(request, account) or proved
     limits = _limits(request, SECOND_FACTOR, str(account.pk), known)
     guess = _count(request, limits, "" if known else account.email)
-    if count_wrong_code(account):
-        guess.account = account
-    elif not proved:  # others guessed at the same moment
+    try:
+        if count_wrong_code(account):
+            guess.account = account
+        elif not proved:  # others guessed at the same moment
+            raise ImmediateHttpResponse(ask(request, account.email))
+    except (DatabaseError, ImmediateHttpResponse):
         guess.drop()
-        raise ImmediateHttpResponse(ask(request, account.email))
+        raise
     return guess
 
 

@@ -50,11 +50,9 @@ def address_to_find(text: str) -> str:
 class EmailAddressField(forms.EmailField):
     """An email address, cleaned to the form in which it is stored."""
 
-    default_validators = ()  # stored_address checks more
-
     def to_python(self, value: Any) -> Any:
         typed = super().to_python(value)
-        return typed if typed in self.empty_values else stored_address(typed)
+        return stored_address(typed) if typed else typed
 
 
 def _check_local(local: str) -> None:

@@ -150,7 +150,7 @@ def unknown_id(answer: Any) -> bytes | None:
     try:
         used = webauthn.parse_authentication_response(answer)
         handle = websafe_decode(answer["response"]["userHandle"])
-        pk = None if len(handle) == _HANDLE_BYTES else url_str_to_user_pk(handle.decode())
+        pk: Any = None if len(handle) == _HANDLE_BYTES else url_str_to_user_pk(handle.decode())
     except (ValidationError, KeyError, TypeError, AttributeError, ValueError):
         return None
     account = Account.objects.filter(pk=pk).first()  # None if it was deleted

@@ -105,8 +105,18 @@ def test_a_refused_guess_counts_nowhere(stopped_clock: None) -> None:
 
 def test_a_form_s_error_is_a_wrong_guess_and_a_fault_is_not(stopped_clock: None) -> None:
     for error in [OperationalError] * 5 + [ValidationError] * 3:
-        with pytest.raises(error), Guess(ADDRESS):  # type: ignore[type-var]
+        with pytest.raises(error), Guess(ADDRESS):
             raise error("wrong")
+    with pytest.raises(RateLimited):
+        Guess(ADDRESS)
+
+
+def test_a_fault_after_a_wrong_guess_changes_nothing(stopped_clock: None) -> None:
+    for _ in range(3):
+        counted = Guess(ADDRESS)
+        counted.is_wrong()
+        with pytest.raises(OperationalError), counted:
+            raise OperationalError
     with pytest.raises(RateLimited):
         Guess(ADDRESS)
 
@@ -133,6 +143,7 @@ def at_take_back(browser: Browser, person: Account) -> Any:
     [
         (at_sign_in, (AuthenticationBackend, "authenticate"), 302),
         (at_second_factor, (RecoveryCodes, "validate_code"), 302),
+        (at_second_factor, (guesses, "count_wrong_code"), 302),
         (at_take_back, (address_changes, "take_back"), 200),
     ],
 )
@@ -148,7 +159,7 @@ def test_what_a_fault_kept_from_being_checked_is_no_wrong_guess(
         raise OperationalError("the connection was lost")
 
     with monkeypatch.context() as outage:
-        outage.setattr(*check, fail)
+        outage.setattr(check[0], check[1], fail)
         answers = [send(browser, person) for _ in range(12)]
         assert all(answer.status_code >= 500 for answer in answers)
     assert not WrongCodes.objects.filter(count__gt=0).exists()
