@@ -113,9 +113,8 @@ def log_in(browser: Browser, login: str, password: str, changes: dict[str, Any])
 
 @drives("password checks")
 def right_passwords(world: World) -> Step:
-    world.request.getfixturevalue("db")
-    people = [make_account(f"p{n}@example.com") for n in range(3)]
-    return lambda n, changes: log_in(Browser(), people[n].email, PASSWORD, changes)
+    world.request.getfixturevalue("person")
+    return lambda n, changes: log_in(Browser(), SPELLINGS[n], PASSWORD, changes)
 
 
 @drives("password checks from known browsers")
