@@ -6,10 +6,13 @@ few threads with low priority compute the hashes one after another; a request th
 
 import functools
 import os
+import time
+from threading import BoundedSemaphore
 
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+from core.serving.slots import lend_slot
 from core.serving.work_pool import WorkPool
 
 MOST_PASSWORDS = 64  # hashed or waiting, in each process
