@@ -73,7 +73,7 @@ class Endpoint(APIView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer a preflight, which does not count as a call, or a call."""
         if is_preflight(request):
-            return preflight_answer(("GET",))
+            return preflight_answer(request, ("GET",))
         self.started = time.perf_counter()
         try:
             return super().dispatch(request, *args, **kwargs)

@@ -70,7 +70,7 @@ def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
         if api is None:
             raise Http404
     if is_preflight(request):
-        return preflight_answer(("GET",))
+        return preflight_answer(request, ("GET",))
     if request.method not in errors.METHODS:
         return errors.ErrorResponse(errors.wrong_method())
     found = resource_metadata.metadata_of(api) if api else resource_metadata.metadata_of_account_api()

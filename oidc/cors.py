@@ -34,7 +34,7 @@ class CorsMiddleware:
         if methods is None:
             return self.get_response(request)
         if is_preflight(request):
-            return preflight_answer(methods)
+            return preflight_answer(request, methods)
         response = self.get_response(request)
         allow_any_origin(response, EXPOSED)
         return response

@@ -1,6 +1,7 @@
 """Headers of pages: Content-Security-Policy, Cache-Control, CORS and compression (docs/security.md#caching)."""
 
 import functools
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -118,16 +119,12 @@ class PageCompressionMiddleware(GZipMiddleware):
 
 
 PREFLIGHT_SECONDS = 3600
-# Authorization and conditions, and headers that scripts of apps often add to every request: the trace context of
-# monitoring tools (W3C Trace Context) and X-Requested-With of older libraries.
-REQUEST_HEADERS = (
-    "Authorization",
-    "Content-Type",
-    "If-None-Match",
-    "traceparent",
-    "tracestate",
-    "X-Requested-With",
-)
+_ASKED_HEADERS = "Access-Control-Request-Headers"
+# For a preflight whose list of headers is missing, malformed or too long. `*` does not cover Authorization.
+ANY_HEADER = "Authorization, *"
+_LONGEST_HEADER_LIST = 2048
+_FIELD_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # a token of RFC 9110 §5.6.2
+_FIELD_NAMES = re.compile(rf"{_FIELD_NAME}(?:[ \t]*,[ \t]*{_FIELD_NAME})*")
 
 
 def allow_any_origin(response: HttpResponseBase, exposed: Iterable[str] = ()) -> None:
@@ -148,11 +145,21 @@ def is_preflight(request: HttpRequest) -> bool:
     return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
 
 
-def preflight_answer(methods: Iterable[str]) -> HttpResponse:
-    """Return the response to a preflight for an endpoint with these methods."""
+def preflight_answer(request: HttpRequest, methods: Iterable[str]) -> HttpResponse:
+    """Return the response to a preflight for an endpoint with these methods. All headers that it asks for are allowed.
+
+    Libraries and monitoring tools add headers to the requests of a page. No credentials are sent, so none does harm.
+    """
     response = HttpResponse(status=204)
     allow_any_origin(response)
     response["Access-Control-Allow-Methods"] = ", ".join(methods)
-    response["Access-Control-Allow-Headers"] = ", ".join(REQUEST_HEADERS)
+    response["Access-Control-Allow-Headers"] = _allowed_headers(request.headers.get(_ASKED_HEADERS, ""))
     response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
+    response["Vary"] = _ASKED_HEADERS
     return response
+
+
+def _allowed_headers(asked: str) -> str:
+    if len(asked) > _LONGEST_HEADER_LIST or not _FIELD_NAMES.fullmatch(asked):
+        return ANY_HEADER
+    return ", ".join(name.strip() for name in asked.split(","))
