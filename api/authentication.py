@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from oauth2_provider.utils import parse_bearer_token
@@ -21,11 +22,12 @@ from api.models import ApiKey
 from core import clock
 from core.credentials import matches
 from core.database.prepared_queries import PreparedQuery, RowMapper
+from core.messages import fill_in
 from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
 from oidc.apis.registry import ApiSnapshot
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, Project
-from oidc.reasons import Reason
+from oidc.reasons import Facts, Reason
 from oidc.tokens import access_tokens, refresh_tokens
 from oidc.tokens.jwt import audience_of_id_token
 from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS
@@ -66,6 +68,7 @@ _READ_KEY = PreparedQuery(["public_id"], _keys)
 _READ_KEY_AND_CREDENTIAL = PreparedQuery(["public_id", "credential"], _keys_and_credential)
 # The public id of the key that this process uses for its own calls; requests from outside can't set it.
 _KEY_OF_CALL: ContextVar[str] = ContextVar("key_of_call", default="")
+_OF_OTHER_API = "The access token is for the API {audience}. Request one for this API with the resource {resource}."
 _SUSPENDED = "The project is suspended. Its owner can ask the service why."
 
 
@@ -100,8 +103,10 @@ class Caller(NamedTuple):
 class RejectedCredential(ApiError):
     """A known credential that is no longer valid. Its owner is included, so that the developer sees the refusal."""
 
-    def __init__(self, code: str, message: str, *, project: int, key: str = "", client: str = "") -> None:
-        super().__init__(code, message)
+    def __init__(
+        self, code: str, message: str, *, project: int, key: str = "", client: str = "", facts: Facts | None = None
+    ) -> None:
+        super().__init__(code, message, facts=facts)
         self.project = project
         self.key = key
         self.client = client
@@ -208,7 +213,7 @@ def _by_token(raw: str, api: ApiSnapshot | None = None) -> Caller:
     except InvalidToken as bad:
         if bad.row is None:
             raise _not_an_access_token(raw) from bad
-        raise rejected_token(bad.row, bad.reason) from bad
+        raise rejected_token(bad.row, bad.reason, bad.audience, api) from bad
     if api is None and row.family.connection.client.first_party:
         raise rejected_token(row, Reason.ACCESS_TOKEN_INVALID)
     return caller_of_token(row)
@@ -235,11 +240,19 @@ def _not_an_access_token(raw: str) -> ApiError:
     return UnprovenCredential("invalid_token", text, client=client_id)
 
 
-def rejected_token(row: AccessToken, reason: Reason) -> RejectedCredential:
-    """Return the error for an access token that this service issued, but no longer accepts."""
+def rejected_token(
+    row: AccessToken, reason: Reason, audience: str = "", api: ApiSnapshot | None = None
+) -> RejectedCredential:
+    """Return the error for an access token that this service issued, but does not accept at `api` (None: `/v1`).
+
+    `audience` is the identifier of the API that a live token is for, if it is another one.
+    """
     client = row.family.connection.client
-    known = {"project": client.project.pk, "client": client.client_id}
+    known: dict[str, Any] = {"project": client.project.pk, "client": client.client_id}
     if reason == Reason.PROJECT_SUSPENDED and not client.first_party:
         return RejectedCredential("project_suspended", _SUSPENDED, **known)
+    if audience:
+        facts: Facts = {"audience": audience, "resource": api.identifier if api else settings.BASE_URL}
+        return RejectedCredential("invalid_token", fill_in(_OF_OTHER_API, facts), facts=facts, **known)
     text = "The access token is expired, its access was removed, or its app is turned off."
     return RejectedCredential("invalid_token", text, **known)

@@ -178,6 +178,7 @@ class Endpoint(APIView):
         return response
 
     def _count(self, request: Request, owner: usage_counts.CallOwner, response: HttpResponseBase) -> None:
+        refused = response if isinstance(response, errors.ErrorResponse) else None
         finished_calls.record(
             finished_calls.FinishedCall(
                 owner,
@@ -185,8 +186,9 @@ class Endpoint(APIView):
                 method=request.method or "",
                 path=request.path,
                 status=response.status_code,
-                code=response.code if isinstance(response, errors.ErrorResponse) else "",
+                code=refused.code if refused else "",
                 address=client_ip.current() if owner.key and owner.project is not None else "",
+                facts=refused.facts if refused else None,
             ),
             time.perf_counter() - self.started,
         )

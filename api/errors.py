@@ -15,6 +15,8 @@ from core.http.headers import allow_any_origin
 from core.http.responses import envelope, link_to_docs
 from core.serving.errors import refusals_of
 from core.telemetry import metrics
+from oidc.apis.registry import OPENID
+from oidc.reasons import Facts
 
 log = logging.getLogger(__name__)
 
@@ -58,14 +60,25 @@ FORWARD_AUTH_ERRORS: dict[str, tuple[int, str]] = {
 
 
 class ApiError(exceptions.APIException):
-    """A refused call. `scopes` are the ones that would work; `retry_after` is in seconds."""
+    """A refused call. `scopes` are the ones that would work; `retry_after` is in seconds.
 
-    def __init__(self, code: str, message: str, scopes: tuple[str, ...] = (), retry_after: int | None = None) -> None:
+    `facts` are for the request log, which explains the refusal to developers (devportal/console/logs/fixes.py).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        scopes: tuple[str, ...] = (),
+        retry_after: int | None = None,
+        facts: Facts | None = None,
+    ) -> None:
         super().__init__(message, code)
         self.status_code = (ERRORS.get(code) or FORWARD_AUTH_ERRORS[code])[0]
         self.code = code
         self.scopes = scopes
         self.retry_after = retry_after
+        self.facts: Facts = facts or {}
 
     @property
     def challenge(self) -> str | None:
@@ -78,7 +91,10 @@ class ApiError(exceptions.APIException):
         return self.challenge_of(REALM, metadata)
 
     def challenge_of(self, realm: str, metadata: str | None) -> str | None:
-        """Return the challenge of an API. `metadata` is the URL of its RFC 9728 document."""
+        """Return the challenge of an API. `metadata` is the URL of its RFC 9728 document.
+
+        Agents request exactly the scopes that it names, so they include openid, which every authorization needs.
+        """
         if self.status_code not in (401, 403) or self.code in FORWARD_AUTH_ERRORS:
             return None
         parameters = {"realm": realm}
@@ -87,7 +103,7 @@ class ApiError(exceptions.APIException):
         elif self.code != "unauthenticated":
             parameters["error"] = "invalid_token"
         if self.scopes:
-            parameters["scope"] = " ".join(self.scopes)
+            parameters["scope"] = " ".join((OPENID, *self.scopes))
         if metadata is not None:
             parameters["resource_metadata"] = metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
@@ -98,7 +114,7 @@ class ErrorResponse(JsonResponse):
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(envelope(error.code, str(error.detail)), status=error.status_code)
-        self.code = error.code
+        self.code, self.facts = error.code, error.facts
         metrics.api_refused(error.code)
         link_to_docs(self, error.code)
         if error.challenge:
@@ -129,7 +145,10 @@ def wrong_method() -> ApiError:
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> ErrorResponse:
     """Return the envelope for an exception of a view; this is the EXCEPTION_HANDLER of Django REST framework."""
-    return ErrorResponse(error if isinstance(error, ApiError) else _known(error) or unforeseen(error))
+    refusal = error if isinstance(error, ApiError) else _known(error) or unforeseen(error)
+    if refusal.status_code == 401 and not refusal.scopes:
+        refusal.scopes = getattr(context.get("view"), "required_scopes", ())
+    return ErrorResponse(refusal)
 
 
 def _known(error: Exception) -> ApiError | None:

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from api import request_log, usage_counts
 from core.http import request_id
+from oidc.reasons import Facts
 
 
 class FinishedCall(NamedTuple):
     """A finished call. `api` is the slug of a company's own API, "" for the API at `/v1`.
 
     `endpoint` is the name that the call is counted under. `address` is the caller's IP address, "" if it is unknown or
-    the caller is no API key: it is only used for the key's "last used".
+    the caller is no API key: it is only used for the key's "last used". `facts` explain a refusal.
     """
 
     owner: usage_counts.CallOwner
@@ -21,6 +22,7 @@ class FinishedCall(NamedTuple):
     code: str = ""
     api: str = ""
     address: str = ""
+    facts: Facts | None = None
 
 
 def record(call: FinishedCall, seconds: float) -> None:
@@ -39,6 +41,7 @@ def record(call: FinishedCall, seconds: float) -> None:
         subject=request_log.mask_subject(owner.sub),
         request_id=request_id.current(),
         **({"address": call.address} if call.address else {}),
+        **({"parameters": call.facts} if call.facts else {}),
     )
     if owner.project is not None:
         labels = usage_counts.CallLabels(owner.project, owner.key, owner.client, call.endpoint, call.status, call.code)

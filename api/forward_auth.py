@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -14,8 +15,10 @@ from api.finished_calls import FinishedCall
 from api.request_targets import AmbiguousPath
 from api.usage_counts import CallOwner
 from oidc.apis.registry import ApiSnapshot
+from oidc.reasons import Facts
 from oidc.signing_keys import NoSigningKey
 
+_UNKNOWN_SCOPE = "The proxy in front of this API requires a scope that the API does not have."
 _METHOD = re.compile(r"[A-Z][A-Z0-9-]{0,19}")
 
 
@@ -63,9 +66,12 @@ def authorize_call(api: ApiSnapshot, call: ForwardedCall) -> Permission:
     except ApiError as refusal:
         owner = owner or _owner_of(refusal)
         if owner is not None:
-            _record(api, call, owner, refusal.status_code, str(refusal.code), started)
+            _record(api, call, owner, started, refusal)
+        if refusal.status_code == 401:
+            with suppress(ApiError):  # of a call that no credential allows
+                refusal.scopes = _in_order(api, _needed_scopes(api, call))
         raise
-    _record(api, call, owner, 200, "", started)
+    _record(api, call, owner, started)
     return permission
 
 
@@ -91,10 +97,16 @@ def _check(api: ApiSnapshot, call: ForwardedCall, caller: Caller) -> Permission:
     needed = _needed_scopes(api, call)
     scopes = throttling.scopes_in(api, caller)
     if not needed.issubset(scopes):
-        # Only scopes of the API: a challenge has no other text from outside.
-        names = tuple(scope.name for scope in api.scopes if scope.name in needed)
-        raise ApiError("insufficient_scope", f"This needs the scope: {', '.join(names)}.", names)
+        names = _in_order(api, needed)
+        facts: Facts = {"needs": throttling.named_for_log(names), "has": throttling.named_for_log(scopes)}
+        text = f"This needs the scope: {', '.join(names)}." if names else _UNKNOWN_SCOPE
+        raise ApiError("insufficient_scope", text, names, facts=facts)
     return Permission(caller, scopes)
+
+
+def _in_order(api: ApiSnapshot, needed: frozenset[str]) -> tuple[str, ...]:
+    """Return the needed scopes of the API. A challenge has no other text from outside."""
+    return tuple(scope.name for scope in api.scopes if scope.name in needed)
 
 
 def _needed_scopes(api: ApiSnapshot, call: ForwardedCall) -> frozenset[str]:
@@ -132,16 +144,19 @@ def _owner_of(refusal: ApiError) -> CallOwner | None:
     return None
 
 
-def _record(api: ApiSnapshot, call: ForwardedCall, owner: CallOwner, status: int, code: str, started: float) -> None:
+def _record(
+    api: ApiSnapshot, call: ForwardedCall, owner: CallOwner, started: float, refusal: ApiError | None = None
+) -> None:
     path = (call.target or "").partition("?")[0]
     finished = FinishedCall(
         owner,
         endpoint=api.slug,
         method=call.method or "",
         path=path,
-        status=status,
-        code=code,
+        status=refusal.status_code if refusal else 200,
+        code=str(refusal.code) if refusal else "",
         api=api.slug,
         address=call.address if owner.key and owner.project is not None else "",
+        facts=refusal.facts if refusal else None,
     )
     finished_calls.record(finished, time.perf_counter() - started)

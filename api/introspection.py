@@ -17,7 +17,7 @@ from oidc.apis.credentials import StoredCredential
 from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.errors import InvalidClient, InvalidToken
 from oidc.models import AccessToken
-from oidc.reasons import Reason
+from oidc.reasons import Facts, Reason
 from oidc.tokens import access_tokens, jwt
 from oidc.tokens.lookup import look_up_access_token_for_api
 
@@ -49,14 +49,14 @@ def introspect(token: str, public_id: str, secret: str, address: str) -> dict[st
         caller = _find_caller(presented, token, api)
     except RejectedCredential as refused:
         owner = CallOwner(refused.project, refused.key, refused.client)
-        _record(owner, api, refused.status_code, refused.code, started)
+        _record(owner, api, refused.status_code, refused.code, started, refused.facts)
         return INACTIVE
     if caller is None:
         return INACTIVE
     owner = CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
     scopes = throttling.scopes_in(api, caller)
     if not scopes:
-        _record(owner, api, 403, "insufficient_scope", started)
+        _record(owner, api, 403, "insufficient_scope", started, {"has": []})
         return INACTIVE
     result = throttling.count_call(caller, api)
     if not result.allowed:
@@ -75,7 +75,7 @@ def _look_up(token: str, public_id: str) -> _Presented:
             return _Presented(with_key[1], key=with_key[0])
     else:
         try:
-            checksum, claims = jwt.read_access_token(token)
+            checksum, claims = jwt.verify_access_token(token)
         except InvalidToken:
             return _Presented(credentials.look_up_credential(public_id))
         with_token = look_up_access_token_for_api(checksum, public_id)
@@ -99,12 +99,13 @@ def _find_caller(presented: _Presented, token: str, api: ApiSnapshot) -> Caller 
     if presented.claims is None:
         return None
     try:
-        jwt.check_claims(presented.claims, api.identifier)
-        return authentication.caller_of_token(access_tokens.check_access_token(presented.token))
+        row = access_tokens.check_access_token(presented.token)
+        access_tokens.check_audience(row, presented.claims, api.identifier)
+        return authentication.caller_of_token(row)
     except InvalidToken as bad:
         if bad.row is None:
             return None
-        raise authentication.rejected_token(bad.row, bad.reason) from bad
+        raise authentication.rejected_token(bad.row, bad.reason, bad.audience, api) from bad
 
 
 def _describe(caller: Caller, api: ApiSnapshot, scopes: tuple[str, ...], presented: _Presented) -> dict[str, Any]:
@@ -128,7 +129,11 @@ def _describe(caller: Caller, api: ApiSnapshot, scopes: tuple[str, ...], present
     return answer | {name: value for name, value in authenticated.items() if value is not None}
 
 
-def _record(owner: CallOwner, api: ApiSnapshot, status: int, code: str, started: float) -> None:
+def _record(
+    owner: CallOwner, api: ApiSnapshot, status: int, code: str, started: float, facts: Facts | None = None
+) -> None:
     """Record the call with the status that `/v1` would have returned: the response itself is always 200 or 429."""
-    call = FinishedCall(owner, endpoint=api.slug, method="POST", path=PATH, status=status, code=code, api=api.slug)
+    call = FinishedCall(
+        owner, endpoint=api.slug, method="POST", path=PATH, status=status, code=code, api=api.slug, facts=facts
+    )
     finished_calls.record(call, time.perf_counter() - started)

@@ -1,5 +1,7 @@
 """API keys, reports of leaked credentials, usage counts and the request log."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
@@ -195,6 +197,8 @@ class RequestLog(models.Model):
     path = models.CharField(max_length=100)
     status = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=32, blank=True)
+    # Values that explain the code: the scopes that were needed, the API that the token is for.
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     milliseconds = models.PositiveIntegerField()
     credential = models.CharField(max_length=16, blank=True)
     client = models.CharField(max_length=255, blank=True)

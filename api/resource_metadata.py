@@ -48,12 +48,14 @@ def _document(resource: str, scopes: list[str], name: str) -> dict[str, Any]:
 def find_api(registry: Registry, host: str, rest: str) -> ApiSnapshot | None:
     """Return the API on one of the service's own hosts whose document this is, None if there is none or it is off.
 
-    `host` is the name in the request, `rest` the part of the path after the name of the document.
+    `host` is the name in the request, `rest` the part of the path after the name of the document, without a
+    slash at its end.
     """
     own = {urlsplit(url).netloc for url in (settings.AUTH_URL, settings.BASE_URL)}
     for api in registry.apis.values():
         parts = urlsplit(api.identifier)
-        is_asked = parts.netloc in own and parts.hostname == host and parts.path == rest and not parts.query
+        is_same_path = parts.path.removesuffix("/") == rest
+        is_asked = parts.netloc in own and parts.hostname == host and is_same_path and not parts.query
         if is_asked and api.enabled and not api.is_own:
             return api
     return None

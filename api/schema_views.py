@@ -61,12 +61,13 @@ class SchemaView(Endpoint):
 def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     """GET /.well-known/oauth-protected-resource: the document about `/v1`, or about an API on this service's hosts.
 
-    The one about `/v1` is built from settings, without a database.
+    The one about `/v1` is built from settings, without a database. Libraries may add a slash to the resource.
     """
-    if responses.is_about(settings.BASE_URL, rest or ""):
+    path = (rest or "").removesuffix("/")
+    if responses.is_about(settings.BASE_URL, path):
         api = None
     else:
-        api = resource_metadata.find_api(current_registry(), name_of(request), rest or "")
+        api = resource_metadata.find_api(current_registry(), name_of(request), path)
         if api is None:
             raise Http404
     if is_preflight(request):

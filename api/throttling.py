@@ -1,5 +1,6 @@
 """Scopes and limits of calls to `/v1` and to the company's own APIs, and guesses of credentials (docs/limits.md)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,14 @@ from core.http.client_ip import limit_key
 from core.limits.counters import Limit, RateLimitResult, Throttled, check_rate, counters
 from core.telemetry import metrics
 from oidc.apis.registry import ApiSnapshot
+from oidc.reasons import Facts
+
+_MOST_NAMES = 8  # of a list in the request log
+
+
+def named_for_log(scopes: Iterable[str]) -> list[str]:
+    """Return names of scopes as the request log stores them."""
+    return sorted(scopes)[:_MOST_NAMES]
 
 
 class HasScope(BasePermission):
@@ -31,7 +40,9 @@ class HasScope(BasePermission):
             return False
         names: tuple[str, ...] = view.required_permissions if caller.key else view.required_scopes
         if not caller.scopes.intersection(names):
-            raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(names)}.", names)
+            facts: Facts = {"one_of": list(names), "has": named_for_log(caller.scopes)}
+            text = f"This needs one of the scopes: {', '.join(names)}."
+            raise ApiError("insufficient_scope", text, names, facts=facts)
         return True
 
 

@@ -77,14 +77,19 @@ class MultipleAuthenticationMethods(TokenRefusal):
 class InvalidToken(Exception):
     """A token that is not valid now.
 
-    `detail` says what is wrong, for the server's log. `row` is the row of an access token that this service issued.
+    `detail` says what is wrong, for the server's log. `row` is the row of an access token that this service issued, and
+    `audience` the identifier of the API that it is for, if that is what is wrong.
     """
 
     def __init__(
-        self, detail: str, reason: Reason = Reason.ACCESS_TOKEN_INVALID, row: AccessToken | None = None
+        self,
+        detail: str,
+        reason: Reason = Reason.ACCESS_TOKEN_INVALID,
+        row: AccessToken | None = None,
+        audience: str = "",
     ) -> None:
         super().__init__(detail)
-        self.reason, self.row = reason, row
+        self.reason, self.row, self.audience = reason, row, audience
 
 
 class UserCapExceeded(Exception):

@@ -40,6 +40,11 @@ class Parameters:
     def get(self, name: str) -> str | None:
         return self.values.get(name)
 
+    @property
+    def login_hint(self) -> str:
+        """The `login_hint`, "" without one. A space in it was a `+` that the app did not encode."""
+        return (self.get("login_hint") or "").strip().replace(" ", "+")
+
     def is_clear(self, name: str) -> bool:
         """Return whether the parameter was sent at most once, and decodes to valid text."""
         return name not in self.repeated and name not in self.malformed
@@ -137,8 +142,10 @@ def _is_text(value: str) -> bool:
 
 
 def printable_name(name: str) -> str:
-    """Return a parameter's name, limited to 40 characters that an error description may contain.
+    """Return a parameter's name, limited to 40 characters that an error description may contain."""
+    return printable_url(name[:40])
 
-    Source: RFC 6749 §4.1.2.1.
-    """
-    return re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", name[:40])
+
+def printable_url(url: str) -> str:
+    """Return a URL with only the characters that an error description may contain (RFC 6749 §4.1.2.1)."""
+    return re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", url)

@@ -41,7 +41,6 @@ ANY_REQUEST: dict[Reason, ReasonText] = {
     Reason.BODY_TOO_LARGE: ReasonText("invalid_request", "The body is too large."),
     Reason.BODY_BROKEN: ReasonText("invalid_request", "The body is incomplete."),
     Reason.BODY_NOT_ENCODED: ReasonText("invalid_request", "The body must be percent-encoded."),
-    Reason.SCOPE_SPACES: ReasonText("invalid_scope", "scope must be a list of names separated by single spaces."),
     Reason.SERVER_ERROR: ReasonText("server_error", "The service failed. Try again.", 500),
     Reason.TOO_MANY_REQUESTS: ReasonText("temporarily_unavailable", "Too many requests.", 429),
     Reason.UNAVAILABLE: ReasonText("temporarily_unavailable", "Try again shortly.", 503),
@@ -243,7 +242,19 @@ TOKEN: dict[Reason, ReasonText] = {
         "invalid_client", "No client is named: send client_id, or HTTP Basic with client id and secret.", 401
     ),
     Reason.CLIENT_FAILED: ReasonText("invalid_client", _CLIENT_FAILED, 401),
-    Reason.SECRET_WRONG: ReasonText("invalid_client", _CLIENT_FAILED, 401, "The client secret is wrong."),
+    Reason.SECRET_WRONG: ReasonText(
+        "invalid_client",
+        _CLIENT_FAILED,
+        401,
+        "The client secret is wrong. The last four characters of the live secrets: {last_four}.",
+    ),
+    Reason.SECRET_WHITE_SPACE: ReasonText(
+        "invalid_client",
+        _CLIENT_FAILED,
+        401,
+        "The client secret is wrong, and it ends in white space. The last four characters of the live secrets: "
+        "{last_four}.",
+    ),
     Reason.SECRET_OF_OTHER_CLIENT: ReasonText(
         "invalid_client", _CLIENT_FAILED, 401, "The secret belongs to another client of the project, {name}."
     ),
@@ -337,6 +348,11 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.ACCESS_TOKEN_EXPIRED: ReasonText("invalid_token", "The access token has expired.", 401),
     Reason.ACCESS_TOKEN_ENDED: ReasonText(
         "invalid_token", "The authorization has ended, the app's access was removed, or the client is off.", 401
+    ),
+    Reason.ACCESS_TOKEN_OF_OTHER_API: ReasonText(
+        "invalid_token",
+        "The access token is only for the API {audience}. Request one with the resource {resource}.",
+        401,
     ),
     Reason.OPENID_MISSING: ReasonText("insufficient_scope", "The access token lacks the scope openid.", 403),
 }

@@ -23,7 +23,6 @@ class Reason(StrEnum):
     BODY_TOO_LARGE = "body_too_large"
     BODY_BROKEN = "body_broken"
     BODY_NOT_ENCODED = "body_not_encoded"
-    SCOPE_SPACES = "scope_spaces"
     SERVER_ERROR = "server_error"
     TOO_MANY_REQUESTS = "too_many_requests"
     UNAVAILABLE = "unavailable"
@@ -115,6 +114,7 @@ class Reason(StrEnum):
     CLIENT_UNNAMED = "client_unnamed"
     CLIENT_FAILED = "client_failed"
     SECRET_WRONG = "secret_wrong"
+    SECRET_WHITE_SPACE = "secret_white_space"
     SECRET_OF_OTHER_CLIENT = "secret_of_other_client"
     SECRET_IS_API_KEY = "secret_is_api_key"
     SECRET_MISSING = "secret_missing"
@@ -154,6 +154,7 @@ class Reason(StrEnum):
     ACCESS_TOKEN_INVALID = "access_token_invalid"
     ACCESS_TOKEN_EXPIRED = "access_token_expired"
     ACCESS_TOKEN_ENDED = "access_token_ended"
+    ACCESS_TOKEN_OF_OTHER_API = "access_token_of_other_api"
     OPENID_MISSING = "openid_missing"
     # Sign-out requests
     SIGN_OUT_HINT_MISSING = "sign_out_hint_missing"
@@ -187,6 +188,7 @@ BEFORE_AUTHENTICATION = frozenset(
         Reason.TOKEN_MISSING,
         Reason.TWO_WAYS,
         Reason.SECRET_WRONG,
+        Reason.SECRET_WHITE_SPACE,
         Reason.SECRET_MISSING,
         Reason.SECRET_EXPIRED,
         Reason.SECRET_UNEXPECTED,

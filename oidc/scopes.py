@@ -85,11 +85,11 @@ def group_by_api(scopes: Iterable[Scope]) -> list[tuple[ApiSnapshot | None, list
 
 
 def parse_scope(text: str | None) -> list[str]:
-    """Return the scopes of a space-separated text in its order, without repetitions (RFC 6749 §3.3).
+    """Return the scopes of a text in its order, without repetitions and with any number of spaces between them.
 
-    Two spaces in a row yield an empty scope, which is not valid.
+    RFC 6749 §3.3 allows exactly one space, but many clients join lists that have empty parts.
     """
-    return list(dict.fromkeys((text or "").split(" "))) if text else []
+    return list(dict.fromkeys(name for name in (text or "").split(" ") if name))
 
 
 def format_scope(scopes: Any) -> str:

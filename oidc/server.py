@@ -1,9 +1,10 @@
 """oauthlib's request validator (OAUTH2_VALIDATOR_CLASS), which adapts its methods to the modules of this package.
 
-oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds five:
+oauthlib's request object has the attributes `client`, `user`, `scopes` and `access_token`. This module adds six:
 `presented`, the PresentedCredentials read by authenticate_client, `granted`, the scopes of the code or refresh token,
-`target` and `token_scopes`, the API that the new access token is for and the scopes that it has there, and `voucher`,
-which stands in for the secret in a request of the playground. A rejected request raises a TokenRefusal.
+`target` and `token_scopes`, the API that the new access token is for and the scopes that it has there, `sent_resource`,
+whether the app has sent `resource` so far, and `voucher`, which stands in for the secret in a request of the
+playground. A rejected request raises a TokenRefusal.
 """
 
 import json
@@ -16,26 +17,25 @@ from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.common import Request
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
-from oauthlib.oauth2.rfc6749.utils import scope_to_list
 from oauthlib.openid import Server as OpenIDServer
 
 from core import clock
 from core.http import client_ip
 from core.telemetry import metrics
 from oidc import limits, scopes, sign_in_steps
-from oidc.apis.registry import OFFLINE_ACCESS, OPENID
+from oidc.apis.registry import OFFLINE_ACCESS, OPENID, current_registry
 from oidc.apis.resources import InvalidTarget, choose_target
 from oidc.authorization.consent import left_out_scopes
 from oidc.clients import authentication, lookup
 from oidc.clients.vouchers import VouchedRequest, Voucher
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
-from oidc.parameters import read_form
+from oidc.parameters import printable_url, read_form
 from oidc.reasons import Reason, reason_of_library
 from oidc.scopes import claims_for
 from oidc.sign_in_steps import Step
 from oidc.tokens import codes, jwt, refresh_tokens, store
-from oidc.tokens.access_tokens import find_access_token
+from oidc.tokens.access_tokens import find_userinfo_token
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
@@ -115,8 +115,6 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
     ) -> bool:
         # Called only if a requested scope was not granted.
-        if "" in request_scopes:
-            raise TokenRefusal(Reason.SCOPE_SPACES)
         # Libraries repeat the scopes of the authorization request with each refresh, so scopes that the person left out
         # are ignored (docs/sign-in.md#optional-scopes), also once they are no longer optional.
         left_out = set(request_scopes) - set(request.granted)
@@ -140,7 +138,11 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # The library lists all scopes of the request, but a token only has those of its API.
         token["scope"] = " ".join(request.token_scopes)
         if not store.consume_and_store(
-            request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
+            request.presented.credential,
+            token["access_token"],
+            token.get("refresh_token"),
+            _stored_scope(request),
+            sent_resource=request.sent_resource,
         ):
             raise TokenRefusal(Reason.LOST_RACE)
         metrics.token_issued(request.grant_type)
@@ -171,10 +173,9 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def validate_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
         try:
-            row = find_access_token(token or "")
+            row = find_userinfo_token(token or "")
         except InvalidToken as error:
-            suspended = error.reason == Reason.PROJECT_SUSPENDED
-            raise TokenRefusal(Reason.ACCESS_TOKEN_ENDED if suspended else error.reason) from error
+            raise _refusal_of_token(error) from error
         limits.count_client(row.family)
         request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account
@@ -319,7 +320,8 @@ class Server(OpenIDServer):  # type: ignore[misc]
         """Let the requested grant respond, as oauthlib does. The endpoint has already checked method and query."""
         request = FormRequest(uri, body, headers)
         request.voucher = voucher
-        request.scopes = scope_to_list(request.scope)
+        request.scopes = scopes.parse_scope(request.scope)
+        request.scope = " ".join(request.scopes) or None  # oauthlib splits it again, at each space
         grant = self.grant_types.get(request.grant_type)
         if grant is None:  # oauthlib's default handler takes `openid` for a code, and the library then fails
             raise TokenRefusal(Reason.GRANT_TYPE_UNSUPPORTED)
@@ -338,18 +340,40 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
     return True
 
 
+def _refusal_of_token(error: InvalidToken) -> TokenRefusal:
+    """Return the refusal of an access token at userinfo, with its client if this service issued the token."""
+    suspended = error.reason == Reason.PROJECT_SUSPENDED
+    refusal = TokenRefusal(Reason.ACCESS_TOKEN_ENDED if suspended else error.reason)
+    if error.audience:
+        refusal.parameters = {"audience": printable_url(error.audience), "resource": settings.BASE_URL}
+    if error.row is not None:
+        refusal.client_id = error.row.family.connection.client.client_id
+        refusal.family = error.row.family.pk
+    return refusal
+
+
 def choose_api(request: Any) -> None:
     """Choose the API of the new access token, and its scopes there (RFC 8707 §2.2). Raises TokenRefusal."""
     granted = implying = request.presented.family.scope
     if request.grant_type == "refresh_token" and request.scope:
         # Scopes that the person has withdrawn since still count, so that later tokens are for the same API.
-        implying = " ".join(scope for scope in scope_to_list(request.scope) if scope in granted.split())
+        implying = " ".join(scope for scope in scopes.parse_scope(request.scope) if scope in granted.split())
+    sent_before = request.presented.credential.sent_resource
+    request.sent_resource = sent_before or request.resource is not None
     try:
         request.target, request.token_scopes = choose_target(
-            request.resource, request.scopes, request.granted, implying
+            request.resource, request.scopes, request.granted, implying, sent_before=sent_before
         )
     except InvalidTarget as error:
         raise TokenRefusal(error.reason, error.parameters) from error
+
+
+def _stored_scope(request: Any) -> str:
+    """Return what a new access token may be used for: if its API was only implied, also for userinfo."""
+    if request.sent_resource or request.target.is_own:
+        return " ".join(request.token_scopes)
+    registry = current_registry()
+    return " ".join([*registry.scopes_of(registry.account, request.scopes), *request.token_scopes])
 
 
 def keep_openid(request: Any) -> None:

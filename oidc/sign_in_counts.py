@@ -104,12 +104,12 @@ def sign_out_refused(client: Client, problem: Refusal, uri: str) -> None:
 def refused(
     refusal: TokenRefusal, endpoint: Endpoint | None, grant_type: str | None, redirect_uri: str, claimed: str = ""
 ) -> None:
-    """Report a request that the token or revocation endpoint rejected.
+    """Report a request that the token, revocation or userinfo endpoint rejected.
 
     `claimed` is the client id that the request names, if no client was looked up. Such a request is only logged.
     """
     if endpoint != Endpoint.TOKEN:
-        step = Step.NOT_REVOKED
+        step = Step.NO_USERINFO if endpoint == Endpoint.USERINFO else Step.NOT_REVOKED
     elif refusal.reason == Reason.REFRESH_TOKEN_REPEATED:
         step = Step.REPEATED
     else:

@@ -24,6 +24,7 @@ class Endpoint(TextChoices):
     AUTHORIZE = "authorize", "Authorization"
     TOKEN = "token", "Token"
     REVOKE = "revoke", "Revocation"
+    USERINFO = "userinfo", "Userinfo"
     END_SESSION = "end_session", "Sign-out"
 
 
@@ -55,6 +56,7 @@ class Step(StrEnum):
     NOT_REFRESHED = "not_refreshed"
     REPEATED = "repeated"  # a refresh with a token that was superseded a moment before; not counted as NOT_REFRESHED
     NOT_REVOKED = "not_revoked"
+    NO_USERINFO = "no_userinfo"  # userinfo was refused to a token of the client
     NOT_SIGNED_OUT = "not_signed_out"  # a sign-out request that was not valid
     REFRESHED = "refreshed"
     REVOKED = "revoked"
@@ -75,6 +77,7 @@ ENTRIES = {
     Step.REPEATED: (Endpoint.TOKEN, Outcome.REFUSED),
     Step.REVOKED: (Endpoint.REVOKE, Outcome.REVOKED),
     Step.NOT_REVOKED: (Endpoint.REVOKE, Outcome.REFUSED),
+    Step.NO_USERINFO: (Endpoint.USERINFO, Outcome.REFUSED),
     Step.NOT_SIGNED_OUT: (Endpoint.END_SESSION, Outcome.REFUSED),
 }
 

@@ -153,5 +153,5 @@ def _uri(client: Client, sent: str, add: str) -> Fix:
 def _scope(client: Client, sent: str) -> Fix:
     if sent == "unapproved":
         return Fix("Leave the scope out, or request it in a review.", "Request a review", client_page(client, "review"))
-    text = "Send the scopes as the docs list them, separated by single spaces, and include openid."
+    text = "Send the scopes as the docs list them, separated by spaces, and include openid."
     return Fix(text, "Scopes, in the docs", docs("authorization"))

@@ -85,7 +85,6 @@ HELP: dict[Reason, Help] = {
     Reason.BODY_TOO_LARGE: Help("The body or one of its fields is too large.", "Send the listed fields only.", *_SIZES),
     Reason.BODY_BROKEN: Help("The connection ended before the body did.", "Send the request again.", *_ERRORS),
     Reason.BODY_NOT_ENCODED: Help("The body has characters that are not ASCII.", "Form-encode the values.", *_ERRORS),
-    Reason.SCOPE_SPACES: Help("scope has extra spaces or commas.", "Separate the scopes by single spaces.", *_SCOPES),
     Reason.SERVER_ERROR: Help("Something went wrong on our side.", _TRY_AGAIN, *_ERRORS),
     Reason.TOO_MANY_REQUESTS: Help(
         "Your client or its IP address sent more requests in this minute than are allowed.",
@@ -240,7 +239,9 @@ HELP: dict[Reason, Help] = {
     # --- Authorization requests: scopes ---
     Reason.SCOPE_WITHOUT_OPENID: Help("The scope openid is missing.", "Add openid to the scopes.", *_SCOPES),
     Reason.SCOPE_UNKNOWN: Help(
-        "A scope is misspelt, or belongs to another service.", "Request only the listed scopes.", *_SCOPES
+        "A scope is misspelt, belongs to another service, or is joined to the next one by a comma.",
+        "Request only the listed scopes, separated by spaces.",
+        *_SCOPES,
     ),
     Reason.SCOPE_NOT_APPROVED: Help(
         "The scope needs app review, and the app is not approved for it.", "Request the scope in the review.", *_REVIEW
@@ -421,6 +422,11 @@ HELP: dict[Reason, Help] = {
     Reason.SECRET_WRONG: Help(
         "The secret is not one of the client’s live secrets.",
         "Compare the last four characters of the secret that the app sends, or create another secret.",
+        *_SECRETS,
+    ),
+    Reason.SECRET_WHITE_SPACE: Help(
+        "The secret that the app sends ends in white space, such as the line break at the end of a file.",
+        "Remove the white space where the app reads the secret. Then compare the last four characters.",
         *_SECRETS,
     ),
     Reason.SECRET_OF_OTHER_CLIENT: Help(
@@ -611,6 +617,12 @@ HELP: dict[Reason, Help] = {
         "The person removed your app, the refresh token was revoked or reused, or the client is off.",
         "Refresh once. If this fails, have the person sign in again.",
         *_REFRESH,
+    ),
+    Reason.ACCESS_TOKEN_OF_OTHER_API: Help(
+        "The app asked for the token with the resource of another API, so it works at that API alone.",
+        "Get another token for userinfo: refresh with the identifier of the API at /v1 as resource. If the app leaves "
+        "resource out from the start, the token of a single API also works at userinfo.",
+        *_RESOURCES,
     ),
     Reason.OPENID_MISSING: Help("Userinfo needs the scope openid.", "Request openid at the next sign-in.", *_SCOPES),
 }

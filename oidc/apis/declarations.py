@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Account
 from core.audit import Event, changes, report
 from oidc.apis import validation
+from oidc.apis.registry import comparable
 from oidc.apis.scope_review import ScopesToReview
 from oidc.apis.uses import use_messages, uses_of
 from oidc.models import Api, ApiRule, ApiScope
@@ -117,6 +118,12 @@ def other_api_with(scope: str, slug: str) -> Api | None:
     return row.api if row is not None else None
 
 
+def other_api_with_identifier(identifier: str, slug: str) -> Api | None:
+    """Return the API that has this identifier, as requests compare it, unless it is the one with this slug."""
+    compared = comparable(identifier)
+    return Api.objects.filter(identifier__in=(compared, f"{compared}/")).exclude(slug=slug).first()
+
+
 def check_rule(rule: tuple[str, str, str], scopes: Collection[str]) -> None:
     """Raise ValidationError unless a rule is valid for an API with these scopes."""
     method, path, scope = rule
@@ -200,15 +207,10 @@ def _set_columns(row: Any, values: Mapping[str, Any]) -> None:
 def _check(api: Api, declaration: Declaration, existing: Mapping[str, ApiScope]) -> None:
     """Check the values, and the rules about several of them."""
     _check_columns(declaration.columns, API_COLUMNS, () if api.pk else ("name", "identifier"))
+    if other := other_api_with_identifier(declaration.columns.get("identifier", ""), api.slug):
+        raise ValidationError(f"identifier: The API {other.slug} has this identifier, up to a slash at its end.")
     names = [str(values["name"]) for values in declaration.scopes]
-    for values in declaration.scopes:
-        validation.validate_scope_name(values["name"])
-        _check_columns(values, SCOPE_COLUMNS, () if values["name"] in existing else ("title",))
-        if other := other_api_with(values["name"], api.slug):
-            raise ValidationError(f"{values['name']} is a scope of the API {other.slug}.")
-        if values["name"] not in existing and uses_of(values["name"]):
-            # Another process may still have offered a scope in the seconds after it was deleted.
-            raise ValidationError(f"{values['name']} was a scope before, and is still granted. Choose another name.")
+    _check_scopes(api, declaration, existing)
     if len(set(names)) != len(names) or set(names) & set(declaration.removed_scopes):
         raise ValidationError("A scope is named twice.")
     left = {*existing, *names} - set(declaration.removed_scopes)
@@ -221,6 +223,17 @@ def _check(api: Api, declaration: Declaration, existing: Mapping[str, ApiScope])
             check_rule(rule, left)
     elif ApiRule.objects.filter(api_id=api.pk, scope__name__in=declaration.removed_scopes).exists():
         raise ValidationError("Remove the rules that need a scope before you remove the scope.")
+
+
+def _check_scopes(api: Api, declaration: Declaration, existing: Mapping[str, ApiScope]) -> None:
+    for values in declaration.scopes:
+        validation.validate_scope_name(values["name"])
+        _check_columns(values, SCOPE_COLUMNS, () if values["name"] in existing else ("title",))
+        if other := other_api_with(values["name"], api.slug):
+            raise ValidationError(f"{values['name']} is a scope of the API {other.slug}.")
+        if values["name"] not in existing and uses_of(values["name"]):
+            # Another process may still have offered a scope in the seconds after it was deleted.
+            raise ValidationError(f"{values['name']} was a scope before, and is still granted. Choose another name.")
 
 
 def _check_columns(

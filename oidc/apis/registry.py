@@ -182,6 +182,20 @@ def account_api() -> ApiSnapshot:
     )
 
 
+_ORIGIN = re.compile(r"\A[^:/?#]+://[^/?#]*")
+
+
+def comparable(identifier: str) -> str:
+    """Return an identifier as it is compared: scheme and host in lower case, and without one slash at its end.
+
+    Libraries that parse the URL of an API write it this way (RFC 3986 §6.2.2.1, §6.2.3). Only ASCII is changed, because
+    other alphabets have letters whose lower case is ASCII.
+    """
+    if not identifier.isascii():
+        return identifier
+    return _ORIGIN.sub(lambda origin: origin[0].lower(), identifier).removesuffix("/")
+
+
 class Registry:
     """All APIs, that at `/v1` first, and all scopes in their order: identity scopes first, then by API."""
 
@@ -190,7 +204,7 @@ class Registry:
         scopes = (*IDENTITY_SCOPES, *(scope for api in apis for scope in api.scopes))
         self.apis = MappingProxyType({api.slug: api for api in apis})
         self.scopes = MappingProxyType({scope.name: scope for scope in scopes})
-        self._by_identifier = {api.identifier: api for api in apis}
+        self._by_identifier = {comparable(api.identifier): api for api in apis}
         # Caches of this registry: they are dropped together with it.
         self.scopes_with = functools.lru_cache(maxsize=64)(self._scopes_with)
         self.still_granted = functools.lru_cache(maxsize=1024)(self._still_granted)
@@ -206,8 +220,8 @@ class Registry:
         return self.apis[ACCOUNT_API]
 
     def api_with_identifier(self, identifier: str) -> ApiSnapshot | None:
-        """Return the API whose identifier this is, character for character."""
-        return self._by_identifier.get(identifier)
+        """Return the API whose identifier this is, as `comparable` reads it."""
+        return self._by_identifier.get(comparable(identifier))
 
     def scopes_of(self, api: ApiSnapshot, granted: Iterable[str]) -> list[str]:
         """Return those of `granted` that belong to `api`. Identity scopes belong to the API at `/v1`."""

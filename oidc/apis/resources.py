@@ -35,13 +35,14 @@ def check_resources(resources: Sequence[str], scopes: Iterable[str]) -> None:
 
 
 def choose_target(
-    resource: str | None, scopes: list[str], granted: Iterable[str], implying: str
+    resource: str | None, scopes: list[str], granted: Iterable[str], implying: str, *, sent_before: bool = False
 ) -> tuple[ApiSnapshot, list[str]]:
     """Return the API that a new token is for, and the token's scopes. Raises InvalidTarget.
 
     `scopes` are the ones to issue, `granted` all that the authorization covers now. Without a `resource`, the API that
     `implying` (space-separated scopes) implies is chosen. If no scope of it is left, because its approval or consent
-    was withdrawn, the token is for the API at `/v1`.
+    was withdrawn, the token is for the API at `/v1`. With `sent_before`, the app has sent `resource` in an earlier
+    request of the authorization: it may pass the token on to that API, so it then gets none for `/v1` instead.
     """
     registry = current_registry()
     api = _find_api(resource) if resource is not None else registry.api_implied_by(implying)
@@ -49,7 +50,7 @@ def choose_target(
         raise InvalidTarget(Reason.RESOURCE_OFF, {"name": printable_name(api.name)})
     if chosen := registry.scopes_of(api, scopes):
         return api, chosen
-    if resource is None:
+    if resource is None and not sent_before:
         return registry.account, registry.scopes_of(registry.account, scopes)
     if not registry.scopes_of(api, granted):
         raise InvalidTarget(Reason.RESOURCE_NOT_GRANTED, {"name": printable_name(api.identifier)})

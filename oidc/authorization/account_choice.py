@@ -51,7 +51,7 @@ def list_choices(request: HttpRequest, others: Iterable[OtherAccount], interacti
 
 
 def _login_hint(interaction: Interaction | None) -> str:
-    return address_to_find((interaction.parameters.get("login_hint") if interaction else None) or "")
+    return address_to_find(interaction.parameters.login_hint) if interaction else ""
 
 
 def _hinted_account(interaction: Interaction) -> int | None:
@@ -71,8 +71,7 @@ def _hinted_account(interaction: Interaction) -> int | None:
 
 def hint_for_sign_in(interaction: Interaction | None, choices: Iterable[Choice]) -> str:
     """Return the email address to fill in on the sign-in page: the request's login_hint, unless it is signed in."""
-    hint = (interaction.parameters.get("login_hint") if interaction else None) or ""
-    return "" if any(each.is_asked_for for each in choices) else hint
+    return "" if any(each.is_asked_for for each in choices) else _login_hint(interaction)
 
 
 def choose_present(request: HttpRequest, interaction: Interaction | None) -> None:

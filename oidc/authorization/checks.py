@@ -53,7 +53,7 @@ def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
 
 
 def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptChoice | None:
-    account, hint = auth_request.account, auth_request.parameters.get("login_hint") or ""
+    account, hint = auth_request.account, auth_request.parameters.login_hint
     subject = id_token_hint_subject(auth_request)
     if account is None:
         if auth_request.silent:
@@ -94,7 +94,7 @@ def _several_allowed_it(auth_request: AuthorizationRequest) -> bool:
     """
     account, parameters = auth_request.account, auth_request.parameters
     assert account is not None
-    if not account.asks_which_account or parameters.get("login_hint") or parameters.get("id_token_hint"):
+    if not account.asks_which_account or parameters.login_hint or parameters.get("id_token_hint"):
         return False
     accounts = [account, *auth_request.find_others()]
     return consent.count_connections(accounts, auth_request.client) > 1
@@ -106,7 +106,7 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     If the app does not know the present account's email address, any hint leads to the chooser before a code is issued
     without a page. Otherwise an app could guess which accounts are signed in.
     """
-    hint = (auth_request.parameters.get("login_hint") or "").strip()
+    hint = auth_request.parameters.login_hint
     if not hint or auth_request.parameters.get("id_token_hint"):
         return False
     assert auth_request.account is not None
@@ -280,8 +280,6 @@ def check_acr(auth_request: AuthorizationRequest) -> None:
 
 def check_scope(auth_request: AuthorizationRequest) -> None:
     asked = scopes.parse_scope(auth_request.parameters.get("scope"))
-    if "" in asked:
-        raise AuthorizationError(Reason.SCOPE_SPACES)
     if OPENID not in asked:
         raise AuthorizationError(Reason.SCOPE_WITHOUT_OPENID)
     if refused := sorted(set(asked) - auth_request.allowed_scopes):

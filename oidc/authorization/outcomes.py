@@ -134,4 +134,5 @@ def issue_code(
             request_key=outcome.request_key,
             session=app_session(request, outcome.client.client_id),
             returned=outcome.returned,
+            sent_resource=bool(auth_request.parameters.resources),
         )

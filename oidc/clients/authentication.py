@@ -110,7 +110,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if presented.client.has_secret and matching and not usable:
         raise InvalidClient(Reason.SECRET_EXPIRED, {"last_four": matching[0].last_four}, claimed)
     if presented.client.has_secret and not usable and (secret or not secret_optional):
-        raise InvalidClient(*_why_wrong(secret, other), claimed)
+        raise InvalidClient(*_why_wrong(secret, other, presented.secrets), claimed)
     if not presented.client.has_secret and secret:
         raise InvalidClient(Reason.SECRET_UNEXPECTED, client_id=claimed)
     for row in usable:
@@ -127,12 +127,15 @@ def _client_of_secret(secret: str, client: Client | None) -> str:
     return rows.values_list("client__name", flat=True).first() or ""
 
 
-def _why_wrong(secret: str | None, other: str) -> tuple[Reason, Facts]:
+def _why_wrong(secret: str | None, other: str, secrets: list[ClientSecret]) -> tuple[Reason, Facts]:
     if not secret:
         return Reason.SECRET_MISSING, {}
     if other:
         return Reason.SECRET_OF_OTHER_CLIENT, {"name": other}
-    return (Reason.SECRET_IS_API_KEY if secret.startswith(settings.API_KEY_PREFIX) else Reason.SECRET_WRONG), {}
+    if secret.startswith(settings.API_KEY_PREFIX):
+        return Reason.SECRET_IS_API_KEY, {}
+    live: Facts = {"last_four": [row.last_four for row in secrets if not row.is_expired]}
+    return (Reason.SECRET_WHITE_SPACE if secret[-1].isspace() else Reason.SECRET_WRONG), live
 
 
 def _note_use(row: ClientSecret, address: str) -> None:

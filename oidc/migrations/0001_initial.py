@@ -532,6 +532,7 @@ class Migration(migrations.Migration):
                 ("expires", models.DateTimeField()),
                 ("next_checksum", models.CharField(editable=False, max_length=64, null=True)),
                 ("next_access_checksum", models.CharField(editable=False, max_length=64, null=True)),
+                ("sent_resource", models.BooleanField(db_default=False, default=False, editable=False)),
                 (
                     "access_token",
                     models.OneToOneField(
@@ -707,6 +708,7 @@ class Migration(migrations.Migration):
                 ),
                 ("request_key", models.CharField(db_index=True, max_length=64)),
                 ("consumed_at", models.DateTimeField(blank=True, null=True)),
+                ("sent_resource", models.BooleanField(db_default=False, default=False, editable=False)),
                 ("nonce", models.TextField(blank=True, default="")),
                 (
                     "application",

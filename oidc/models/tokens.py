@@ -86,6 +86,8 @@ class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
     # The key of the pending request, so that submitting the consent form twice leaves only one live code.
     request_key = models.CharField(max_length=64, db_index=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
+    # Whether the app sent `resource` (RFC 8707), so that its tokens work at one API alone.
+    sent_resource = models.BooleanField(default=False, db_default=False, editable=False)
     # Not used: clients may send longer values than the library's column can hold, so the family stores the nonce.
     nonce = models.TextField(blank=True, default="")
 
@@ -96,7 +98,11 @@ class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
 
 
 class AccessToken(AbstractAccessToken):  # type: ignore[misc]
-    """An access token's checksum. The token itself is a signed JWT that only its holder has."""
+    """An access token's checksum. The token itself is a signed JWT that only its holder has.
+
+    `scope` includes the identity scopes, which a token for another API than `/v1` does not name, if it also works at
+    userinfo (docs/sign-in.md#resource-indicators).
+    """
 
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="access_tokens")
     # Whether the token was used, which shows that its response arrived. None if lost responses are not forgiven.
@@ -116,6 +122,8 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
 
     If lost responses are forgiven for its client, `next_checksum` and `next_access_checksum` are the checksums of the
     tokens in the response that superseded it, to find a response that was lost. Otherwise they are None.
+
+    `sent_resource` is True if the app sent `resource` for the authorization, for its code, or for a refresh since.
     """
 
     # `family`, a foreign key, replaces the library's `token_family`.
@@ -124,6 +132,7 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
     expires = models.DateTimeField()
     next_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (None: not stored)
     next_access_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (as above)
+    sent_resource = models.BooleanField(default=False, db_default=False, editable=False)
 
     objects: ClassVar["models.Manager[RefreshToken]"] = models.Manager()
 

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from core import clock
 from core.credentials import random_text
+from oidc.apis.registry import OPENID
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.reasons import Reason
@@ -49,9 +50,30 @@ def find_access_token(raw: str, audience: str | None = None) -> AccessToken:
     """Return the row of a live access token for the API at `/v1`, or for `audience`. Raises InvalidToken.
 
     A valid signature is not enough: the row and its family, consent, person and client are checked as well. The reason
-    is PROJECT_SUSPENDED only if the token would be valid otherwise.
+    is PROJECT_SUSPENDED or ACCESS_TOKEN_OF_OTHER_API only if the token would be valid otherwise.
     """
-    return check_access_token(look_up_access_token(jwt.verify_access_token(raw, audience)))
+    checksum, claims = jwt.verify_access_token(raw)
+    row = check_access_token(look_up_access_token(checksum))
+    check_audience(row, claims, settings.BASE_URL if audience is None else audience)
+    return row
+
+
+def find_userinfo_token(raw: str) -> AccessToken:
+    """Return the row of a live access token for userinfo. Raises InvalidToken as `find_access_token`.
+
+    It may be for another API than the one at `/v1`, if it also has the scope openid: the app did not choose that API.
+    """
+    checksum, claims = jwt.verify_access_token(raw)
+    row = check_access_token(look_up_access_token(checksum))
+    if OPENID not in row.scope.split():
+        check_audience(row, claims, settings.BASE_URL)
+    return row
+
+
+def check_audience(row: AccessToken, claims: jwt.SignedClaims, audience: str) -> None:
+    """Check that a live token is for the API with this identifier. Raises InvalidToken."""
+    if claims.audience != audience:
+        raise InvalidToken("wrong audience", Reason.ACCESS_TOKEN_OF_OTHER_API, row, str(claims.audience))
 
 
 def check_access_token(row: AccessToken | None) -> AccessToken:

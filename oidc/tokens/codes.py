@@ -30,12 +30,14 @@ def create_code(
     request_key: str,
     session: AppSession | None = None,
     returned: dict[str, Any] | None = None,
+    sent_resource: bool = False,
 ) -> tuple[AuthorizationCode, str]:
     """Create an authorization code and its family; return the row and the code.
 
     The caller has locked the connection's row. `session` is the app's part of the browser session. `returned` are the
     claims about the authentication that the tokens contain. An unused code that the same pending request got before is
-    revoked, so that a consent form that is sent twice leaves only one live code.
+    revoked, so that a consent form that is sent twice leaves only one live code. `sent_resource`: the request had a
+    `resource`.
     """
     if not connection.is_first_consent:
         _end_unused(connection, request_key)
@@ -62,6 +64,7 @@ def create_code(
         code_challenge=code_challenge,
         code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
         expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
+        sent_resource=sent_resource,
     )
     return row, raw
 

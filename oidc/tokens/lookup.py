@@ -44,10 +44,18 @@ _CLIENT_FIELDS = (
     "name",
     "forgive_lost_responses",
 )
-_SECRET_FIELDS = ("digest", "last_used_at", "expires_at")
+_SECRET_FIELDS = ("digest", "last_four", "last_used_at", "expires_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "authentication_claims", "sid", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "left_out", "removed_at")
-_CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
+_CODE_FIELDS = (
+    "family_id",
+    "user_id",
+    "application_id",
+    "redirect_uri",
+    "code_challenge",
+    "code_challenge_method",
+    "sent_resource",
+)
 _REFRESH_FIELDS = (
     "family_id",
     "user_id",
@@ -56,6 +64,7 @@ _REFRESH_FIELDS = (
     "revoked",
     "next_checksum",
     "next_access_checksum",
+    "sent_resource",
 )
 
 _CLIENT_PARTS: dict[str, Any] = {

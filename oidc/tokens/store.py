@@ -41,7 +41,13 @@ _ACCESS = InsertSpec(
     },
 )
 _REFRESH = InsertSpec(
-    RefreshToken, _BOTH | {"token_checksum": "%(refresh_checksum)s", "expires": "%(refresh_expires)s"}
+    RefreshToken,
+    _BOTH
+    | {
+        "token_checksum": "%(refresh_checksum)s",
+        "expires": "%(refresh_expires)s",
+        "sent_resource": "%(sent_resource)s",
+    },
 )
 
 
@@ -53,6 +59,7 @@ class TokenRecord:
     expires: datetime
     scope: str = ""
     used: bool | None = None  # False: store the first use of this access token (oidc/tokens/refresh_tokens.py)
+    sent_resource: bool = False  # of a refresh token
 
 
 @dataclass(frozen=True)
@@ -65,17 +72,21 @@ class Statements:
     inserts: tuple[str, ...]
 
 
-def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
+def consume_and_store(
+    consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str, *, sent_resource: bool
+) -> bool:
     """Consume a code or refresh token and store the tokens issued for it.
 
-    Return False if another request was first, or the person or the client has just been deleted.
+    `scope` is that of the access token, and `sent_resource` that of the refresh token. Return False if another request
+    was first, or the person or the client has just been deleted.
     """
     may_get_lost = isinstance(consumed, RefreshToken) and _is_forgiven(consumed)
     expires = clock.from_now(settings.ACCESS_TOKEN_SECONDS)
     access_token = TokenRecord(digest(access), expires, scope, used=False if may_get_lost else None)
     refresh_token = None
     if refresh is not None:
-        refresh_token = TokenRecord(digest(refresh), clock.from_now(settings.REFRESH_TOKEN_SECONDS))
+        expires = clock.from_now(settings.REFRESH_TOKEN_SECONDS)
+        refresh_token = TokenRecord(digest(refresh), expires, sent_resource=sent_resource)
     return store_tokens(consumed, clock.now(), access_token, refresh_token)
 
 
@@ -143,7 +154,11 @@ def _parameters(
         "used": access.used,
     }
     if refresh is not None:
-        parameters |= {"refresh_checksum": refresh.checksum, "refresh_expires": adapted(refresh.expires)}
+        parameters |= {
+            "refresh_checksum": refresh.checksum,
+            "refresh_expires": adapted(refresh.expires),
+            "sent_resource": refresh.sent_resource,
+        }
     return parameters
 
 

@@ -18,6 +18,7 @@ from core.limits.counters import Throttled
 from core.serving.buffers import reads_no_body
 from core.serving.errors import refusals_of
 from oidc import limits, sign_in_counts
+from oidc.apis.registry import OPENID, comparable
 from oidc.clients.authentication import parse_basic_header
 from oidc.clients.lookup import is_possible_client_id
 from oidc.cors import EXPOSED
@@ -180,7 +181,7 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
         form = read_form(request)
         if not form.get("grant_type"):
             raise TokenRefusal(Reason.GRANT_TYPE_MISSING)
-        if len(form.resources) > 1:
+        if len(set(map(comparable, form.resources))) > 1:
             raise TokenRefusal(Reason.SEVERAL_RESOURCES)
         # The library's own `post` reads the new token back from the database, for a signal without receivers.
         _, _, body, status = self.create_token_response(request)
@@ -228,14 +229,14 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             if status != 200:
                 raise refusal_of_library(body)
         except TokenRefusal as refusal:
+            if refusal.client_id:
+                sign_in_counts.refused(refusal, Endpoint.USERINFO, None, "")
             error = f', error="{refusal.error}", error_description="{refusal.description}"'
-            return self._challenge(error_response(refusal.reason), error)
+            return self._challenge(error_response(refusal.reason, refusal.parameters), error)
         response = HttpResponse(body.encode(), content_type="application/json")
         response["Cache-Control"] = "no-store"
         return response
 
     def _challenge(self, response: HttpResponse, error: str = "") -> HttpResponse:
-        add_response_headers(response)["WWW-Authenticate"] = (
-            f'Bearer realm="userinfo"{error}'  # RFC 6750 §3: a challenge needs at least one parameter
-        )
+        add_response_headers(response)["WWW-Authenticate"] = f'Bearer realm="userinfo"{error}, scope="{OPENID}"'
         return response

@@ -45,9 +45,13 @@ def test_it_is_only_read() -> None:
         assert response["Allow"] == "GET, HEAD"
 
 
-@pytest.mark.parametrize("rest", ["/", "/v1", "/me", "//", "x", "/api/"])
+@pytest.mark.parametrize("rest", ["/v1", "/v1/", "/me", "//", "x", "/api/"])
 def test_it_is_about_no_other_resource(rest: str) -> None:
     assert call(f"{PATH}{rest}").status_code == 404
+
+
+def test_libraries_may_add_a_slash_to_the_resource() -> None:
+    assert call(f"{PATH}/").json() == call(PATH).json()
 
 
 def test_the_host_changes_nothing() -> None:
@@ -71,9 +75,9 @@ def test_a_resource_with_a_path_has_it_after_the_name(settings: Any) -> None:
     expected = "https://example.com/.well-known/oauth-protected-resource/api"
     assert call(ME)["WWW-Authenticate"].endswith(f'resource_metadata="{expected}"')
     # As it is, and as a proxy passes it on that has cut the path off.
-    for path in (f"{PATH}/api", PATH):
+    for path in (f"{PATH}/api", f"{PATH}/api/", PATH, f"{PATH}/"):
         assert call(path).json()["resource"] == "https://example.com/api"
-    for path in (f"{PATH}/", f"{PATH}/api/", f"{PATH}/other"):
+    for path in (f"{PATH}//", f"{PATH}/api//", f"{PATH}/other"):
         assert call(path).status_code == 404
 
 
@@ -107,7 +111,8 @@ def test_an_api_on_a_host_of_the_service(db: None, settings: Any) -> None:
         "resource_documentation": "https://example.com/docs/apis/calendar",
     }
     assert response["Access-Control-Allow-Origin"] == "*"
-    for rest in ("/calendar/", "/tasks", "/calendar/x", "//calendar", "/"):
+    assert call(f"{PATH}/calendar/", Host="example.com").json() == response.json()
+    for rest in ("/calendar//", "/tasks", "/calendar/x", "//calendar", "/Calendar"):
         assert call(PATH + rest, Host="example.com").status_code == 404
     assert call(PATH, Host="example.com").json()["resource"] == "https://example.com"
 

@@ -20,7 +20,8 @@ from devportal.console.logs import sign_in_writer
 from devportal.console.logs.sign_in_writer import redact_secrets
 from devportal.console.models import SignInEvent, SignInHour
 from oidc.authorization import consent
-from oidc.models import Client, Connection, TokenFamily
+from oidc.clients.secrets import create_secret
+from oidc.models import Client, ClientSecret, Connection, TokenFamily
 from oidc.reasons import Reason
 from tests.factories import REDIRECT_URI, make_account, make_key, make_web_client
 from tests.relying_party import RelyingParty, basic
@@ -285,6 +286,30 @@ def test_a_wrong_secret(web_app: RelyingParty) -> None:
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": web_app.verifier}
     answer = web_app.post("/connect/token", form | {"redirect_uri": REDIRECT_URI}, Authorization=header)
     refused(web_app, answer, "invalid_client", Reason.SECRET_WRONG)
+
+
+def test_a_wrong_secret_is_compared_by_its_end(web_app: RelyingParty, settings: Any) -> None:
+    """The entry has the last four characters of the live secrets, and nothing of the wrong one but white space."""
+    settings.FAILURES_PER_MINUTE = 1000
+    secret = web_app.secret
+    assert secret is not None
+    expired, _ = create_secret(web_app.client)
+    ClientSecret.objects.filter(pk=expired.pk).update(expires_at=clock.now())
+    wrong = f"{settings.CLIENT_SECRET_PREFIX}Zq9Wr7Tx5Vb3"
+    for sent, reason in (
+        (wrong, Reason.SECRET_WRONG),
+        (f" {secret}", Reason.SECRET_WRONG),
+        *((f"{each}{end}", Reason.SECRET_WHITE_SPACE) for each in (secret, wrong) for end in ("\n", " \r\n", "\u00a0")),
+        (" ", Reason.SECRET_WHITE_SPACE),
+    ):
+        code = web_app.code()
+        forget(web_app)
+        refused(web_app, web_app.exchange(code, client_secret=sent), "invalid_client", reason)
+        entry = the_entry(web_app)
+        assert entry.parameters == {"last_four": [secret[-4:]]}, sent
+        assert entry.reason_text.endswith(f"live secrets: {secret[-4:]}.")
+        assert ("it ends in white space" in entry.reason_text) == (reason == Reason.SECRET_WHITE_SPACE)
+        assert wrong[-4:] not in entry.reason_text
 
 
 def test_an_api_key_as_the_secret(web_app: RelyingParty) -> None:

@@ -76,7 +76,7 @@ def permissions_of(client: Client) -> Permissions:
     now = clock.now()
     granted = granted_scopes([client.pk], now - timedelta(days=DAYS), now + timedelta(days=1))
     sign_ins = Counter(name for scopes in granted.of_sign_ins for name in scopes.split())
-    states, optional, calls = _states(client), optional_scopes(client), _calls(client)
+    states, optional, calls = scope_states(client), optional_scopes(client), _calls(client)
     sections = [
         ApiSection(
             api,
@@ -88,7 +88,8 @@ def permissions_of(client: Client) -> Permissions:
     return Permissions(sections, len(granted), granted.is_bounded)
 
 
-def _states(client: Client) -> dict[str, State]:
+def scope_states(client: Client) -> dict[str, State]:
+    """Return the state of each scope for a client. Takes one statement."""
     allowed = allowed_scopes(client)
     review = client.reviews.filter(status__in=(*_WITH_DEVELOPERS, *_WITH_REVIEWERS)).first()
     in_review = review.snapshot.get("scopes", {}) if review else {}

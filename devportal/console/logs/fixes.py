@@ -9,12 +9,13 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from api.models import ApiKey, RequestLog
+from core.messages import fill_in
 from devportal.console.fixes import Fix, client_page, docs, project_page, switched_off
+from devportal.console.logs.missing_scopes import fix_of_missing_scope
 from devportal.console.logs.sign_in_writer import MARKS
 from devportal.console.models import SignInEvent
 from devportal.console.reason_help import HELP
 from devportal.docs.errors import API_HELP, ErrorHelp
-from oidc.apis.registry import ACCOUNT_READ
 from oidc.clients import redirect_uris
 from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client, Project
@@ -57,7 +58,7 @@ class Call:
 
 
 def call_fix_for(call: Call) -> Fix | None:
-    """Return the fix of a failed call, or None if it succeeded. Takes no SQL statement."""
+    """Return the fix of a failed call, or None if it succeeded. Takes at most one SQL statement."""
     if not call.row.code and call.row.status < 400:
         return None
     fix = FIXES.get(call.row.code)
@@ -73,9 +74,18 @@ def _invalid_api_key(call: Call) -> Fix:
     return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
 
 
+_OF_OTHER_API = (
+    "The token is for the API {audience}. For this call, the app needs another one: have it exchange the code or "
+    "refresh with the resource {resource}, after a sign-in with a scope of that API."
+)
+
+
 def _invalid_token(call: Call) -> Fix:
     if call.client is not None and not call.client.is_on:
         return switched_off(call.client)
+    if "audience" in call.row.parameters:
+        text = fill_in(_OF_OTHER_API, call.row.parameters)
+        return Fix(text, "Tokens for an API", docs("authorization", "resources"))
     text = (
         "Send the access token, not the ID token. Access tokens are short-lived: refresh it once, and if that is "
         "refused, have the person sign in again."
@@ -89,18 +99,7 @@ def _project_suspended(call: Call) -> Fix:
 
 
 def _insufficient_scope(call: Call) -> Fix:
-    if not call.row.client:
-        text = "The permissions of a key can't be changed. Create a key with the permissions of this endpoint."
-        return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
-    if call.row.api and call.client is not None:
-        text = "The token has no scope of this API. Request one, and get the token with the API’s resource."
-        return Fix(text, "Scopes of each API", client_page(call.client, "client_permissions"))
-    plan = call.row.path.startswith("/v1/me/plan")
-    if plan and call.client is not None and ACCOUNT_READ not in allowed_scopes(call.client):
-        text = f"The plan needs the scope {ACCOUNT_READ}, which needs app review first."
-        return Fix(text, "Request it in the review", client_page(call.client, "review"), Role.DEVELOPER)
-    text = "Request the scope in the authorization request. People are asked again, and new tokens have it."
-    return Fix(text, "Scope of each endpoint", docs("me_plan" if plan else "me", "access"))
+    return fix_of_missing_scope(call.row, call.project, call.client)
 
 
 def _not_found(call: Call) -> Fix:

@@ -29,6 +29,7 @@ COUNTED_AS: Mapping[str, tuple[str, tuple[Step, ...]]] = {
     Step.REPEATED: ("Refresh repeated", (Step.REPEATED,)),
     Step.REVOKED: ("Revoked", (Step.REVOKED,)),
     Step.NOT_REVOKED: ("Revocation refused", (Step.NOT_REVOKED,)),
+    Step.NO_USERINFO: ("Userinfo refused", (Step.NO_USERINFO,)),
     Step.NOT_SIGNED_OUT: ("Sign-out refused", (Step.NOT_SIGNED_OUT,)),
 }
 assert set(ENTRIES) <= set(COUNTED_AS)

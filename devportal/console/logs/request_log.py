@@ -59,6 +59,8 @@ def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
     """Return a template of the request of a step. Values that the log does not hold are variables."""
     if event.endpoint == Endpoint.AUTHORIZE:
         return _authorization(client, event)
+    if event.endpoint == Endpoint.USERINFO:
+        return _NEXT.join([f"curl -sS -i {_endpoint('userinfo')}", '-H "Authorization: Bearer $ACCESS_TOKEN"'])
     if event.endpoint == Endpoint.REVOKE:
         return _form(client, "revoke", ['"token=$REFRESH_TOKEN"'])
     if event.endpoint == Endpoint.END_SESSION:

@@ -38,7 +38,7 @@ from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
 
 OUTCOMES = {outcome.value: str(outcome.label) for outcome in Outcome}
 ENDPOINTS = {endpoint.value: str(endpoint.label) for endpoint in Endpoint}
-_NEVER_LOGGED = {"invalid_token", "insufficient_scope", ""}  # errors of userinfo, which has no log; "" is no error
+_NEVER_LOGGED = {"insufficient_scope", ""}  # every token has openid; "" is no error
 _LOGGED = {text.error for text in REASONS.values()} - _NEVER_LOGGED
 ERRORS = {error: error for error in sorted({*_LOGGED, UNAVAILABLE, APP_FULL})}
 REASONS_BY_CODE = {reason.value: reason.value for reason in sorted(Reason)}

@@ -9,7 +9,7 @@ from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictI
 from devportal.operations.provisioning.toml_tables import Table, table_error
 from oidc.apis import credentials, declarations, validation
 from oidc.apis.declarations import Declaration
-from oidc.apis.registry import reload_registry
+from oidc.apis.registry import comparable, reload_registry
 from oidc.models import Api, ApiCredential, ApiScope
 
 
@@ -70,8 +70,7 @@ class ApiTable(Table):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Check rules that depend on several keys, or on the existing APIs."""
         slug = attrs["slug"]
-        other = Api.objects.filter(identifier=attrs["identifier"]).exclude(slug=slug).first()
-        if other is not None:
+        if other := declarations.other_api_with_identifier(attrs["identifier"], slug):
             raise serializers.ValidationError({"identifier": f"the API {other.slug} has this identifier"})
         names = [scope["name"] for scope in attrs["scopes"]]
         for position, name in enumerate(names):
@@ -98,8 +97,8 @@ class ApisField(StrictListField):
         tables: list[dict[str, Any]] = super().to_internal_value(data)
         seen: set[tuple[str, str]] = set()
         for position, table in enumerate(tables):
-            for key in ("slug", "identifier"):
-                self._check_new(seen, key, table[key], {position: {key: self.error_messages["repeated"]}})
+            for key, value in (("slug", table["slug"]), ("identifier", comparable(table["identifier"]))):
+                self._check_new(seen, key, value, {position: {key: self.error_messages["repeated"]}})
             for place, scope in enumerate(table["scopes"]):
                 error = {position: {"scopes": {place: {"name": self.error_messages["repeated"]}}}}
                 self._check_new(seen, "scope", scope["name"], error)

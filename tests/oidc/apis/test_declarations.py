@@ -119,8 +119,9 @@ def test_wrong_values_are_refused() -> None:
 
 
 def test_names_of_another_api_are_refused() -> None:
-    make_api("tasks", identifier="https://calendar.example.com")
-    refused("Another API", scopes=[])
+    make_api("tasks", identifier="https://tasks.example.com/")
+    for identifier in ("https://tasks.example.com", "https://tasks.example.com/"):
+        refused("The API tasks has this identifier", columns=COLUMNS | {"identifier": identifier})
     refused("a scope of the API tasks", scopes=[{"name": "tasks.read", "title": "x"}])
     refused("not a scope of this API", rules=[("GET", "/", "tasks.read")])
 

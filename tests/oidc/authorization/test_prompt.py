@@ -269,6 +269,20 @@ def test_login_hint_fills_in_the_sign_in_page(spa: Client) -> None:
     assert b'value="ada@example.com"' in page.content
 
 
+@pytest.mark.parametrize(
+    ("query", "filled_in"),
+    [
+        ("ada+news@example.com", "ada+news@example.com"),
+        ("ada%2Bnews@example.com", "ada+news@example.com"),
+        ("+ada++news@example.com+", "ada++news@example.com"),
+    ],
+)
+def test_a_plus_in_login_hint_need_not_be_encoded(spa: Client, query: str, filled_in: str) -> None:
+    app = RelyingParty(spa, Browser())
+    location = app.browser.get(f"/connect/authorize?{urlencode(app.parameters())}&login_hint={query}")["Location"]
+    assert f'value="{filled_in}"' in app.browser.get(location).content.decode()
+
+
 def test_login_hint_is_only_text(spa: Client) -> None:
     app = RelyingParty(spa, Browser())
     page = app.browser.get(app.authorize(login_hint='"><script>alert(1)</script>')["Location"])

@@ -104,8 +104,11 @@ def test_a_token_of_another_api_opens_neither_v1_nor_userinfo(party: RelyingPart
     ("resource", "expected"),
     [
         ("https://nobody.example.com", "invalid_target: No API of this service has the identifier"),
-        (CALENDAR + "/", "invalid_target: No API of this service has the identifier"),
-        (CALENDAR.upper(), "invalid_target: No API of this service has the identifier"),
+        (CALENDAR + "//", "invalid_target: No API of this service has the identifier"),
+        (CALENDAR + "/V2", "invalid_target: No API of this service has the identifier"),
+        (CALENDAR + "?", "invalid_target: No API of this service has the identifier"),
+        # The Kelvin sign, whose lower case is k.
+        ("https://tas\u212as.example.com", "invalid_target: No API of this service has the identifier"),
         (CALENDAR + "#part", "invalid_target: No API of this service has the identifier"),
         (TASKS, "invalid_target: No scope of the resource https://tasks.example.com is granted."),
         ('"<\\', "invalid_target: No API of this service has the identifier ?<?."),
@@ -117,6 +120,44 @@ def test_a_resource_that_is_unknown_or_not_granted_is_refused(
     refresh = party.tokens(scope=READ)["refresh_token"]
     assert refused(party.refresh(refresh, resource=resource)).startswith(expected)
     assert party.refresh(refresh, resource=CALENDAR).status_code == 200
+
+
+@pytest.mark.parametrize("resource", [f"{CALENDAR}/", "HTTPS://Calendar.EXAMPLE.com", "HTTPS://CALENDAR.example.com/"])
+def test_a_resource_may_be_spelled_as_libraries_do(party: RelyingParty, resource: str) -> None:
+    """The token has the declared identifier as its `aud`. The Python SDK of MCP always sends the slash."""
+    code = answer_of(party.answer_consent(_authorize(party, READ, resource)))["code"]
+    tokens = party.exchange(code, resource=resource).json()
+    assert claims_of(tokens["access_token"])["aud"] == CALENDAR
+    assert (
+        claims_of(party.refresh(tokens["refresh_token"], resource=resource).json()["access_token"])["aud"] == CALENDAR
+    )
+
+
+@pytest.mark.parametrize("resource", [f"{settings.BASE_URL}/", settings.BASE_URL.upper()])
+def test_the_api_at_v1_may_be_spelled_as_libraries_do(party: RelyingParty, resource: str) -> None:
+    token = party.exchange(party.code(), resource=resource).json()["access_token"]
+    assert claims_of(token)["aud"] == settings.BASE_URL
+    assert party.call("/v1/me", token).status_code == 200
+
+
+@pytest.mark.parametrize("declared", ["https://files.example.com/v1", "https://files.example.com/v1/"])
+def test_the_path_of_an_identifier_is_compared_up_to_one_slash(declared: str) -> None:
+    Api.objects.filter(pk=factories.make_api("files").pk).update(identifier=declared)
+    registry = reload_registry()
+    for spelled in ("https://files.example.com/v1", "https://FILES.example.com/v1/"):
+        found = registry.api_with_identifier(spelled)
+        assert found is not None
+        assert found.identifier == declared
+    for other in ("https://files.example.com/V1", "https://files.example.com/v1//", "https://files.example.com"):
+        assert registry.api_with_identifier(other) is None
+
+
+def test_two_spellings_of_a_resource_are_one(party: RelyingParty) -> None:
+    refresh = party.tokens(scope=SEVERAL)["refresh_token"]
+    form = {"grant_type": "refresh_token", "refresh_token": refresh} | party.credentials()
+    body = f"{urlencode(form)}&{urlencode({'resource': [TASKS, TASKS + '/']}, doseq=True)}"
+    answer = Browser().post("/connect/token", body, content_type="application/x-www-form-urlencoded")
+    assert claims_of(answer.json()["access_token"])["aud"] == TASKS
 
 
 def test_two_resources_in_one_token_request_are_refused(party: RelyingParty) -> None:

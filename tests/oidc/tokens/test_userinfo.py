@@ -152,7 +152,7 @@ def test_a_lost_database_is_503(app: RelyingParty, monkeypatch: pytest.MonkeyPat
     def lost(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(server, "find_access_token", lost)
+    monkeypatch.setattr(server, "find_userinfo_token", lost)
     response = app.call(PATH, token)
     assert response.status_code == 503
     assert "Retry-After" in response

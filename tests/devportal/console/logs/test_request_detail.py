@@ -14,6 +14,7 @@ from api.models import RequestLog
 from core import clock
 from devportal.console.logs.request_log import CODES
 from devportal.docs.errors import API_HELP
+from devportal.review.models import AppReview
 from oidc.models import Client, Project
 from tests.api.calls import ME, call
 from tests.devportal.console.logs.test_request_log import log
@@ -75,12 +76,83 @@ def fix(browser: Browser, row: RequestLog) -> Any:
 def test_a_missing_scope_is_explained(as_owner: Browser, project: Project) -> None:
     key, client = make_key(project)[0], make_client(project)
     values = {"status": 403, "code": "insufficient_scope"}
-    assert fix(as_owner, log(project, credential=key.public_id, **values)).url.endswith("/keys/new")
-    plan = log(project, client=client.client_id, path="/v1/me/plan", **values)
-    assert fix(as_owner, plan).url.endswith("/review")
-    assert fix(as_owner, log(project, client=client.client_id, **values)).url.startswith("/docs/")
+    found = fix(as_owner, log(project, credential=key.public_id, **values))
+    assert found.url.endswith("/keys/new")
+    assert found.text.startswith("The key has no permission of this API. The permissions of a key")
+    plan = log(
+        project, client=client.client_id, parameters={"one_of": ["account.read"], "has": ["email", "openid"]}, **values
+    )
+    found = fix(as_owner, plan)
+    assert found.url.endswith("/review")
+    assert found.text == (
+        "The call needs the scope account.read. The token has the scopes email, openid. The scope account.read needs "
+        "app review first. Request it there."
+    )
+    me = log(project, client=client.client_id, parameters={"one_of": ["profile", "email"], "has": ["openid"]}, **values)
+    assert fix(as_owner, me).url.startswith("/docs/")
+    assert "The call needs one of the scopes profile, email. The token has the scope openid." in fix(as_owner, me).text
     Client.objects.filter(pk=client.pk).update(approved_scopes="account.read")
     assert fix(as_owner, plan).url.startswith("/docs/")
+
+
+READ_AND_WRITE = {"needs": ["calendar.read", "calendar.write"], "has": ["calendar.read"]}
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "expected"),
+    [
+        (
+            READ_AND_WRITE,
+            None,
+            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
+            "calendar.write needs app review first. Request it there.",
+        ),
+        (
+            READ_AND_WRITE,
+            "draft",
+            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
+            "calendar.write is in a review that you have not submitted yet. Submit it.",
+        ),
+        (
+            READ_AND_WRITE,
+            "submitted",
+            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
+            "calendar.write is waiting for review. Request it at sign-in once it is approved.",
+        ),
+        (
+            READ_AND_WRITE,
+            "approved",
+            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. Request "
+            "the scope calendar.write in the authorization request. People are asked again, and new tokens have it.",
+        ),
+        (
+            {"has": []},
+            None,
+            "The token has no scope of this API that is still granted and approved. Request a scope of the API in the "
+            "authorization request. People are asked again, and new tokens have it.",
+        ),
+        ({"needs": [], "has": ["calendar.read"]}, None, "The proxy in front of the API requires a scope that the API"),
+    ],
+)
+def test_a_missing_scope_of_an_api_of_the_company(
+    as_owner: Browser, project: Project, facts: dict[str, Any], status: str | None, expected: str
+) -> None:
+    make_api()
+    client = make_client(project)
+    if status == "approved":
+        Client.objects.filter(pk=client.pk).update(approved_scopes="calendar.write")
+    elif status:
+        AppReview.objects.create(client=client, status=status, snapshot={"scopes": {"calendar.write": ""}})
+    row = log(project, client=client.client_id, api="calendar", status=403, code="insufficient_scope", parameters=facts)
+    assert fix(as_owner, row).text.startswith(expected)
+
+
+def test_a_token_for_another_api_is_explained(as_owner: Browser, project: Project) -> None:
+    facts = {"audience": "https://calendar.example.com", "resource": "http://localhost:8000"}
+    client = make_client(project)
+    row = log(project, client=client.client_id, status=401, code="invalid_token", parameters=facts)
+    assert fix(as_owner, row).text.startswith("The token is for the API https://calendar.example.com.")
+    assert "with the resource http://localhost:8000" in fix(as_owner, row).text
 
 
 def test_a_rejected_key_or_token_is_explained(as_owner: Browser, project: Project) -> None:

@@ -181,6 +181,11 @@ def replaced(old: str, new: str) -> str:
         (replaced("https://calendar.example.com", "https://calendar.example.com/ x"), "apis[0].identifier"),
         (replaced("https://calendar.example.com", "http://localhost:8000"), "apis[0].identifier: This URL belongs"),
         (replaced("https://calendar.example.com", "https://taken.example.com"), "apis[0].identifier: the API taken"),
+        (replaced("https://calendar.example.com", "https://taken.example.com/"), "apis[0].identifier: the API taken"),
+        (
+            APIS + OTHER.replace("https://tasks", "https://calendar").replace('com"', 'com/"'),
+            "apis[1].identifier: another",
+        ),
         (replaced("[[apis.scopes]]", "calls_per_minute = 0\n[[apis.scopes]]"), "apis[0].calls_per_minute"),
         (replaced("[[apis.scopes]]", 'calls_per_minute = "9"\n[[apis.scopes]]'), "apis[0].calls_per_minute"),
         (
