@@ -3,29 +3,16 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
 from core import clock
 from devportal.console.analytics.apis import calls_by_api, granted_scopes
+from devportal.console.clients.scope_states import State, scope_states
 from devportal.docs.pages import api_address
 from oidc.apis.registry import OPENID, ApiSnapshot, Scope
 from oidc.models import Client
-from oidc.scopes import allowed_scopes, group_by_api, known_scopes, optional_scopes
+from oidc.scopes import group_by_api, known_scopes, optional_scopes
 
 DAYS = 30
-# Statuses of an app's open review (`Client.reviews`), which belongs to the package above this one.
-_WITH_DEVELOPERS, _WITH_REVIEWERS = ("draft", "changes_requested"), ("submitted", "in_review")
-
-
-class State(StrEnum):
-    """Whether a client can request a scope."""
-
-    FREE = "free"  # every app can
-    APPROVED = "approved"
-    KEPT = "kept"  # only from people who granted it before it needed a review
-    DRAFT = "draft"  # it is in a review that the developers have not sent yet
-    IN_REVIEW = "in_review"
-    NEEDS_REVIEW = "needs_review"
 
 
 @dataclass(frozen=True)
@@ -86,21 +73,6 @@ def permissions_of(client: Client) -> Permissions:
         for api, members in group_by_api(scope for scope in known_scopes().values() if scope.enabled)
     ]
     return Permissions(sections, len(granted), granted.is_bounded)
-
-
-def scope_states(client: Client) -> dict[str, State]:
-    """Return the state of each scope for a client. Takes one statement."""
-    allowed = allowed_scopes(client)
-    review = client.reviews.filter(status__in=(*_WITH_DEVELOPERS, *_WITH_REVIEWERS)).first()
-    in_review = review.snapshot.get("scopes", {}) if review else {}
-    pending = State.IN_REVIEW if review and review.status in _WITH_REVIEWERS else State.DRAFT
-    kept = () if client.first_party else client.kept_scopes.split()
-    return {
-        name: ((State.KEPT if name in kept else State.APPROVED) if scope.needs_approval else State.FREE)
-        if name in allowed
-        else (pending if name in in_review else State.NEEDS_REVIEW)
-        for name, scope in known_scopes().items()
-    }
 
 
 def _calls(client: Client) -> Counter[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from api.models import RequestLog
 from core.messages import Text, fill_in
-from devportal.console.clients.permissions import State, scope_states
+from devportal.console.clients.scope_states import State, scope_states
 from devportal.console.fixes import Fix, client_page, docs, project_page
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
@@ -34,6 +34,10 @@ _NEXT: dict[State, Text] = {
     State.NEEDS_REVIEW: (
         "The scope {names} needs app review first. Request it there.",
         "The scopes {names} need app review first. Request them there.",
+    ),
+    State.KEPT: (
+        "The scope {names} now needs app review for people who have not granted it before. Request it there.",
+        "The scopes {names} now need app review for people who have not granted them before. Request them there.",
     ),
     State.FREE: (
         "Request the scope {names} in the authorization request. People are asked again, and new tokens have it.",

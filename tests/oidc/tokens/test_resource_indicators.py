@@ -1,13 +1,18 @@
 """Tokens for the company's own APIs (RFC 8707, docs/sign-in.md#resource-indicators)."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
 
+from api import usage_counts
+from core import clock
+from devportal.console.models import SignInEvent
 from oidc.apis.registry import reload_registry
-from oidc.models import Api, Client
+from oidc.models import Api, Client, Connection, TokenFamily
+from oidc.reasons import Reason
 from tests import factories
 from tests.browsing import Browser
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
@@ -93,11 +98,107 @@ def test_a_refresh_with_the_scopes_of_one_api_implies_it(party: RelyingParty) ->
     assert claims_of(party.refresh(refresh, scope="tasks.read").json()["access_token"])["aud"] == TASKS
 
 
-def test_a_token_of_another_api_opens_neither_v1_nor_userinfo(party: RelyingParty) -> None:
-    token = party.tokens(scope="openid email profile calendar.read")["access_token"]
+# --- Userinfo ---
+
+SIGN_IN = "openid email offline_access calendar.read"
+
+
+def works_at_userinfo(party: RelyingParty, answer: Any, *claims: str) -> bool:
+    """Return whether a token for the calendar works at userinfo, and check that it never works at `/v1`."""
+    token = answer["access_token"]
     assert claims_of(token)["aud"] == CALENDAR
+    assert claims_of(token)["scope"] == answer["scope"] == "calendar.read"
     assert party.call("/v1/me", token).json()["error"]["code"] == "invalid_token"
+    response = party.call("/connect/userinfo", token)
+    if response.status_code == 200:
+        assert set(response.json()) == {"sub", *claims}
+        return True
+    assert response.status_code == 401
+    assert response.json() == {
+        "error": "invalid_token",
+        "error_description": f"The access token is only for the API {CALENDAR}. Request one with the resource "
+        f"{settings.BASE_URL}.",
+    }
+    assert response["WWW-Authenticate"].endswith(f'resource {settings.BASE_URL}.", scope="openid"')
+    return False
+
+
+def test_a_token_whose_api_was_only_implied_also_works_at_userinfo(party: RelyingParty) -> None:
+    """Libraries that always call userinfo can sign people in to apps that also ask for a scope of an API."""
+    tokens = party.tokens(scope=SIGN_IN)
+    assert works_at_userinfo(party, tokens, "email", "email_verified")
+    for changes, claims in (
+        ({}, ("email", "email_verified")),
+        ({"scope": "calendar.read"}, ()),
+        ({"resource": ""}, ("email", "email_verified")),
+    ):
+        tokens = party.refresh(tokens["refresh_token"], **changes).json()
+        assert works_at_userinfo(party, tokens, *claims), changes
+
+
+@pytest.mark.parametrize("spelling", [CALENDAR, f"{CALENDAR}/"])
+@pytest.mark.parametrize("sent_at", ["authorization", "exchange", "refresh"])
+def test_a_token_that_was_asked_for_with_resource_never_works_at_userinfo(
+    party: RelyingParty, sent_at: str, spelling: str
+) -> None:
+    """Nor does any token that the same authorization gets later, with or without `resource`."""
+    asked = [spelling] if sent_at == "authorization" else []
+    code = answer_of(party.answer_consent(_authorize(party, SIGN_IN, *asked)))["code"]
+    tokens = party.exchange(code, **({"resource": spelling} if sent_at == "exchange" else {})).json()
+    if sent_at == "refresh":
+        tokens = party.refresh(tokens["refresh_token"], resource=spelling).json()
+    assert not works_at_userinfo(party, tokens)
+    for changes in ({}, {"resource": CALENDAR}, {"scope": "openid email calendar.read"}, {"resource": ""}, {}):
+        tokens = party.refresh(tokens["refresh_token"], **changes).json()
+        assert not works_at_userinfo(party, tokens), changes
+    # A token for the API at /v1 has to be asked for.
+    token = party.refresh(tokens["refresh_token"], resource=settings.BASE_URL).json()["access_token"]
+    assert party.call("/connect/userinfo", token).json()["email"] == party.call("/v1/me", token).json()["email"]
+
+
+def test_a_lost_response_changes_nothing_about_userinfo(party: RelyingParty) -> None:
+    Client.objects.filter(pk=party.client.pk).update(forgive_lost_responses=True)
+    first = party.exchange(party.code(scope=SIGN_IN), resource=CALENDAR).json()["refresh_token"]
+    for _ in range(2):
+        assert not works_at_userinfo(party, party.refresh(first).json())
+
+
+def test_after_a_withdrawn_approval_resource_is_not_replaced_by_v1(party: RelyingParty) -> None:
+    """The app may pass the token on to the API that it asked for, which must not get one for userinfo."""
+    Client.objects.filter(pk=party.client.pk).update(approved_scopes="calendar.write")
+    code = party.code(scope="openid offline_access calendar.write")
+    refresh = party.exchange(code, resource=CALENDAR).json()["refresh_token"]
+    Client.objects.filter(pk=party.client.pk).update(approved_scopes="")
+    for changes in ({}, {"resource": CALENDAR}):
+        assert refused(party.refresh(refresh, **changes)).startswith("invalid_target: No scope of the resource")
+    assert party.refresh(refresh, resource=settings.BASE_URL).status_code == 200
+
+
+def test_userinfo_of_an_implied_api_ends_with_the_access(party: RelyingParty) -> None:
+    token = party.tokens(scope=SIGN_IN)["access_token"]
+    Connection.objects.update(removed_at=clock.now())
     assert party.call("/connect/userinfo", token).status_code == 401
+
+
+def test_userinfo_costs_one_statement_as_before(
+    party: RelyingParty, django_assert_max_num_queries: Callable[[int], Any]
+) -> None:
+    implied = party.tokens(scope=SIGN_IN)["access_token"]
+    asked_for = party.exchange(party.code(scope=SIGN_IN), resource=CALENDAR).json()["access_token"]
+    for token in (implied, asked_for):
+        with django_assert_max_num_queries(1):
+            party.call("/connect/userinfo", token)
+
+
+def test_the_log_says_which_api_a_token_is_for(party: RelyingParty) -> None:
+    token = party.exchange(party.code(scope=SIGN_IN), resource=CALENDAR).json()["access_token"]
+    party.call("/connect/userinfo", token)
+    usage_counts.flush_usage()
+    entry = SignInEvent.objects.get(endpoint="userinfo")
+    assert (entry.client, entry.outcome, entry.error) == (party.client, "refused", "invalid_token")
+    assert entry.reason == Reason.ACCESS_TOKEN_OF_OTHER_API
+    assert CALENDAR in entry.reason_text
+    assert entry.family == TokenFamily.objects.get().pk
 
 
 @pytest.mark.parametrize(
