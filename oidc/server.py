@@ -142,7 +142,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             token["access_token"],
             token.get("refresh_token"),
             _stored_scope(request),
-            sent_resource=request.sent_resource,
+            request.sent_resource,
         ):
             raise TokenRefusal(Reason.LOST_RACE)
         metrics.token_issued(request.grant_type)

@@ -73,7 +73,7 @@ class Statements:
 
 
 def consume_and_store(
-    consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str, *, sent_resource: bool
+    consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str, sent_resource: bool
 ) -> bool:
     """Consume a code or refresh token and store the tokens issued for it.
 

@@ -270,12 +270,13 @@ def test_an_unknown_client_has_no_log(app: RelyingParty) -> None:
 # --- The token endpoint ---
 
 
-def refused(app: RelyingParty, response: Any, error: str, reason: str) -> None:
-    """Check an answer of the token endpoint, and that the log says what it does not."""
+def refused(app: RelyingParty, response: Any, error: str, reason: str) -> SignInEvent:
+    """Check an answer of the token endpoint, and that the log says what it does not. Return the entry."""
     assert response.json()["error"] == error, response.content
     entry = the_entry(app)
     assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("token", "refused", error, reason)
     assert entry.request_id == response["X-Request-ID"]
+    return entry
 
 
 def test_a_wrong_secret(web_app: RelyingParty) -> None:
@@ -304,8 +305,7 @@ def test_a_wrong_secret_is_compared_by_its_end(web_app: RelyingParty, settings: 
     ):
         code = web_app.code()
         forget(web_app)
-        refused(web_app, web_app.exchange(code, client_secret=sent), "invalid_client", reason)
-        entry = the_entry(web_app)
+        entry = refused(web_app, web_app.exchange(code, client_secret=sent), "invalid_client", reason)
         assert entry.parameters == {"last_four": [secret[-4:]]}, sent
         assert entry.reason_text.endswith(f"live secrets: {secret[-4:]}.")
         assert ("it ends in white space" in entry.reason_text) == (reason == Reason.SECRET_WHITE_SPACE)

@@ -72,7 +72,7 @@ def test_without_a_credential_the_challenge_names_no_error(client: Browser) -> N
     for headers in ({}, {"Authorization": ""}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}):
         response = client.get(PATH, headers=headers)
         assert response.status_code == 401
-        assert response["WWW-Authenticate"] == 'Bearer realm="userinfo"'
+        assert response["WWW-Authenticate"] == 'Bearer realm="userinfo", scope="openid"'
         assert response.json() == {}
         assert response["Cache-Control"] == "no-store"
 
@@ -89,7 +89,7 @@ def test_an_invalid_token_is_named_as_such(client: Browser, db: None) -> None:
     response = client.get(PATH, headers={"Authorization": "Bearer nonsense"})
     text = "The token is not a live access token of this service."
     assert response["WWW-Authenticate"] == (
-        f'Bearer realm="userinfo", error="invalid_token", error_description="{text}"'
+        f'Bearer realm="userinfo", error="invalid_token", error_description="{text}", scope="openid"'
     )
     assert response.json() == {"error": "invalid_token", "error_description": text}
 
@@ -121,7 +121,7 @@ def test_a_token_without_openid_has_an_insufficient_scope(app: RelyingParty) -> 
     assert response.status_code == 403
     assert response["WWW-Authenticate"] == (
         'Bearer realm="userinfo", error="insufficient_scope", '
-        'error_description="The access token lacks the scope openid."'
+        'error_description="The access token lacks the scope openid.", scope="openid"'
     )
 
 

@@ -142,7 +142,9 @@ def test_a_missing_scope_of_an_api_of_the_company(
     if status == "approved":
         Client.objects.filter(pk=client.pk).update(approved_scopes="calendar.write")
     elif status:
-        AppReview.objects.create(client=client, status=status, snapshot={"scopes": {"calendar.write": ""}})
+        AppReview.objects.create(
+            client=client, number=1, created_at=clock.now(), status=status, snapshot={"scopes": {"calendar.write": ""}}
+        )
     row = log(project, client=client.client_id, api="calendar", status=403, code="insufficient_scope", parameters=facts)
     assert fix(as_owner, row).text.startswith(expected)
 
