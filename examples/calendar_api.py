@@ -198,7 +198,7 @@ class Api(BaseHTTPRequestHandler):
             challenge = self.challenge(error="invalid_token")
             raise Refused(401, "invalid_token", "The token is not valid for this API.", **challenge)
         if scope not in found["scope"].split():
-            challenge = self.challenge(error="insufficient_scope", scope=scope)
+            challenge = self.challenge(error="insufficient_scope", scope=f"openid {scope}")
             raise Refused(403, "insufficient_scope", f"This call needs the scope {scope}.", **challenge)
         return str(found["sub"])
 

@@ -77,7 +77,7 @@ _OF_CLIENT = {
         "quick_start",
     ),
     "check_resource": (
-        "Send the identifier of an API exactly as the page Permissions shows it, and request a scope of that API.",
+        "Send the identifier of an API as the page Permissions shows it, and request a scope of that API.",
         "Copy the identifier",
         "client_permissions",
     ),

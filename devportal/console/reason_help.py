@@ -267,7 +267,7 @@ HELP: dict[Reason, Help] = {
     # --- Resource indicators ---
     Reason.RESOURCE_UNKNOWN: Help(
         "resource is misspelt, or the API was deleted.",
-        "Send the identifier of an API exactly as its page in the docs shows it.",
+        "Send the identifier of an API as its page in the docs shows it.",
         *_RESOURCES,
     ),
     Reason.RESOURCE_OFF: Help(

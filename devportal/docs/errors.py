@@ -56,7 +56,7 @@ AUTHORIZATION_HELP = {
     "invalid_target": ErrorHelp(
         "resource is not the identifier of an API of this service, the API is turned off, or scope contains none of "
         "its scopes.",
-        "Send the identifier exactly as the page of the API shows it, and request a scope of that API.",
+        "Send the identifier as the page of the API shows it, and request a scope of that API.",
     ),
     "login_required": ErrorHelp(
         "You sent prompt=none, but nobody is signed in, the sign-in is older than max_age, or the person is not the "
@@ -129,7 +129,7 @@ TOKEN_HELP = {
         ErrorHelp(
             "resource is not the identifier of an API of this service, the API is turned off, the person granted no "
             "scope of it, or resource was sent more than once.",
-            "Send one request for each API, with its identifier exactly as the page of the API shows it. Request a "
+            "Send one request for each API, with its identifier as the page of the API shows it. Request a "
             "scope of the API at sign-in first.",
         ),
     ),
@@ -161,9 +161,9 @@ API_HELP = {
     ),
     "invalid_token": ErrorHelp(
         "The access token has expired or is malformed, the person removed your app, the client is off, or the token is "
-        "not for this API, such as an ID token.",
-        "Send the access token, not the ID token. Refresh once. If this fails with invalid_grant, have the person sign "
-        "in again.",
+        "not for this API: it is for another API, which the message names, or it is an ID token.",
+        "If the message names another API, request a token with the resource that it says. Send the access token, not "
+        "the ID token. Refresh once. If this fails with invalid_grant, have the person sign in again.",
     ),
     "project_suspended": ErrorHelp(
         "The project of the key or app is suspended.",
@@ -171,8 +171,8 @@ API_HELP = {
     ),
     "insufficient_scope": ErrorHelp(
         "The credential is valid, but lacks the scope or permission for this endpoint.",
-        "WWW-Authenticate lists the scopes that work. Request one of them at the next sign-in, or give the API key the "
-        "permission.",
+        "WWW-Authenticate lists the scopes that work, after openid. Request one of them at the next sign-in, or create "
+        "an API key with the permission. The request log says what the token had, and whether a scope waits for review.",
     ),
     "not_found": ErrorHelp(
         "There is no such endpoint.",

@@ -124,7 +124,7 @@ def test_keys_are_accepted_within_their_permissions(demo: Demo) -> None:
     assert httpx.get(f"{demo.api}/events", headers=header).json() == {"events": []}
     refused = httpx.post(f"{demo.api}/events", headers=header, json={"title": "x", "day": "2031-01-01"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "insufficient_scope")
-    assert 'scope="calendar.write"' in refused.headers["WWW-Authenticate"]
+    assert 'scope="openid calendar.write"' in refused.headers["WWW-Authenticate"]
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,11 @@ def fix_of_missing_scope(row: RequestLog, project: Project, client: Client | Non
         return _fix([*sentences, _NEW_KEY], "Create a key", project_page(project, "key_new"), Role.DEVELOPER)
     if client is None:
         return _fix(sentences, "insufficient_scope", docs("errors", "api-insufficient_scope"))
-    return _of_client(client, sentences, [name for name in needs if name not in has], one_of, bool(row.api))
+    missing = [name for name in needs if name not in has]
+    return _of_client(client, row, sentences, missing, one_of)
 
 
-def _of_client(client: Client, sentences: list[str], missing: list[str], one_of: list[str], is_other_api: bool) -> Fix:
+def _of_client(client: Client, row: RequestLog, sentences: list[str], missing: list[str], one_of: list[str]) -> Fix:
     states = scope_states(client)
     by_state: dict[State, list[str]] = {}
     for name in missing or one_of:
@@ -78,10 +79,11 @@ def _of_client(client: Client, sentences: list[str], missing: list[str], one_of:
     sentences += [_counted(text, by_state[state]) for state, text in _NEXT.items() if state in by_state]
     if by_state.keys() - {State.FREE}:
         return _fix(sentences, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
-    if is_other_api:
+    if row.api:
         more = [] if by_state else [_REQUEST_ANY]
         return _fix(sentences + more, "Scopes of each API", client_page(client, "client_permissions"))
-    return _fix(sentences, "Scope of each endpoint", docs("me", "access"))
+    page = "me_plan" if row.path.startswith("/v1/me/plan") else "me"
+    return _fix(sentences, "Scope of each endpoint", docs(page, "access"))
 
 
 def _fix(sentences: Sequence[str], label: str, url: str, at_least: str = Role.VIEWER) -> Fix:
