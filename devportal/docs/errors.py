@@ -172,7 +172,7 @@ API_HELP = {
     "insufficient_scope": ErrorHelp(
         "The credential is valid, but lacks the scope or permission for this endpoint.",
         "WWW-Authenticate lists the scopes that work, after openid. Request one of them at the next sign-in, or create "
-        "an API key with the permission. The request log says what the token had, and whether a scope waits for review.",
+        "an API key with the permission. The request log says what the token had, and which scope waits for review.",
     ),
     "not_found": ErrorHelp(
         "There is no such endpoint.",
