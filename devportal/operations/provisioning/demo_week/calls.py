@@ -83,9 +83,14 @@ class Refusal:
         return self.page or REASONS[self.reason].error
 
 
-WRONG_SECRET = Refusal(Step.NOT_EXCHANGED, Reason.SECRET_WRONG)
 SUPERSEDED = Refusal(Step.NOT_REFRESHED, Reason.REFRESH_TOKEN_SUPERSEDED)
 NOT_SIGNED_IN = Refusal(Step.REFUSED, Reason.NOT_SIGNED_IN)
+
+
+def wrong_secret(client: Client) -> Refusal:
+    """Return the refusal of an exchange with a secret that has ended."""
+    live = list(client.secrets.filter(ended_at=None).values_list("last_four", flat=True))
+    return Refusal(Step.NOT_EXCHANGED, Reason.SECRET_WRONG, {"last_four": live})
 
 
 def requests_refused(client: Client) -> list[Refusal]:
@@ -173,6 +178,9 @@ def _of_key(week: Week, project: Project, key: ApiKey) -> Iterator[RequestLog]:
             yield _call(project, caller, at, "me/plan", 429, "rate_limited")
 
 
+_MISSING: Facts = {"one_of": ["account.read"], "has": ["email", "openid", "profile"]}
+
+
 def _call(
     project: Project, caller: Caller, at: datetime, endpoint: str, status: int, code: str = "", slower: float = 1
 ) -> RequestLog:
@@ -184,6 +192,7 @@ def _call(
         path=f"/v1/{endpoint}",
         status=status,
         code=code,
+        parameters=_MISSING if code == "insufficient_scope" else {},
         milliseconds=milliseconds,
         credential=caller.key,
         client=caller.client,

@@ -121,7 +121,7 @@ def _issue(journal: Journal, client: Client, person: int, at: datetime, luck: fl
     journal.note(client, at, Step.ISSUED, redirect_uri=client.registered_redirect_uris[0], family=family)
     at += timedelta(seconds=0.2 + share("exchange", at))
     if client.has_secret and journal.week.is_incident(at):
-        journal.refuse(client, at, calls.WRONG_SECRET, family)
+        journal.refuse(client, at, calls.wrong_secret(client), family)
         return
     if luck > 0.95:
         kinds = calls.exchanges_refused(client)
