@@ -103,7 +103,7 @@ class ApiError(exceptions.APIException):
         elif self.code != "unauthenticated":
             parameters["error"] = "invalid_token"
         if self.scopes:
-            parameters["scope"] = " ".join((OPENID, *self.scopes))
+            parameters["scope"] = " ".join(dict.fromkeys((OPENID, *self.scopes)))
         if metadata is not None:
             parameters["resource_metadata"] = metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())

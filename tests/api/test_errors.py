@@ -17,7 +17,7 @@ from tests.api.conftest import Key, Mover
 from tests.factories import make_access_token, make_client, make_key, make_project
 
 METADATA = "http://localhost:8000/.well-known/oauth-protected-resource"
-DEAD = f'Bearer realm="api", error="invalid_token", resource_metadata="{METADATA}"'
+DEAD = f'Bearer realm="api", error="invalid_token", scope="openid profile email", resource_metadata="{METADATA}"'
 
 
 def suspend(project: Project) -> None:
@@ -43,11 +43,11 @@ def broken_source() -> None:
 # --- Each row ---
 
 
-@pytest.mark.parametrize("path", [ME, PLAN])
-def test_no_credential(path: str) -> None:
+@pytest.mark.parametrize(("path", "works"), [(ME, "openid profile email"), (PLAN, "openid account.read")])
+def test_no_credential(path: str, works: str) -> None:
     response = call(path)
     assert refusal(response) == (401, "unauthenticated")
-    assert response["WWW-Authenticate"] == f'Bearer realm="api", resource_metadata="{METADATA}"'
+    assert response["WWW-Authenticate"] == f'Bearer realm="api", scope="{works}", resource_metadata="{METADATA}"'
 
 
 @pytest.mark.parametrize("path", [ME, PLAN])
@@ -106,7 +106,7 @@ def test_a_project_that_is_back_works_again(token: str, spa: Client) -> None:
     assert call(ME, token).status_code == 200
 
 
-@pytest.mark.parametrize(("path", "works"), [(ME, "profile email"), (PLAN, "account.read")])
+@pytest.mark.parametrize(("path", "works"), [(ME, "openid profile email"), (PLAN, "openid account.read")])
 def test_a_token_without_the_scope(path: str, works: str, spa: Client, person: Account) -> None:
     response = call(path, make_access_token(spa, person, ["openid"]))
     assert refusal(response) == (403, "insufficient_scope")
@@ -118,14 +118,14 @@ def test_a_key_without_permissions(path: str, person: Account) -> None:
     _, raw = make_key(make_project(person), person, permissions=[])
     response = call(path, raw)
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="account.read"'
+    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="openid account.read"'
 
 
 def test_a_token_with_account_read_alone(approved: Client, person: Account) -> None:
     token = make_access_token(approved, person, ["openid", "account.read"])
     response = call(ME, token)
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="profile email"'
+    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="openid profile email"'
     assert call(PLAN, token).status_code == 200
 
 

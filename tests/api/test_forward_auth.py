@@ -106,7 +106,7 @@ def test_the_proxy_may_name_the_scope_of_an_api_without_rules(token: str, app: C
     assert ask(token, None, None, query="?scope=calendar.read").status_code == 200
     response = ask(token, None, None, query="?scope=calendar.read+calendar.write")
     assert refusal(response) == (403, "insufficient_scope")
-    assert 'scope="calendar.read calendar.write"' in response["WWW-Authenticate"]
+    assert 'scope="openid calendar.read calendar.write"' in response["WWW-Authenticate"]
     assert refusal(ask(token)) == (403, "path_not_allowed")
 
 
@@ -131,15 +131,19 @@ def test_http_is_not_redirected(token: str, settings: Any) -> None:
 def test_without_a_credential(api: Api) -> None:
     response = ask()
     assert refusal(response) == (401, "unauthenticated")
-    assert response["WWW-Authenticate"] == f'Bearer realm="calendar", resource_metadata="{METADATA}"'
+    assert response["WWW-Authenticate"] == (
+        f'Bearer realm="calendar", scope="openid calendar.read", resource_metadata="{METADATA}"'
+    )
 
 
 @pytest.mark.parametrize(("raw", "code"), [("x.y.z", "invalid_token"), ("op_key_x", "invalid_api_key")])
 def test_with_an_unknown_credential(api: Api, raw: str, code: str) -> None:
     response = ask(raw)
     assert refusal(response) == (401, code)
-    expected = f'Bearer realm="calendar", error="invalid_token", resource_metadata="{METADATA}"'
-    assert response["WWW-Authenticate"] == expected
+    assert response["WWW-Authenticate"] == (
+        'Bearer realm="calendar", error="invalid_token", scope="openid calendar.read", '
+        f'resource_metadata="{METADATA}"'
+    )
 
 
 def test_the_body_is_repeated_in_a_header(api: Api, token: str) -> None:
@@ -152,7 +156,8 @@ def test_a_missing_scope_is_named(token: str) -> None:
     response = ask(token, "/events", "POST")
     assert refusal(response) == (403, "insufficient_scope")
     assert response["WWW-Authenticate"] == (
-        f'Bearer realm="calendar", error="insufficient_scope", scope="calendar.write", resource_metadata="{METADATA}"'
+        'Bearer realm="calendar", error="insufficient_scope", scope="openid calendar.write", '
+        f'resource_metadata="{METADATA}"'
     )
 
 

@@ -218,7 +218,7 @@ def test_it_may_have_no_permission_at_all(path: str, person: Account) -> None:
     _, raw = make_key(make_project(person), person, permissions=[])
     response = call(path, raw)
     assert refusal(response) == (403, "insufficient_scope")
-    assert 'scope="account.read"' in response["WWW-Authenticate"]
+    assert 'scope="openid account.read"' in response["WWW-Authenticate"]
 
 
 @pytest.mark.parametrize("permissions", [["email", "profile"], ["account.read.all"], ["ACCOUNT.READ"], ["account"]])

@@ -106,7 +106,7 @@ def test_the_scopes_that_a_view_names_act(key: Key, token: str) -> None:
         assert refusal(ask(credential, **nothing)) == (403, "insufficient_scope")
     assert ask(key.raw, required_scopes=()).status_code == 200
     response = ask(token, required_scopes=("openid.x",))
-    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="openid.x"'
+    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="openid openid.x"'
 
 
 def test_a_throttle_class_acts(key: Key) -> None:

@@ -211,16 +211,17 @@ def test_spellings_of_a_path_dont_avoid_a_rule(world: World, proxy: Proxy, targe
 
 
 def test_refusals_pass_with_body_and_headers(world: World, caller: httpx.Client) -> None:
+    needed = f'scope="openid {READ}", '
     metadata = 'resource_metadata="https://calendar.example.com/.well-known/oauth-protected-resource"'
     nobody = caller.get("/events")
     assert error(nobody) == (401, "unauthenticated")
-    assert nobody.headers.get_list("WWW-Authenticate") == [f'Bearer realm="calendar", {metadata}']
+    assert nobody.headers.get_list("WWW-Authenticate") == [f'Bearer realm="calendar", {needed}{metadata}']
     unknown = caller.get("/events", headers=bearer("x.y.z"))
     assert error(unknown) == (401, "invalid_token")
     assert 'error="invalid_token"' in unknown.headers["WWW-Authenticate"]
     missing = caller.post("/events", headers=bearer(world.token()))
     assert error(missing) == (403, "insufficient_scope")
-    assert f'scope="{WRITE}"' in missing.headers["WWW-Authenticate"]
+    assert f'scope="openid {WRITE}"' in missing.headers["WWW-Authenticate"]
     assert len(missing.headers.get_list("WWW-Authenticate")) == 1
     assert error(caller.get("/nothing", headers=bearer(world.token()))) == (403, "path_not_allowed")
     for response in (nobody, unknown, missing):
