@@ -198,7 +198,7 @@ class RequestLog(models.Model):
     status = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=32, blank=True)
     # Values that explain the code: the scopes that were needed, the API that the token is for.
-    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)
     milliseconds = models.PositiveIntegerField()
     credential = models.CharField(max_length=16, blank=True)
     client = models.CharField(max_length=255, blank=True)

@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
                 ("path", models.CharField(max_length=100)),
                 ("status", models.PositiveSmallIntegerField()),
                 ("code", models.CharField(blank=True, max_length=32)),
-                ("parameters", models.JSONField(default=dict)),
+                ("parameters", models.JSONField(blank=True, default=dict)),
                 ("milliseconds", models.PositiveIntegerField()),
                 ("credential", models.CharField(blank=True, max_length=16)),
                 ("client", models.CharField(blank=True, max_length=255)),
