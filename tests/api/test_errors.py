@@ -125,7 +125,7 @@ def test_a_token_with_account_read_alone(approved: Client, person: Account) -> N
     token = make_access_token(approved, person, ["openid", "account.read"])
     response = call(ME, token)
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="openid profile email"'
+    assert response["WWW-Authenticate"].endswith('error="insufficient_scope", scope="openid profile email"')
     assert call(PLAN, token).status_code == 200
 
 

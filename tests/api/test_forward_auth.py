@@ -141,8 +141,7 @@ def test_with_an_unknown_credential(api: Api, raw: str, code: str) -> None:
     response = ask(raw)
     assert refusal(response) == (401, code)
     assert response["WWW-Authenticate"] == (
-        'Bearer realm="calendar", error="invalid_token", scope="openid calendar.read", '
-        f'resource_metadata="{METADATA}"'
+        f'Bearer realm="calendar", error="invalid_token", scope="openid calendar.read", resource_metadata="{METADATA}"'
     )
 
 
