@@ -143,7 +143,8 @@ def test_a_typo_is_one_letter_or_two_that_changed_places(query: str, is_found: b
 
 
 def test_a_long_unknown_word_is_not_compared_with_all_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, compared = docs_index(), []
+    index = docs_index()
+    compared: list[int] = []
     real = index._index.query
 
     def query(wanted: Any) -> Any:
