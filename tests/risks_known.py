@@ -74,15 +74,19 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
         "has found among those registered for the client, character for character.",
     ),
-    ("oidc/views/logout.py", "redirect to a value"): (2, "Registered for the client that the hint proves; our page."),
+    ("oidc/views/logout.py", "redirect to a value"): (
+        3,
+        "Registered for the client that the hint proves; our page after signing out, with a kept query (twice).",
+    ),
     ("oidc/views/authorize.py", "redirect to a value"): (
         7,
         "Our sign-in page, our account chooser, our endpoint with a kept query, the page of a named request, or `next` "
         "if allauth finds it our own.",
     ),
     ("oidc/views/account_chooser.py", "redirect to a value"): (
-        5,
-        "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
+        6,
+        "Our sign-in page, our page after signing out, this page, our endpoint with a kept query, or a page of ours, "
+        "from reverse().",
     ),
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
     ("accounts/views/activity.py", "redirect to a value"): (1, "The list of steps, from reverse()."),

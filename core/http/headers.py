@@ -74,7 +74,7 @@ class PageHeadersMiddleware:
 def _may_be_in_popup(request: HttpRequest) -> bool:
     """Return whether an app's request can lead here. An app would lose a popup that gets an opener policy."""
     match = request.resolver_match
-    return request.path.startswith("/connect/") or (match is not None and in_popups.is_on(match.func))
+    return request.path.startswith(settings.POPUP_PREFIXES) or (match is not None and in_popups.is_on(match.func))
 
 
 def _is_public(response: HttpResponseBase) -> bool:

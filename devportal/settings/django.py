@@ -65,6 +65,8 @@ DIRECT_DISPATCH_PATHS = (
 ANY_HOST_PREFIXES = ("/connect/forward-auth/",)
 # Endpoints that handle malformed input themselves, each in its own error format.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
+# Where apps send people, maybe in a popup (core/http/headers.py).
+POPUP_PREFIXES = ("/connect/",)
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
 # The docs' page of errors, to which responses link.

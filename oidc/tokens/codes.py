@@ -34,10 +34,8 @@ def create_code(
 ) -> tuple[AuthorizationCode, str]:
     """Create an authorization code and its family; return the row and the code.
 
-    The caller has locked the connection's row. `session` is the app's part of the browser session. `returned` are the
-    claims about the authentication that the tokens contain. An unused code that the same pending request got before is
-    revoked, so that a consent form that is sent twice leaves only one live code. `sent_resource`: the request had a
-    `resource`.
+    The caller has locked the connection's row. `returned` are the claims about the authentication that tokens contain.
+    An unused code of the same pending request is revoked, so a consent form that is sent twice leaves only one.
     """
     if not connection.is_first_consent:
         _end_unused(connection, request_key)
@@ -53,7 +51,7 @@ def create_code(
         created_at=clock.now(),
     )
     raw = random_text(CODE_LENGTH)
-    row = AuthorizationCode.objects.create(
+    return AuthorizationCode.objects.create(
         family=family,
         request_key=request_key,
         code=digest(raw),
@@ -65,8 +63,7 @@ def create_code(
         code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
         expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
         sent_resource=sent_resource,
-    )
-    return row, raw
+    ), raw
 
 
 def _end_unused(connection: Connection, request_key: str) -> None:

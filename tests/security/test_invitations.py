@@ -151,8 +151,9 @@ def test_a_similar_email_address_can_not_accept(eve: Browser, person: Account, i
 
 
 def test_an_invited_address_is_normalized_like_an_account(signed_in: Browser, family: Family) -> None:
-    # The Kelvin sign passes Django's check of addresses, and is a plain k in lower case: mail and invitation agree.
-    assert invite(signed_in, "\N{KELVIN SIGN}im@example.com").status_code == 302
+    # The Kelvin sign is a plain k in lower case, but no mail server would accept it.
+    assert invite(signed_in, "\N{KELVIN SIGN}im@example.com").status_code == 200
+    assert invite(signed_in, " KIM@Example.com").status_code == 302
     assert Outbox.objects.get().to == Invitation.objects.get().email == "kim@example.com"
 
 

