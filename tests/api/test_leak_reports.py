@@ -336,7 +336,7 @@ def test_fetched_keys_are_used_until_others_are_published(published: list[Any], 
         (200, document_of(one=ec.generate_private_key(ec.SECP384R1()).public_key())),
         outbound.OutboundRefused(outbound.Code.TIMEOUT),
     ],
-    ids=str,
+    ids=["empty", "HTML", "an object", "no keys", "not found", "an error", "another curve", "a time-out"],
 )
 def test_the_kept_keys_stay_if_fetching_fails(
     published: list[Any], raw: str, answer: Any, caplog: pytest.LogCaptureFixture
