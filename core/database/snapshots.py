@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from django.db import DatabaseError, connection
@@ -38,6 +38,7 @@ class Snapshot(Generic[Value]):
         self._lock = threading.Lock()
         self._value: Value | None = None
         self._cleared = object()  # another one after each `clear`
+        self._is_stale_allowed = False
         self._loaded_at = self._reload_at = self._failed_at = float("-inf")  # of time.monotonic()
 
     def current(self) -> Value:
@@ -47,7 +48,7 @@ class Snapshot(Generic[Value]):
             return self._first()
         now = time.monotonic()
         stale_for = now - self._loaded_at - self._max_age()
-        if stale_for <= 0:
+        if stale_for <= 0 or self._is_stale_allowed:
             return value
         if now - self._failed_at > RETRY_SECONDS and self._lock.acquire(blocking=False):
             self._reload_at = now
@@ -75,6 +76,20 @@ class Snapshot(Generic[Value]):
         """Drop the value, so that the next use loads it again, also if a thread is loading one now."""
         self._cleared = object()
         self._value = None
+
+    @contextlib.contextmanager
+    def in_transaction(self) -> Iterator[None]:
+        """Let the value contain what this thread's transaction has stored, and drop it at the end.
+
+        No other thread reloads it meanwhile, because it would not see that yet.
+        """
+        self.clear()
+        self._is_stale_allowed = True
+        try:
+            yield
+        finally:
+            self._is_stale_allowed = False
+            self.clear()
 
     def preload(self) -> None:
         """Load the first value. If the database is down, a thread tries again each second."""

@@ -6,6 +6,7 @@ A change counts immediately in the process that made it, and after REGISTRY_SECO
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -302,6 +303,11 @@ def reload_registry() -> Registry:
 def forget_registry() -> None:
     """Drop the registry of this process, so that the next use loads it."""
     _registry.clear()
+
+
+def registry_in_transaction() -> AbstractContextManager[None]:
+    """Let the registry of this process contain what a transaction declares, until it ends."""
+    return _registry.in_transaction()
 
 
 def use_registry(registry: Registry) -> None:

@@ -63,6 +63,23 @@ def test_a_request_does_not_wait_long_for_the_first_value(monkeypatch: pytest.Mo
         kept.current()
 
 
+def test_no_other_thread_replaces_what_a_transaction_has_stored() -> None:
+    stored, by_thread = [1], list[str]()
+
+    def load(previous: int | None) -> int:
+        by_thread.append(threading.current_thread().name)
+        return stored[0]
+
+    kept = Snapshot("numbers", load, lambda: -60.0)
+    kept.current()
+    with kept.in_transaction():
+        stored[0] = 2
+        assert (kept.reload(), kept.current(), kept.current()) == (2, 2, 2)
+        assert set(by_thread) == {threading.current_thread().name}
+        stored[0] = 1  # it is rolled back
+    assert kept.current() == 1
+
+
 def test_a_cleared_value_is_loaded_again() -> None:
     kept = Snapshot("numbers", _counting(), lambda: 60.0)
     kept.current()

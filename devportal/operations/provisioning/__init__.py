@@ -30,7 +30,7 @@ from devportal.operations.provisioning.people import (
 )
 from devportal.operations.provisioning.projects import ProjectTable, apply_project, lock_projects
 from devportal.operations.provisioning.toml_tables import InvalidFile, Table, TablesField, apply_rows, read_toml
-from oidc.apis.registry import forget_registry
+from oidc.apis.registry import registry_in_transaction
 
 __all__ = ["InvalidFile", "provision"]
 
@@ -67,7 +67,12 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
         "projects": partial(apply_project, applied=set(), rotate_secrets=rotate_secrets),
     }
     try:
-        with contextlib.suppress(_DryRun), files.discarded_on_failure(), transaction.atomic():
+        with (
+            contextlib.suppress(_DryRun),
+            files.discarded_on_failure(),
+            registry_in_transaction(),
+            transaction.atomic(),
+        ):
             _wait_for_others()
             done = _apply_sections(FileTable(context={"folder": file.parent}), document, apply)
             if dry_run:
@@ -76,8 +81,6 @@ def provision(file: Path, *, rotate_secrets: bool = False, dry_run: bool = False
         raise InvalidFile(*every_error(error, "the file")) from error
     except StoreUnavailable as error:
         raise InvalidFile("a picture can't be stored: the store of uploaded files does not respond") from error
-    finally:
-        forget_registry()  # it may contain APIs of a transaction that was rolled back
     return {
         "issuer": settings.ISSUER,
         "base_url": settings.BASE_URL,
