@@ -16,6 +16,7 @@ from django.core.validators import EmailValidator
 from core.invisible import shows_something, strip_invisible
 
 MAX_LENGTH = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
+_TOO_LONG = f"An email address has at most {MAX_LENGTH} characters."
 _MAX_LOCAL_LENGTH = 64  # RFC 5321 4.5.3.1.1
 _LOCAL = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-/=?^_`{|}~.")  # RFC 5322 3.2.3, "dot-atom"
 _check_whole = EmailValidator(allowlist=[])
@@ -26,7 +27,10 @@ def stored_address(typed: str) -> str:
 
     Raises ValidationError, for the person who typed it, if mail can't be sent to it.
     """
-    local, at, domain = strip_invisible(typed).rpartition("@")
+    typed = strip_invisible(typed)
+    if len(typed) > MAX_LENGTH:  # before the domain is encoded, which takes long for a long one
+        raise ValidationError(_TOO_LONG, code="invalid")
+    local, at, domain = typed.rpartition("@")
     if not (local and at):
         raise ValidationError("Enter a valid email address.", code="invalid")
     _check_local(local)
@@ -35,7 +39,7 @@ def stored_address(typed: str) -> str:
         raise ValidationError("Enter a valid email address.", code="invalid")
     _check_whole(address)
     if len(address) > MAX_LENGTH:
-        raise ValidationError(f"An email address has at most {MAX_LENGTH} characters.", code="invalid")
+        raise ValidationError(_TOO_LONG, code="invalid")
     return address
 
 

@@ -26,8 +26,9 @@ def format_code(letters: str) -> str:
 
 def plain_code(text: str) -> str:
     """Return the letters and digits of typed text: full-width ones, and the digits of all scripts, in ASCII."""
-    letters = filter(str.isalnum, unicodedata.normalize("NFKC", text))
-    return "".join(str(unicodedata.decimal(letter, letter)) for letter in letters)
+    # Each character separately: sorting many combining marks of a long text would take minutes.
+    letters = (letter for typed in text for letter in unicodedata.normalize("NFKC", typed))
+    return "".join(str(unicodedata.decimal(letter, letter)) for letter in letters if letter.isalnum())
 
 
 def as_typed(text: str) -> bytes:

@@ -1,5 +1,7 @@
 """The form in which email addresses are stored (core/email_addresses.py)."""
 
+from typing import Any
+
 import pytest
 from django.core.exceptions import ValidationError
 
@@ -65,6 +67,19 @@ def test_an_email_address_that_cannot_be_mailed_is_refused_with_its_reason(typed
     with pytest.raises(ValidationError, match=message):
         stored_address(typed)
     assert address_to_find(typed) == typed.strip().lower()
+
+
+@pytest.mark.parametrize("domain", ["ü" * 100_000, "\u0315\u0300" * 50_000, "a" * 100_000])
+def test_the_domain_of_a_long_text_is_not_encoded(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The form's own limit comes after this, and a request may be 256 kB."""
+
+    def encode(*args: Any, **kwargs: Any) -> bytes:
+        raise AssertionError
+
+    monkeypatch.setattr("idna.encode", encode)
+    with pytest.raises(ValidationError, match="at most 254"):
+        EmailAddressField(max_length=254).clean(f"ada@{domain}.example")
+    assert address_to_find(f"ada@{domain}") == f"ada@{domain}"
 
 
 def test_the_empty_field_says_that_it_is_required() -> None:
