@@ -331,7 +331,6 @@ def sign_up_password(request: HttpRequest) -> HttpResponse:
 
 
 @limited_challenges
-@limited_by_address
 class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
     """/account/2fa/webauthn/login/: a passkey that signs in without a password."""
 

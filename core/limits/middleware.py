@@ -13,7 +13,8 @@ from core.marks import Mark
 
 # FORMS_PER_ADDRESS_PER_MINUTE: forms that anyone can send, such as sign-up, codes, new passwords, passkeys.
 limited_by_address = Mark("limited_by_address")
-# PASSKEY_CHALLENGES_PER_MINUTE: GET requests that store something in a session, such as a challenge for a passkey.
+# PASSKEY_CHALLENGES_PER_MINUTE: GET requests that store something in a session, such as a challenge for a passkey, and
+# the forms that use it. Nobody can guess a signature, so a class behind one IP address may sign in together.
 limited_challenges = Mark("limited_challenges")
 # FORMS_PER_PERSON_PER_MINUTE: forms with which signed-in people create, upload or compute something.
 limited_by_person = Mark("limited_by_person")
@@ -39,10 +40,11 @@ class RateLimitMiddleware:
             return None
         name = request.resolver_match.view_name
         try:
-            if request.method in ("GET", "HEAD", "OPTIONS"):
-                if limited_challenges.is_on(view):
-                    most = settings.PASSKEY_CHALLENGES_PER_MINUTE
-                    hit(Rate(f"challenge {name}", most, MINUTE), usage.address(request))
+            is_form = request.method not in ("GET", "HEAD", "OPTIONS")
+            if limited_challenges.is_on(view):
+                what = "form" if is_form else "challenge"
+                hit(Rate(f"{what} {name}", settings.PASSKEY_CHALLENGES_PER_MINUTE, MINUTE), usage.address(request))
+            if not is_form:
                 return None
             if limited_by_address.is_on(view):
                 hit(Rate(f"form {name}", settings.FORMS_PER_ADDRESS_PER_MINUTE, MINUTE), usage.address(request))

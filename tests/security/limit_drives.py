@@ -292,7 +292,7 @@ def forms_of_anybody(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
-@drives("passkey challenges")
+@drives("passkey challenges, and sign-ins with a passkey")
 def challenges(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)

@@ -13,6 +13,7 @@ from core import clock
 from oidc.models import AuthorizationCode
 from tests.factories import PASSWORD, make_account, make_client, make_web_client
 from tests.relying_party import FORM, RelyingParty, sign_in
+from tests.soft_key import SoftKey, give_key
 
 
 @pytest.fixture(autouse=True)
@@ -319,6 +320,23 @@ def test_right_passwords_of_many_people_leave_the_limit_of_their_ip_address_unch
     assert [answer.status_code for answer in answers[:10]] == [200] * 10
     assert all(map(is_limited, answers[10:]))
     assert is_limited(attempt(people[-1].email, PASSWORD))
+
+
+def test_many_people_behind_one_ip_address_sign_in_with_passkeys(db: None, settings: Any) -> None:
+    settings.FORMS_PER_ADDRESS_PER_MINUTE = 1
+    for n in range(3):
+        someone, key, browser = make_account(f"pupil{n}@example.com"), SoftKey(id=b"key %d" % n), Browser()
+        give_key(someone, key)
+        page = browser.get("/account/2fa/webauthn/login/", headers={"Accept": "application/json"})
+        form = {"credential": key.signed(page.json()["request_options"], someone)}
+        browser.post("/account/2fa/webauthn/login/", form)
+        assert browser.get("/account/").status_code == 200
+
+
+def test_answers_without_a_passkey_are_limited_by_address(db: None, settings: Any) -> None:
+    settings.PASSKEY_CHALLENGES_PER_MINUTE = 3
+    answers = [Browser().post("/account/2fa/webauthn/login/", {"credential": "{}"}) for _ in range(4)]
+    assert [is_limited(answer) for answer in answers] == [False, False, False, True]
 
 
 def test_right_passwords_of_one_account_are_limited(person: Account, settings: Any) -> None:
