@@ -14,7 +14,8 @@ from core.marks import Mark
 # FORMS_PER_ADDRESS_PER_MINUTE: forms that anyone can send, such as sign-up, codes, new passwords, passkeys.
 limited_by_address = Mark("limited_by_address")
 # PASSKEY_CHALLENGES_PER_MINUTE: GET requests that store something in a session, such as a challenge for a passkey, and
-# the forms that use it. Nobody can guess a signature, so a class behind one IP address may sign in together.
+# the forms that use it. Nobody can guess a signature, so a class behind one IP address may sign in together. Each
+# sign-in takes one challenge of the page and one of its button.
 limited_challenges = Mark("limited_challenges")
 # FORMS_PER_PERSON_PER_MINUTE: forms with which signed-in people create, upload or compute something.
 limited_by_person = Mark("limited_by_person")

@@ -125,8 +125,8 @@ WRONG_CODES_PER_ACCOUNT = env.int("WRONG_CODES_PER_ACCOUNT", 100, between=(5, 10
 ACCOUNT_RECOVERY_HOURS = env.int("ACCOUNT_RECOVERY_HOURS", 72, between=(1, 720))
 ACCOUNT_RECOVERY_BY_MAIL_HOURS = env.int("ACCOUNT_RECOVERY_BY_MAIL_HOURS", 168, between=(1, 720))
 ACCOUNT_RECOVERY_PAUSE_DAYS = env.int("ACCOUNT_RECOVERY_PAUSE_DAYS", 30, between=(1, 365))
-# Passkey challenges that the sign-in page may fetch from one IP address.
-PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60, between=(1, 10_000))
+# Passkey challenges for sign-in pages, and sign-ins with a passkey, from one IP address.
+PASSKEY_CHALLENGES_PER_MINUTE = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 120, between=(1, 10_000))
 # Searches of the docs from one IP address.
 DOCS_SEARCHES_PER_MINUTE = env.int("DOCS_SEARCHES_PER_MINUTE", 120, between=(1, 10_000))
 KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
