@@ -121,17 +121,20 @@ class Guess:
         self._was_wrong = False
         self._checks = checks
         self._hits: list[tuple[Limit, int]] = []  # with their windows
-        for limit in (*limits, *filter(None, [checks])):
-            self.add(limit)
+        try:
+            for limit in (*limits, *filter(None, [checks])):
+                self.add(limit)
+        except RateLimited:
+            self._take_back(self._hits)
+            raise
 
     def add(self, limit: Limit) -> None:
-        """Count under one more limit. Raises RateLimited, and then counts under none of them."""
+        """Count under one more limit. Raises RateLimited, and then does not count under it."""
         rate, key = limit
         try:
             self._hits.append((limit, hit(rate, *key)))
         except RateLimited as limited:
-            self._hits.append((limit, limited.window))
-            self._take_back(self._hits)
+            self._take_back([(limit, limited.window)])
             raise
 
     def is_wrong(self) -> None:
@@ -267,13 +270,15 @@ def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[L
 def _count(request: HttpRequest, limits: list[Limit], to_prove: str, checks: Limit | None = None) -> Guess:
     """Count a guess; above the last limit of an unknown browser, require a proof of the mailbox `to_prove` first.
 
-    A refused guess counts nowhere, so one IP address can't use up the account's limit.
+    A refused guess counts nowhere, so one IP address can't use up the account's limit. The question about the mailbox
+    is stored in a session, so such a guess counts as a wrong one of the IP address.
     """
     guess = _count_in_turn(limits[:2], checks)
     for limit in limits[2:]:
         try:
             guess.add(limit)
         except RateLimited as limited:
+            guess.is_wrong()
             raise ImmediateHttpResponse(ask(request, to_prove)) from limited
     return guess
 

@@ -248,6 +248,15 @@ def test_guesses_that_are_refused_do_not_use_up_the_accounts_limit(person: Accou
     assert attempt(person.email, PASSWORD, "203.0.113.99").status_code == 302
 
 
+def test_the_question_about_the_mailbox_is_limited_by_address(person: Account, settings: Any) -> None:
+    """Each one is stored in a session."""
+    settings.GUESSES_PER_ACCOUNT_PER_HOUR = 1
+    attempt(person.email)
+    answers = [attempt(person.email, PASSWORD, ip="203.0.113.2") for _ in range(6)]
+    assert all(map(asks_for_mailbox, answers[:5]))
+    assert is_limited(answers[5])
+
+
 def wait_told(page: Any) -> int:
     """Return the seconds that the page counts down, which it tells in words too."""
     assert is_limited(page)
