@@ -448,10 +448,13 @@ def test_the_page_asks_about_it_and_one_answer_removes_it(
     assert "Passkey “" in page
     assert "Authenticator app set up" not in page  # it is older than seven days
     assert "Signed in with a password" in page
+    assert "Choose a new password" not in page  # a new password ends the question
     assert "Are these yours?" not in Browser().get(TAKEN_BACK).content.decode()
     owner.post(TAKEN_BACK, form_of(owner))
     assert types(person) == OWNERS
-    assert "Are these yours?" not in owner.get(TAKEN_BACK).content.decode()
+    page = owner.get(TAKEN_BACK).content.decode()
+    assert "Are these yours?" not in page
+    assert "Choose a new password" in page
     assert Outbox.objects.filter(subject__contains="passkey has been removed").values_list("to", flat=True)[0] == OLD
     assert "Are these yours?" not in choose_password(OLD, mailoutbox).get(TAKEN_BACK).content.decode()
 
