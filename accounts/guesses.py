@@ -286,7 +286,8 @@ def _count(request: HttpRequest, limits: list[Limit], to_prove: str, checks: Lim
 def _count_in_turn(limits: list[Limit], checks: Limit | None) -> Guess:
     """Count a guess. While only guesses that may turn out right use up a limit, wait for them.
 
-    Raises RateLimited with the wait until none of the limits refuses any more.
+    The first limit says which requests wait together: those of an IP address, or of an account's known browser. Raises
+    RateLimited with the wait until none of the limits refuses any more.
     """
     counted = [*limits, *filter(None, [checks])]
     until = time.monotonic() + settings.PASSWORD_WAIT_SECONDS
@@ -298,5 +299,5 @@ def _count_in_turn(limits: list[Limit], checks: Limit | None) -> Guess:
             is_open = limited.window and all(
                 limit is not checks and may_be_taken_back(limit[0], *limit[1]) for limit in counted if waits[limit]
             )
-            if not is_open or time.monotonic() > until or not passwords.pause(TURN_SECONDS):
+            if not is_open or time.monotonic() > until or not passwords.pause(TURN_SECONDS, limits[0]):
                 raise RateLimited(1 if is_open else max(limited.wait, *waits.values())) from limited

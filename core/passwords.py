@@ -7,7 +7,8 @@ few threads with low priority compute the hashes one after another; a request th
 import functools
 import os
 import time
-from threading import BoundedSemaphore
+from collections import Counter
+from threading import Lock
 
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
@@ -16,7 +17,9 @@ from core.serving.slots import lend_slot
 from core.serving.work_pool import WorkPool
 
 MOST_PASSWORDS = 64  # hashed or waiting, in each process
-MOST_PAUSED = 32  # requests that wait for other sign-ins from their IP address, in each process
+# Requests that wait for other sign-ins from their IP address, in each process: from all and from one. The second is
+# enough for a class, and leaves room for others.
+MOST_PAUSED, MOST_PAUSED_TOGETHER = 64, 24
 
 
 @functools.cache
@@ -30,18 +33,24 @@ def hashing_pool() -> WorkPool:
 os.register_at_fork(after_in_child=hashing_pool.cache_clear)
 
 
-_paused = BoundedSemaphore(MOST_PAUSED)
+_paused: Counter[object] = Counter()
+_pause_lock = Lock()
 
 
-def pause(seconds: float) -> bool:
-    """Wait without a slot; return False immediately if too many requests do."""
-    if not _paused.acquire(blocking=False):
-        return False
+def pause(seconds: float, group: object) -> bool:
+    """Wait without a slot; return False immediately if too many requests do, in all or of this group."""
+    with _pause_lock:
+        if _paused.total() >= MOST_PAUSED or _paused[group] >= MOST_PAUSED_TOGETHER:
+            return False
+        _paused[group] += 1
     try:
         with lend_slot():
             time.sleep(seconds)
     finally:
-        _paused.release()
+        with _pause_lock:
+            _paused[group] -= 1
+            if not _paused[group]:
+                del _paused[group]
     return True
 
 

@@ -60,7 +60,7 @@ def test_wrong_guesses_at_the_same_moment_get_no_more_than_the_limit(
 
 
 def test_a_guess_waits_only_while_others_may_be_right(stopped_clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pause(seconds: float) -> bool:
+    def pause(seconds: float, group: object) -> bool:
         raise AssertionError
 
     monkeypatch.setattr("core.passwords.pause", pause)
@@ -75,7 +75,7 @@ def test_a_guess_waits_only_while_others_may_be_right(stopped_clock: None, monke
 def test_beyond_the_requests_that_may_wait_the_next_try_is_soon(
     stopped_clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.passwords.pause", lambda seconds: False)
+    monkeypatch.setattr("core.passwords.pause", lambda seconds, group: False)
     with Guess(ADDRESS), Guess(ADDRESS), Guess(ADDRESS):
         with pytest.raises(RateLimited) as limited:
             guess()

@@ -52,6 +52,22 @@ def test_all_ways_of_hashing_go_through_the_pool(bounded: None, monkeypatch: pyt
     assert {name.partition(" ")[0] for name in threads} == {"passwords"}
 
 
+def test_requests_of_one_ip_address_that_wait_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting: list[bool] = []
+
+    def sleep(seconds: float) -> None:
+        """While a request waits, let another one begin to wait."""
+        if seconds:
+            waiting.append(True)
+            if not passwords.pause(1, "one"):
+                assert passwords.pause(0, "another")
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    for _ in range(2):
+        assert passwords.pause(1, "one")
+    assert len(waiting) == 2 * passwords.MOST_PAUSED_TOGETHER
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives a thread a separate priority")
 def test_threads_that_hash_leave_the_processor_to_others() -> None:
     pool = WorkPool("passwords", 1, most=1, seconds=5)
