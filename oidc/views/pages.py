@@ -52,7 +52,8 @@ def authorization_response(
     """Send `parameters` to the app's redirect URL, in the requested response mode.
 
     After a form of ours, a page leads to the app, because Chromium would apply the `form-action` of the form's page to
-    all redirects that follow, also to the app's own ones. A request that was stored has led to such a page.
+    all redirects that follow, also to the app's own ones. A request that was stored has led to such a page, and one
+    that comes from a page of ours may follow its form.
     """
     fields = parameters | ({"state": auth_request.state} if auth_request.state else {}) | {"iss": settings.ISSUER}
     if auth_request.response_mode == "form_post":
@@ -63,7 +64,8 @@ def authorization_response(
         separator = "&" if "?" in auth_request.redirect_uri else "?"
         url = f"{auth_request.redirect_uri}{separator}{urlencode(fields)}"
         response = redirect = OAuth2ResponseRedirect(url, auth_request.client.get_allowed_schemes())
-        if request.method == "POST" or auth_request.interaction.is_kept:
+        is_from_us = request.headers.get("Sec-Fetch-Site") == "same-origin"
+        if request.method == "POST" or is_from_us or auth_request.interaction.is_kept:
             response = render(request, "oidc/back_to_app.html", {"url": redirect.url})
     response["Cache-Control"] = "no-store"
     response["Referrer-Policy"] = "no-referrer"

@@ -1,6 +1,7 @@
 """Consent: what is asked, remembered and granted; and a form that can't be made to grant anything else."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client as Browser
@@ -349,6 +350,14 @@ def test_without_a_form_a_redirect_leads_to_the_app(app: RelyingParty) -> None:
     app.code()
     for changes in ({"state": "remembered"}, {"state": "silent", "prompt": "none"}):
         assert app.authorize(**changes).status_code == 302
+
+
+def test_a_request_from_a_page_of_ours_may_follow_a_form(app: RelyingParty) -> None:
+    app.code()
+    url = f"/connect/authorize?{urlencode(app.parameters(state='remembered'))}"
+    for site, status in (("same-origin", 200), ("same-site", 302), ("cross-site", 302), ("none", 302)):
+        response = app.browser.get(url, headers={"Sec-Fetch-Site": site})
+        assert (response.status_code, answer_of(response)["state"]) == (status, "remembered")
 
 
 def test_a_form_that_was_answered_before_leads_to_the_app_by_a_page(app: RelyingParty) -> None:
