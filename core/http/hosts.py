@@ -19,7 +19,6 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")  # RFC 1123 §2.1
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 # A label that browsers read as part of an IPv4 address, valid or not (WHATWG URL, "ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-# A source of Content-Security-Policy level 3, §2.3.1; browsers take underscores as well.
 
 
 def authority_of(url: str) -> str:

@@ -49,8 +49,10 @@ MEMORY = 512 * 1024 * 1024  # bytes of address space
 # Exit codes. Python itself exits with 1 after an exception.
 DONE, REFUSED = 0, 3
 
-# Exceptions that Pillow raises for broken files.
-_UNREADABLE = (ArithmeticError, EOFError, LookupError, OSError, SyntaxError, TypeError, ValueError, struct.error)
+# Exceptions that Pillow raises for broken files, RuntimeError for AVIF.
+_UNREADABLE = (
+    ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError, struct.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

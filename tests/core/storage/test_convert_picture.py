@@ -286,6 +286,7 @@ def with_restarts(count: int) -> bytes:
 
 MOST = convert_picture.MAX_SCANS
 PLAIN = saved(Image.new("RGB", (64, 64)), "JPEG")
+AVIF = saved(Image.linear_gradient("L").convert("RGB"), "AVIF")
 LARGE = Image.new("1", (4001, 4000))
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "scans": (lambda: jpeg_of_scans(MOST + 1), "too_complex"),
@@ -309,6 +310,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "no pixels": (lambda: png(8, 2, b"", side=3000), "unreadable"),
     "half a jpeg": (lambda: saved(Image.effect_noise((300, 300), 90), "JPEG")[:9000], "unreadable"),
     "half an avif": (lambda: saved(Image.effect_noise((300, 300), 90).convert("RGB"), "AVIF")[:900], "unreadable"),
+    "an avif of noise": (lambda: AVIF[: AVIF.index(b"mdat") + 4] + b"\xff" * 900, "unreadable"),
+    "an avif without its codec": (lambda: AVIF.replace(b"av01", b"xx01"), "unreadable"),
     "a mov": (lambda: b"\0\0\0\x14ftypqt  \0\0\2\0qt  ", "unreadable"),
     **{
         kind: (lambda kind=kind: saved(Image.new("RGB", (64, 64)), kind), "unreadable")  # type: ignore[misc]
