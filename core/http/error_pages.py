@@ -173,7 +173,7 @@ class MalformedInputMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if UNREADABLE_COOKIES in request.META:
+        if UNREADABLE_COOKIES in request.META and not request.path.startswith(settings.PATHS_WITHOUT_COOKIES):
             return unreadable_cookies(request)
         if any("\x00" in value for value in request.COOKIES.values()):
             request.COOKIES.clear()  # the error page must not read a session: its key may contain a NUL

@@ -67,6 +67,8 @@ ANY_HOST_PREFIXES = ("/connect/forward-auth/",)
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 # Where apps send people, maybe in a popup (core/http/headers.py).
 POPUP_PREFIXES = ("/connect/",)
+# Images that apps show on their own pages. They are the same without cookies, so unreadable ones don't matter.
+PATHS_WITHOUT_COOKIES = ("/pictures/", "/logos/")
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
 # The docs' page of errors, to which responses link.

@@ -13,6 +13,7 @@ from tests.security.test_limits import is_limited, token_failure
 PROXY = "10.0.0.1"
 PAGES = ("/", "/account/login/", "/connect/authorize", "/console/", "/admin/", "/docs/")
 FOR_APPS = ("/v1/me", "/connect/userinfo", "/connect/token", "/connect/forward-auth/none", "/.well-known/jwks")
+IMAGES = ("/pictures/none/1.webp", "/logos/none/1.webp")
 pytestmark = pytest.mark.django_db
 
 
@@ -53,8 +54,8 @@ def test_unreadable_cookies_get_a_page_that_says_how_to_delete_them(path: str) -
     assert "Clear-Site-Data" not in response
 
 
-def test_endpoints_for_apps_read_no_cookies() -> None:
-    for path in FOR_APPS:
+def test_endpoints_for_apps_and_images_need_no_cookies() -> None:
+    for path in (*FOR_APPS, *IMAGES):
         assert affected().get(path).status_code == Browser().get(path).status_code
 
 
