@@ -93,11 +93,10 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     elif client.type != values["type"]:
         secrets.change_type(client, values["type"])
     scopes_before, was_verified = set(client.approved_scopes.split()), client.is_verified
-    for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
+    for key in ("redirect_uris", "post_logout_redirect_uris", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
-    # The operator approves scopes for everyone.
-    client.kept_scopes = "" if "approved_scopes" in values else client.kept_scopes
+    _approve_scopes(client, values)
     for key in ("enabled", "first_party", "least_acr", "forgive_lost_responses"):
         if key in values:
             setattr(client, key, values[key])
@@ -124,6 +123,15 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
     }
+
+
+def _approve_scopes(client: Client, values: dict[str, Any]) -> None:
+    """Set the scopes that the operator approves for everyone. What some people keep stays (docs/apis.md)."""
+    if "approved_scopes" not in values:
+        return
+    kept = [scope for scope in client.kept_scopes.split() if scope not in values["approved_scopes"]]
+    client.kept_scopes = " ".join(kept)
+    client.approved_scopes = " ".join([*values["approved_scopes"], *kept])
 
 
 def _apply_receivers(values: dict[str, Any], client: Client) -> None:

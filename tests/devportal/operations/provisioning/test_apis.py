@@ -13,9 +13,10 @@ from devportal.operations.provisioning import provision as apply_file
 from oidc.apis import registry
 from oidc.apis.credentials import create_credential
 from oidc.apis.declarations import rule_lines
+from oidc.authorization.consent import record_consent
 from oidc.models import Api, ApiCredential, ApiScope, Client
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
-from tests.factories import make_api
+from tests.factories import make_account, make_api
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +119,22 @@ def test_an_approval_may_be_declared_before_a_scope_needs_one(tmp_path: Path) ->
     text = FILE.replace('approved_scopes = ["account.read"]', 'approved_scopes = ["calendar.read"]')
     provision(tmp_path, text + APIS)
     assert Client.objects.get(name="Web").approved_scopes == "calendar.read"
+
+
+def test_a_file_that_tightens_a_scope_takes_it_from_nobody(tmp_path: Path) -> None:
+    provision(tmp_path, FILE + APIS)
+    client = Client.objects.get(name="Web")
+    record_consent(make_account(), client, ["openid", "calendar.read"])
+    stricter = APIS.replace('title = "See your events"', 'title = "See your events"\nneeds_approval = true')
+    for text, approved, kept in (
+        (FILE, "account.read calendar.read", "calendar.read"),
+        (FILE, "account.read calendar.read", "calendar.read"),
+        (FILE.replace('"account.read"]', '"account.read", "calendar.read"]'), "account.read calendar.read", ""),
+        (FILE, "account.read", ""),
+    ):
+        provision(tmp_path, text + stricter)
+        client.refresh_from_db()
+        assert (client.approved_scopes, client.kept_scopes) == (approved, kept)
 
 
 def test_rotating_replaces_all_credentials(tmp_path: Path) -> None:
