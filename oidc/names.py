@@ -302,7 +302,8 @@ def _word_ends(readings: Readings, word: str, start: int) -> set[int]:
 
 def contains_word(readings: Readings, word: str) -> bool:
     """Return whether a name has the word, in any disguise and not as part of a longer one."""
-    return any(_word_ends(readings, word, start) for start in readings.starts(word))
+    starts = {start for target in _targets(word) for start in readings.starts(target)}
+    return any(_word_ends(readings, word, start) for start in starts)
 
 
 def _claim_anywhere(readings: Readings) -> str:

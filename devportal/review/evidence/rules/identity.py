@@ -163,7 +163,7 @@ BRANDS = (
 def check_brands(found: Gathered) -> Finding:
     """Check whether the name contains a well-known brand, in any disguise."""
     readings = Readings(found.asked["name"])
-    brands = [brand for brand in BRANDS if contains_word(readings, "".join(filter(str.isalnum, brand)).lower())]
+    brands = [brand for brand in BRANDS if contains_word(readings, "".join(filter(str.isalnum, brand)))]
     return warned(Code.NAME_OF_BRAND, brands=brands) if brands else passed(Code.NAME_OF_NO_BRAND)
 
 

@@ -11,7 +11,7 @@ from devportal.review.evidence.collecting import Evidence, find_facts
 from devportal.review.evidence.facts import TEXTS, Code, Result
 from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, ScopeUsage, SimilarLogo, Usage
 from devportal.review.evidence.rules import RULES, past
-from devportal.review.evidence.rules.identity import is_free_mail
+from devportal.review.evidence.rules.identity import BRANDS, is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Project
@@ -115,6 +115,8 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("brands", "pass", {}, "no well-known brand"),
     ("brands", "pass", {"asked": {"name": "Pineapple Visage"}}, ""),
     ("brands", "warn", {"asked": {"name": "G00gle-Drive for PayPaI"}}, "Google, PayPal"),
+    ("brands", "warn", {"asked": {"name": "Micro soft by OpenAl"}}, "Microsoft, OpenAI"),
+    ("brands", "warn", {"asked": {"name": " ".join(BRANDS)}}, f"and {len(BRANDS) - 5} more"),
     ("brands", "warn", {"asked": {"name": "American Express & Booking.com"}}, "American Express, Booking.com"),
     ("logos", "pass", {}, ""),
     ("logos", "pass", {"asked": {"logo": ""}, "logo_hash": ""}, "no logo"),
