@@ -64,5 +64,5 @@ class WorkPool:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(job())
-                except BaseException as error:  # noqa: BLE001  (goes to who waits for it)
+                except BaseException as error:  # noqa: BLE001  (`run` raises it)
                     future.set_exception(error)
