@@ -34,7 +34,9 @@ LOGGING: dict[str, Any] = {
         "django.template": {"level": "INFO"},
         # It would log the signatures of calls to the object store.
         "botocore": {"level": "INFO"},
-        # It would log a line for each successful task, twice every ten seconds. Failures are logged as errors.
+        # They would log each task when it is sent, received and done, many a minute. Failures are logged as errors.
+        "celery.beat": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
     },
 }

@@ -40,8 +40,19 @@ def test_every_task_hides_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None
     assert (sent["argsrepr"], sent["kwargsrepr"]) == (HIDDEN, HIDDEN)
 
 
+@pytest.mark.parametrize("name", ["celery.beat", "celery.worker.strategy", "celery.app.trace"])
+def test_tasks_that_succeed_are_not_logged(name: str) -> None:
+    """Each logger has one line for a task: beat sends it, a worker receives it, a worker has done it."""
+    assert not logging.getLogger(name).isEnabledFor(logging.INFO)
+    assert logging.getLogger(name).isEnabledFor(logging.WARNING)
+
+
 PROGRAM = f"""
 from devportal.celery import app
+
+@app.task(name="quiet")
+def quiet():
+    pass
 
 @app.task(name="planted")
 def planted(argument):
@@ -54,7 +65,7 @@ def planted(argument):
 
 @pytest.fixture(params=["line", "json"])
 def worker(redis_url: str, request: pytest.FixtureRequest) -> Iterator[tuple[str, Path]]:
-    """A Celery worker with beat's schedule far away, and one task more than the service has."""
+    """A Celery worker with beat's schedule far away, and two tasks more than the service has."""
     with keeper.folder() as home:
         (home / "planted.py").write_text(PROGRAM)
         log = home / "log"
@@ -86,6 +97,8 @@ def test_a_secret_in_a_failing_task_is_not_in_the_workers_log(worker: tuple[str,
     form, log = worker
     redis.Redis.from_url(redis_url).ping()
     producer = app.__class__("producer", broker=redis_url, task_cls="core.tasks.QuietTask")
+    for _ in range(3):
+        producer.signature("quiet").apply_async()
     producer.signature("planted", args=("argument-planted",)).apply_async()
     producer.close()
     deadline = time.monotonic() + START_SECONDS
@@ -96,6 +109,7 @@ def test_a_secret_in_a_failing_task_is_not_in_the_workers_log(worker: tuple[str,
     text = log.read_text()
     assert [secret for secret in SECRETS if secret in text.partition(" ready.")[2]] == []
     assert "[redacted]" in text
+    assert "quiet" not in text.partition(" ready.")[2], "a line for a task that succeeded"
     failed = next(line for line in text.splitlines() if "raised unexpected" in line)
     if form == "json":
         line = json.loads(failed)
