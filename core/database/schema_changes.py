@@ -63,7 +63,8 @@ T = TypeVar("T")
 
 # SQLSTATE lock_not_available (lock_timeout) and deadlock_detected.
 _GAVE_WAY = frozenset({"55P03", "40P01"})
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds
+# In seconds. The shortest pause is as long as a try, so that the requests behind it end before the next one.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0
 
 
 def gave_way(error: DatabaseError) -> bool:
@@ -117,7 +118,7 @@ def run_giving_way(
 
 
 REPORT_SECONDS = 10.0
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.1
 # The blocking session's statement is not selected: it may contain personal data.
 _WAITING = """
 SELECT COALESCE(waiting.relation::regclass::text, waiting.locktype), blocker.pid, blocker.application_name,
@@ -130,7 +131,10 @@ LIMIT 1
 
 @dataclass(frozen=True)
 class Blocker:
-    """What a statement waited for, and which session held it. `age` is the age of its transaction, in seconds."""
+    """What a statement waited for, and which session held it. `age` is the age of its transaction, in seconds.
+
+    Unless it may read them, PostgreSQL tells a role neither `state` nor `age` of another role's sessions.
+    """
 
     table: str
     pid: int
@@ -140,7 +144,10 @@ class Blocker:
 
     def __str__(self) -> str:
         by = f"process {self.pid}" + (f" ({self.application})" if self.application else "")
-        return f"{self.table} is held by {by}, {self.state}, whose transaction is {self.age:.0f} s old"
+        if not self.state:
+            return f"{self.table} is held by {by} of another role"
+        age = f"{self.age:.0f} s" if self.age >= 1 else "less than 1 s"
+        return f"{self.table} is held by {by}, {self.state}, whose transaction is {age} old"
 
 
 class LockWatch:

@@ -3,8 +3,10 @@
 import io
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -12,8 +14,10 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.commands.migrate import Command as DjangoCommand
-from django.db import connection
+from django.db import OperationalError, connection, connections
 
+from core.database.postgres import limits
+from core.database.schema_changes import Blocker, find_blocker
 from devportal.operations.management.commands import migrate
 from tests.services.service import ROOT, Service, unmigrated
 
@@ -60,12 +64,91 @@ def test_its_statements_have_time_and_wait_briefly_for_locks(monkeypatch: pytest
     seen = {}
     monkeypatch.setattr(DjangoCommand, "handle", lambda *_, **__: seen.update({n: shown(n) for n in TIMEOUTS}))
     run()
-    assert seen == dict.fromkeys(TIMEOUTS, "0") | {"lock_timeout": "2s"}
+    assert seen == dict.fromkeys(TIMEOUTS, "0") | {"lock_timeout": "500ms"}
     assert [shown(name) for name in TIMEOUTS] == ["0", "0", "0"]  # what the session began with
 
 
+@pytest.mark.parametrize(("patience", "lock"), [(0, 0.5), (0.001, 0.0005), (0.4, 0.2), (1, 0.5), (60, 0.5)])
+def test_waiting_for_a_lock_ends_before_a_request_gives_up(settings: Any, patience: float, lock: float) -> None:
+    settings.DATABASE_LOCK_TIMEOUT_SECONDS = patience
+    assert migrate._lock_seconds() == lock
+
+
+ALTER = "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL"
+
+
+def test_requests_do_not_fail_behind_a_forgotten_transaction(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
+    tried = do_instead(monkeypatch, ALTER)
+    with other.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM oidc_project")
+    over, outcomes = threading.Event(), []
+
+    def request() -> None:
+        limits.apply_to_tasks(this_thread_only=True)  # requests wait as long for locks
+        try:
+            while not over.wait(0.01):
+                try:
+                    with connection.cursor() as cursor:
+                        cursor.execute("SELECT count(*) FROM oidc_project")
+                    outcomes.append("read")
+                except OperationalError as error:
+                    outcomes.append(str(error))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(3) as pool:
+        requests = [pool.submit(request) for _ in range(3)]
+        try:
+            with pytest.raises(CommandError, match="Gave up"):
+                run(give_up_after=1)
+        finally:
+            over.set()
+    assert [task.exception() for task in requests] == [None] * 3
+    assert len(tried) > 1
+    assert set(outcomes) == {"read"}
+
+
+@pytest.mark.parametrize(
+    ("application", "state", "age", "text"),
+    [
+        ("psql", "active", 0.2, "process 7 (psql), active, whose transaction is less than 1 s old"),
+        ("", "idle in transaction", 61.4, "process 7, idle in transaction, whose transaction is 61 s old"),
+        ("psql", "", 0, "process 7 (psql) of another role"),
+    ],
+)
+def test_the_blocking_session_is_described(application: str, state: str, age: float, text: str) -> None:
+    assert str(Blocker("oidc_project", 7, application, state, age)) == f"oidc_project is held by {text}"
+
+
+def test_sessions_of_another_role_are_described(other: Any) -> None:
+    """PostgreSQL shows little of them to a role without special rights."""
+    assert migrate._take(other) == ""
+    with other.cursor() as cursor, closing(connection.copy()) as weak, ThreadPoolExecutor(1) as pool:
+        cursor.execute("LOCK oidc_project")
+        cursor.execute("SELECT pg_backend_pid()")
+        holder = cursor.fetchone()[0]
+        weak.set_autocommit(False)
+        with weak.cursor() as reader:
+            reader.execute("CREATE ROLE weak_role")  # the transaction is rolled back
+            reader.execute("SET LOCAL ROLE weak_role")
+            assert migrate._holder(reader) == f"process {holder} of another role"
+            waiting = connection.copy()
+            waiting.inc_thread_sharing()
+            with waiting.cursor() as waits:
+                waits.execute("SELECT pg_backend_pid()")
+                watched = waits.fetchone()[0]
+                locked = pool.submit(waits.execute, "SELECT count(*) FROM oidc_project")
+                while (blocker := find_blocker(weak, watched)) is None:
+                    assert not locked.done()
+                other.rollback()
+                locked.result()
+            waiting.close()
+    assert str(blocker).startswith(f"oidc_project is held by process {holder}")
+    assert str(blocker).endswith(" of another role")
+
+
 def test_a_locked_table_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
+    tried = do_instead(monkeypatch, ALTER)
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
     begun = time.monotonic()
@@ -76,7 +159,7 @@ def test_a_locked_table_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_migration_continues_when_the_lock_is_released(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
+    tried = do_instead(monkeypatch, ALTER)
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
     monkeypatch.setattr("time.sleep", lambda _: other.rollback())

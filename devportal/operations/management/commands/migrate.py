@@ -1,10 +1,12 @@
 """`manage.py migrate`, which can run while the service is running (docs/upgrades.md#migrate)."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import DatabaseError, connections
@@ -12,12 +14,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from core.database.schema_changes import LockWatch, gave_way, pauses
 
-LOCK_SECONDS = 2.0
 GIVE_UP_SECONDS = 300.0
 WAIT_SECONDS = 1800.0
 ADVISORY_LOCK = 7_305_491  # an arbitrary number, the same in all versions
 # Session time-outs that are switched off, because migrations may take long.
 _TIMEOUTS = ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout", "transaction_timeout")
+
+
+def _lock_seconds() -> float:
+    """Return how long to wait for a lock: half as long as requests, which wait behind the migration, do."""
+    return min(settings.DATABASE_LOCK_TIMEOUT_SECONDS or 1, 1) / 2
 
 
 class Command(DjangoCommand):
@@ -27,7 +33,7 @@ class Command(DjangoCommand):
         super().add_arguments(parser)
         locks = parser.add_argument_group("PostgreSQL")
         locks.add_argument(
-            "--lock-timeout", type=float, default=LOCK_SECONDS, metavar="SECONDS",
+            "--lock-timeout", type=float, default=_lock_seconds(), metavar="SECONDS",
             help="how long a statement, and those queued behind it, wait for a lock (default: %(default)s)",
         )  # fmt: skip
         locks.add_argument(
@@ -110,7 +116,7 @@ def _own_timeouts(connection: BaseDatabaseWrapper, lock_seconds: float) -> Itera
         names = _known(cursor, _TIMEOUTS)
         for name in names:
             cursor.execute(f"SET {name} = 0")
-        cursor.execute(f"SET lock_timeout = {int(lock_seconds * 1000)}")
+        cursor.execute(f"SET lock_timeout = {math.ceil(lock_seconds * 1000)}")
     try:
         yield
     finally:
@@ -132,4 +138,9 @@ def _holder(cursor: Any) -> str:
         [ADVISORY_LOCK],
     )
     found = cursor.fetchone()
-    return f"process {found[0]}, from {found[1] or 'this machine'}, since {found[2]}" if found else "it has just ended"
+    if found is None:
+        return "it has just ended"
+    pid, source, since = found
+    if since is None:  # PostgreSQL tells nobody but the role itself
+        return f"process {pid} of another role"
+    return f"process {pid}, from {source or 'this machine'}, since {since}"
