@@ -1,13 +1,14 @@
 """The proxies of deploy/ do what docs/operations.md#proxies asks of a proxy."""
 
 import contextlib
+import http.client
 import json
 import re
 import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
@@ -20,7 +21,10 @@ from tests.services.proxies import HOSTS, Proxy
 
 pytestmark = pytest.mark.proxy
 
-KINDS = {"caddy": proxies.caddy, "nginx": proxies.nginx}
+KINDS: dict[str, Callable[[int], contextlib.AbstractContextManager[Proxy]]] = {
+    "caddy": proxies.caddy,
+    "nginx": proxies.nginx,
+}
 CANARY = "canary-of-a-credential"
 GONE = "/gone"
 
@@ -130,6 +134,8 @@ def test_cookies_of_http_2_arrive_in_one_header(proxy: Proxy) -> None:
     """RFC 9113 §8.2.3: each cookie may come in a separate header."""
     fields = [item for one in ("a=\xf8", *OWN) for item in ("--header", b"Cookie: " + one.encode("latin-1"))]
     there = ["--cacert", str(proxy.authority), "--resolve", f"{HOSTS['auth']}:{proxy.https}:127.0.0.1"]
+    with proxy.connect("h2") as connection:
+        assert connection.selected_alpn_protocol() == "h2"
     command = ["curl", "--silent", "--http2", *there, *fields, proxy.address("auth")]
     received = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["headers"]["Cookie"]
     assert sorted(filter(None, re.split(" *; *", received))) == sorted(OWN)
@@ -186,6 +192,137 @@ def test_no_log_holds_a_query_or_a_credential(proxy: Proxy, caller: httpx.Client
         assert caller.get(url, headers=headers).status_code == status
         assert lines_soon(proxy, path)
     assert CANARY not in proxy.logged()
+
+
+# The formats of the service's own errors (docs/operations.md#slow-callers).
+FORMATS = {
+    "/v1": "api",
+    "/v1/me": "api",
+    "/hooks/leaked-credentials": "api",
+    "/connect/forward-auth/calendar": "api",
+    "/connect/token": "oauth",
+    "/connect/userinfo": "oauth",
+    "/connect/revoke": "oauth",
+    "/connect/introspect": "oauth",
+    "/.well-known/openid-configuration": "oauth",
+    "//.well-known/openid-configuration": "oauth",
+    "/.well-known/oauth-authorization-server/a": "oauth",
+    "/.well-known/oauth-protected-resource": "oauth",
+    "/.well-known/jwks": "oauth",
+    "/.well-known/security.txt": "page",
+    "/v12": "page",
+    "/connect/tokens": "page",
+    "/connect/authorize": "page",
+    "/account/v1/me": "page",
+    "/": "page",
+}
+CODES = {("api", 429): "rate_limited", ("api", 413): "invalid_request", ("oauth", 413): "invalid_request"}
+DEFAULTS = {"api": "upstream_unavailable", "oauth": "temporarily_unavailable"}
+
+
+def check_error(connection: ssl.SSLSocket, path: str, status: int) -> None:
+    """The response is an error of the proxy itself, in the format of the path."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    form, text = FORMATS[path], answer.read().decode()
+    assert answer.status == status
+    assert answer.getheader("Retry-After") == (None if status < 429 else "5")
+    assert answer.getheader("Cache-Control") == "no-store"
+    assert answer.getheader("X-Request-ID")
+    assert answer.getheader("Content-Type") == ("text/html; charset=utf-8" if form == "page" else "application/json")
+    if form == "page":
+        assert text.startswith("<!doctype html>")
+        assert f"<title>Error {status}</title>" in text
+        return
+    error = json.loads(text)["error"]
+    assert (error["code"] if form == "api" else error) == CODES.get((form, status), DEFAULTS[form])
+    assert answer.getheader("Access-Control-Allow-Origin") == "*"
+
+
+@pytest.mark.parametrize("path", FORMATS)
+def test_errors_of_the_proxy_have_the_format_of_the_endpoint(path: str, proxy: Proxy) -> None:
+    with connected(proxy) as connection:
+        connection.sendall(f"GET {path}?at={GONE} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\n\r\n".encode())
+        check_error(connection, path, 502)
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/connect/token", "/account/v1/me"])
+def test_bodies_that_are_too_large_get_an_error_of_the_endpoint(path: str, proxy: Proxy) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nContent-Length: {12 * 2**20}\r\n\r\n"
+    with connected(proxy) as connection:
+        connection.sendall(head.encode())
+        check_error(connection, path, 413)
+
+
+def test_nginx_uses_the_format_for_its_limits_and_time_outs() -> None:
+    changes = {"proxy_read_timeout 60s": "proxy_read_timeout 100ms", "rate=100r/s": "rate=1r/m", "burst=200": "burst=2"}
+    with socket.create_server(("127.0.0.1", 0)) as silent, proxies.nginx(silent.getsockname()[1], changes) as proxy:
+        for status in (504, 429):
+            for path in ("/v1/me", "/connect/token", "/"):
+                with connected(proxy) as connection:
+                    head = f"POST {path} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nContent-Length: 0\r\n\r\n"
+                    connection.sendall(head.encode())
+                    check_error(connection, path, status)
+
+
+@contextlib.contextmanager
+def nginx_caller(changes: dict[str, str]) -> Iterator[tuple[Proxy, httpx.Client]]:
+    """Yield nginx with changes, and a client."""
+    with (
+        answering(Echo) as upstream,
+        proxies.nginx(upstream, changes) as proxy,
+        httpx.Client(transport=proxy.transport(), timeout=20) as client,
+    ):
+        yield proxy, client
+
+
+def test_nginx_refuses_headers_that_are_too_large() -> None:
+    with nginx_caller({}) as (proxy, client):
+        answer = client.get(f"{proxy.address('api')}/v1/me", headers={"X-Large": "a" * 20_000})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (431, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "host", "status"),
+    [
+        ("GARBAGE", "auth.localhost", 400),
+        (f"GET /v1/{'a' * 20_000} HTTP/1.1", "auth.localhost", 414),
+        ("GET /v1/me HTTP/1.1", "", 400),
+        ("GET /v1/me HTTP/1.1", "stranger.localhost", 421),
+        ("TRACE /v1/me HTTP/1.1", "auth.localhost", 405),
+    ],
+)
+def test_nginx_refuses_what_it_cannot_read(request_line: str, host: str, status: int) -> None:
+    with nginx_caller({}) as (proxy, _):
+        with connected(proxy) as connection:
+            connection.sendall(f"{request_line}\r\nHost: {host}\r\n\r\n".encode())
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            assert answer.status == status
+            assert b"nginx/" not in answer.read()
+        assert "/v1/me" not in (proxy.home / "access-log").read_text()
+
+
+@pytest.mark.parametrize(("network", "status"), [("10.0.0.0/8", 403), ("127.0.0.0/8", 200)])
+def test_nginx_restricts_the_admin_to_networks(network: str, status: int) -> None:
+    with nginx_caller({"default 1;": "default 0;", "# 10.0.0.0/8 1;": f"{network} 1;"}) as (proxy, client):
+        statuses = {name: client.get(f"{proxy.address(name)}/admin/").status_code for name in HOSTS}
+    assert statuses == {"auth": 200, "api": 200, "admin": status}
+
+
+def test_certbot_can_prove_names_through_nginx() -> None:
+    with nginx_caller({}) as (proxy, _):
+        folder = proxy.home / ".well-known" / "acme-challenge"
+        folder.mkdir(parents=True)
+        (folder / "token").write_text("proof")
+        url = f"http://127.0.0.1:{proxy.http}/.well-known/acme-challenge/token"
+        assert httpx.get(url, headers={"Host": HOSTS["auth"]}).text == "proof"
+
+
+@pytest.mark.parametrize("main", [*proxies.DEBIAN, None])
+def test_the_files_start_where_the_docs_put_them(main: int | None) -> None:
+    """Both are in /etc/nginx/conf.d/, which the untouched nginx.conf includes."""
+    assert proxies.why_not_in_nginx(main) == ""
 
 
 @contextlib.contextmanager

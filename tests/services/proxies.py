@@ -131,11 +131,12 @@ def _older_option() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def nginx(upstream: int) -> Iterator[Proxy]:
-    """Yield nginx with deploy/nginx.conf, in front of a loopback port."""
+def nginx(upstream: int, changes: dict[str, str] | None = None) -> Iterator[Proxy]:
+    """Yield nginx with deploy/nginx.conf and further changes, in front of a loopback port."""
     with keeper.folder() as home:
         proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home)
-        with keeper.running(["nginx", "-c", str(nginx_files(proxy, upstream))], home, lambda: _is_ready(proxy)):
+        main = nginx_files(proxy, upstream, changes or {})
+        with keeper.running(["nginx", "-c", str(main)], home, lambda: _is_ready(proxy)):
             yield proxy
 
 
@@ -144,10 +145,9 @@ def nginx_before_api(service: int, api: int) -> Iterator[Proxy]:
     """Yield nginx with deploy/nginx-forward-auth.conf, in front of an API and the service on loopback ports."""
     with keeper.folder() as home:
         proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home, (API_HOST,))
-        changes = _changes(proxy, service, api, "nginx") | {"listen 443 ": f"listen 127.0.0.1:{proxy.https} "}
-        files = _nginx_files(
-            proxy, "nginx-forward-auth.conf", changes, f"access_log off;\nerror_log {home}/error-log;\n"
-        )
+        changes = _changes(proxy, service, api, "nginx") | _http_2()
+        changes["listen 443 "] = f"listen 127.0.0.1:{proxy.https} "
+        files = _nginx_files(proxy, "nginx-forward-auth.conf", changes)
         with keeper.running(["nginx", "-c", str(files)], home, lambda: _is_ready(proxy)):
             yield proxy
 
@@ -200,9 +200,34 @@ def _changes(proxy: Proxy, service: int, api: int, folder: str) -> dict[str, str
     }
 
 
-def nginx_files(proxy: Proxy, upstream: int) -> Path:
+def nginx_files(proxy: Proxy, upstream: int, further: dict[str, str]) -> Path:
     """Write deploy/nginx.conf with other names, ports and paths, and a file that includes it; return that file."""
-    changes = {
+    return _nginx_files(proxy, "nginx.conf", further | _portal_changes(proxy, upstream) | _http_2())
+
+
+def why_not_in_nginx(main: int | None) -> str:
+    """Return what nginx says against deploy/'s files in the main file of a Debian, or without one in the installed."""
+    with keeper.folder() as home:
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home)
+        listens = {"listen 443 ": f"listen 127.0.0.1:{proxy.https} "}
+        files = {
+            "nginx.conf": _portal_changes(proxy, 8000),
+            "nginx-forward-auth.conf": {"/etc/nginx/calendar/": f"{home}/"} | listens,
+        }
+        (home / "conf.d").mkdir()
+        for config, changes in files.items():
+            _write(proxy, config, changes).rename(home / "conf.d" / config)
+        text = _main(home, main) if main else Path("/etc/nginx/nginx.conf").read_text(encoding="utf-8")
+        for old, new in (("/etc/nginx/conf.d", f"{home}/conf.d"), ("/var/log/nginx", str(home)), ("/run/", f"{home}/")):
+            text = text.replace(old, new)
+        left_out = r"\n\s*include /etc/nginx/sites-enabled/[^\n]*" + ("" if os.geteuid() == 0 else r"|^user [^\n]*")
+        (home / "main.conf").write_text(re.sub(left_out, "", text), encoding="utf-8")
+        said = run(["nginx", "-t", "-e", str(home / "log"), "-c", str(home / "main.conf")]).stderr
+        return "\n".join(line for line in said.splitlines() if "[" in line)
+
+
+def _portal_changes(proxy: Proxy, upstream: int) -> dict[str, str]:
+    return {
         "127.0.0.1:8000": f"127.0.0.1:{upstream}",
         "listen 80;": f"listen 127.0.0.1:{proxy.http};",
         "listen 443 ": f"listen 127.0.0.1:{proxy.https} ",
@@ -210,11 +235,19 @@ def nginx_files(proxy: Proxy, upstream: int) -> Path:
         "/etc/nginx/portal/": f"{proxy.home}/",
         "/var/log/nginx/": f"{proxy.home}/",
         ".log ": "-log ",
+        "/var/www/html": str(proxy.home),
     }
-    return _nginx_files(proxy, "nginx.conf", changes)
 
 
-def _write(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+def _http_2() -> dict[str, str]:
+    """Return the change that turns on HTTP/2 as the comment in the files says."""
+    version = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", run(["nginx", "-v"]).stderr)
+    if version is not None and tuple(map(int, version.groups())) < (1, 25, 1):
+        return {" ssl;": " ssl http2;"}
+    return {"# http2 on;": "http2 on;"}
+
+
+def _write(proxy: Proxy, config: str, changes: dict[str, str]) -> Path:
     """Create a certificate, write a configuration of deploy/ with changes, and return its path."""
     home = proxy.home
     names = ",".join(f"DNS:{host}" for host in proxy.hosts)
@@ -225,20 +258,40 @@ def _write(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") 
     for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)
-    (home / config).write_text(above + text, encoding="utf-8")
+    (home / config).write_text(text, encoding="utf-8")
     return home / config
 
 
-def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str], above: str = "") -> Path:
+# What the http block of the nginx.conf of Debian has above its includes.
+DEBIAN = {
+    12: """
+    sendfile on; tcp_nopush on; types_hash_max_size 2048; default_type application/octet-stream; gzip on;
+    ssl_protocols TLSv1 TLSv1.1 TLSv1.2 TLSv1.3; ssl_prefer_server_ciphers on;
+    """,
+    13: """
+    sendfile on; tcp_nopush on; types_hash_max_size 2048; default_type application/octet-stream; gzip on;
+    ssl_protocols TLSv1.2 TLSv1.3; ssl_prefer_server_ciphers off; server_tokens build;
+    """,
+}
+
+
+def _nginx_files(proxy: Proxy, config: str, changes: dict[str, str]) -> Path:
     home = proxy.home
-    portal = _write(proxy, config, changes, above)
+    _write(proxy, config, changes)
+    (home / "main.conf").write_text(_main(home, 13).replace("/etc/nginx/conf.d/*.conf", str(home / config)))
+    return home / "main.conf"
+
+
+def _main(home: Path, debian: int) -> str:
+    """Return a main file that repeats the directives of a Debian's."""
     folders = "\n".join(
         f"    {kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    around = f"daemon off;\npid {home}/pid;\nevents {{}}\nhttp {{\n{folders}\n    include {portal};\n}}\n"
+    include = f"access_log {home}/access-log;\n    include /etc/nginx/conf.d/*.conf;"
+    http = f"{folders}\n{DEBIAN[debian]}    {include}\n"
+    around = f"daemon off;\npid {home}/pid;\nerror_log {home}/error-log;\nevents {{}}\nhttp {{\n{http}}}\n"
     user = "user root;\n" if os.geteuid() == 0 else ""  # only root can read the folder of the test
-    (home / "main.conf").write_text(user + around, encoding="utf-8")
-    return home / "main.conf"
+    return user + around
 
 
 def _is_ready(proxy: Proxy) -> bool:
