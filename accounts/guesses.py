@@ -2,7 +2,8 @@
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Self
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts import known_browsers
+from accounts.activity import wrong_guesses
 from accounts.activity.recording import record
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
@@ -51,10 +53,15 @@ def is_right(email: str, typed: str) -> bool:
     return codes.is_right(PURPOSE, usage.mailbox_key(email), DAY, typed)
 
 
+def proof_mails() -> Rate:
+    """Return the limit of mails with this code to a mailbox."""
+    # No other mail counts here: mails that strangers trigger must not keep the owner from this code.
+    return Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
+
+
 def send_code(request: HttpRequest, email: str) -> None:
     """Mail the code. Raises RateLimited after the mailbox's daily number, which only counts these mails."""
-    # No other mail counts here: mails that strangers trigger must not keep the owner from this code.
-    hit(Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
+    hit(proof_mails(), usage.mailbox_key(email))
     recipient_limit.note_code_sent(request, email, purpose=PURPOSE)
     mail = render_mail("mailbox_proof", {"email": email, "code": code_for(email)})
     codes.queue_answer(request, email, mail)
@@ -98,7 +105,7 @@ SOME_MINUTES = 5 * MINUTE
 TURN_SECONDS = 0.25  # between tries to count a guess: about as long as a hash takes
 # Names in limits for browsers of an account that share one limit: signing out elsewhere renews a session's key.
 SIGNED_IN, OF_THE_MAILBOX = "signed in", PROVED_BY
-SECOND_FACTOR = "second factor"  # part of the names of limits
+PASSWORD, SECOND_FACTOR = "password", "second factor"  # parts of the names of limits
 
 
 Limit = tuple[Rate, tuple[object, ...]]
@@ -112,6 +119,7 @@ class Guess:
     """
 
     account: Account | None = None  # whose WrongCodes count the guess
+    note_wrong: Callable[[], None] | None = None  # stores a wrong guess for operators
 
     def __init__(self, *limits: Limit, checks: Limit | None = None) -> None:
         """Count under each limit; `checks` counts right guesses too.
@@ -140,6 +148,8 @@ class Guess:
     def is_wrong(self) -> None:
         """Keep counting the guess."""
         self._was_wrong = True
+        if self.note_wrong is not None:
+            self.note_wrong()
         for (rate, key), _ in self._hits:
             note_failure(rate, *key)
 
@@ -183,7 +193,10 @@ def count_password(request: HttpRequest, login: str) -> Guess:
     # Each check of one account's password counts, right or wrong: hashing takes processor time. A limit of the IP
     # address would hold up a class that signs in together; of its checks, only some wait for a hash at once.
     checks: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
-    return _count(request, _limits(request, "password", account, known), "" if known else login, checks)
+    limits = limits_of(PASSWORD, account, known, usage.address(request))
+    guess = _count(request, limits, "" if known else login, checks)
+    guess.note_wrong = partial(wrong_guesses.note, request, wrong_guesses.PASSWORD, login)
+    return guess
 
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
@@ -201,8 +214,9 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
         known = SIGNED_IN
     else:
         known = known_browsers.find_known_browser(request, account) or proved
-    limits = _limits(request, SECOND_FACTOR, str(account.pk), known)
+    limits = limits_of(SECOND_FACTOR, str(account.pk), known, usage.address(request))
     guess = _count(request, limits, "" if known else account.email)
+    guess.note_wrong = partial(wrong_guesses.note, request, wrong_guesses.CODE, account.email)
     try:
         if count_wrong_code(account):
             guess.account = account
@@ -220,7 +234,7 @@ def count_key(request: HttpRequest, account: Account) -> Guess:
     It shares the limit of codes that are entered in sessions. Signatures can't be guessed, so WRONG_CODES_PER_ACCOUNT
     does not count them: a key always remains a way to sign in.
     """
-    limits = _limits(request, SECOND_FACTOR, str(account.pk), SIGNED_IN)
+    limits = limits_of(SECOND_FACTOR, str(account.pk), SIGNED_IN)
     return _count(request, limits, "")
 
 
@@ -255,11 +269,10 @@ def forget_wrong_codes(account: Account) -> None:
     WrongCodes.objects.filter(account=account, count__gt=0).update(count=0)
 
 
-def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[Limit]:
-    """Return the limits of a guess at an account by the browser `known` to it; "" for an unknown browser."""
+def limits_of(what: str, account: str, known: str, address: str = "") -> list[Limit]:
+    """Return the limits of a guess at an account by the browser `known` to it; "" for an unknown one at `address`."""
     if known:
         return [(Rate(f"{what}, known", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES), (known, account))]
-    address = usage.address(request)
     return [
         (Rate(f"{what}, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE), (address,)),
         (Rate(f"{what}, both", settings.GUESSES_PER_ACCOUNT_AND_ADDRESS, SOME_MINUTES), (address, account)),

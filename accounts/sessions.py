@@ -239,14 +239,18 @@ def valid_sessions(account: Account) -> list[UserSession]:
     """Return the person's valid sessions, the oldest first; invalid entries are deleted."""
     listed = list(UserSession.objects.filter(user=account).order_by("created_at"))
     keys = [entry.session_key for entry in listed]
-    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    stored = {row.session_key: row.get_decoded() for row in rows}
+    stored = _stored(keys)
     valid = {key for key, data in stored.items() if is_session_of(data, account)}
     # A sign-in that is running has listed its session, and stores at its end who is signed in.
     beginning = {key for key, data in stored.items() if SESSION_KEY not in data}
     if gone := [entry.pk for entry in listed if entry.session_key not in valid | beginning]:
         UserSession.objects.filter(pk__in=gone, session_key__in=keys).delete()  # not if it has just got a new key
     return [entry for entry in listed if entry.session_key in valid]
+
+
+def _stored(keys: list[str]) -> dict[str, dict[str, Any]]:
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    return {row.session_key: row.get_decoded() for row in rows}
 
 
 @dataclass(frozen=True)
@@ -264,19 +268,27 @@ class Described:
 
 def described_sessions(account: Account, current_key: str | None) -> list[Described]:
     """Return the person's valid sessions in words: the current one first, then by last activity."""
-    rows = [
-        Described(
-            pk=entry.pk,
-            browser=browser_name(entry.user_agent),
-            ip=entry.ip,
-            place=place_of(entry.ip),
-            began_at=entry.created_at,
-            seen_at=entry.last_seen_at,
-            is_current=entry.session_key == current_key,
-        )
-        for entry in valid_sessions(account)
-    ]
+    rows = [_describe(entry, current_key) for entry in valid_sessions(account)]
     return sorted(rows, key=lambda row: (row.is_current, row.seen_at), reverse=True)
+
+
+def newest_sessions(account: Account, most: int) -> list[Described]:
+    """Return the valid ones of the person's `most` sessions that were active last, in words; changes nothing."""
+    listed = list(UserSession.objects.filter(user=account).order_by("-last_seen_at")[:most])
+    stored = _stored([entry.session_key for entry in listed])
+    return [_describe(entry, None) for entry in listed if is_session_of(stored.get(entry.session_key, {}), account)]
+
+
+def _describe(entry: UserSession, current_key: str | None) -> Described:
+    return Described(
+        pk=entry.pk,
+        browser=browser_name(entry.user_agent),
+        ip=entry.ip,
+        place=place_of(entry.ip),
+        began_at=entry.created_at,
+        seen_at=entry.last_seen_at,
+        is_current=entry.session_key == current_key,
+    )
 
 
 def _is_due(session_key: str) -> bool:

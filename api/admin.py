@@ -65,7 +65,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
 
 @admin.register(RequestLog)
 class RequestLogAdmin(LogModelAdmin[RequestLog]):
-    """Calls to the developer API."""
+    """Calls to the developer API; the ones without a project had an unknown credential."""
 
     empty_text = "No call of the developer API was logged lately."
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")

@@ -19,6 +19,7 @@ from accounts.models import Account, PairwiseSubject
 from api import keys
 from api.errors import REALM, ApiError, unforeseen
 from api.models import ApiKey
+from api.usage_counts import CallOwner
 from core import clock
 from core.credentials import matches
 from core.database.prepared_queries import PreparedQuery, RowMapper
@@ -115,13 +116,18 @@ class RejectedCredential(ApiError):
 class UnprovenCredential(ApiError):
     """A refused credential that names a key or a client, but does not prove that the caller has a secret of it.
 
-    The names are not looked up: they are only for the developer's request log, which drops unknown ones.
+    The names are not looked up: they are only for the request log, where developers don't see unknown ones.
     """
 
     def __init__(self, code: str, message: str, *, key: str = "", client: str = "") -> None:
         super().__init__(code, message)
         self.key = key
         self.client = client
+
+
+def owner_of_unproven(refusal: Exception) -> CallOwner:
+    """Return for whom a call with a refused credential is logged: whom it names, or nobody."""
+    return CallOwner(None, refusal.key, refusal.client) if isinstance(refusal, UnprovenCredential) else CallOwner(None)
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -168,14 +174,14 @@ def _by_key(raw: str) -> Caller:
         raise UnprovenCredential("invalid_api_key", text, key=keys.public_id_of_mistyped(raw))
     row = _read_key(public_id)
     if row is None or not matches(raw, row.digest):
-        raise _unknown_key()
+        raise _unknown_key(public_id)
     return caller_of_key(row)
 
 
 def _as_key(public_id: str) -> Caller:
     row = _read_key(public_id)
     if row is None:
-        raise _unknown_key()
+        raise _unknown_key(public_id)
     return caller_of_key(row)
 
 
@@ -191,8 +197,8 @@ def _read_key(public_id: str) -> ApiKey | None:
     return row
 
 
-def _unknown_key() -> ApiError:
-    return ApiError("invalid_api_key", "This API key is unknown.")
+def _unknown_key(public_id: str) -> ApiError:
+    return UnprovenCredential("invalid_api_key", "This API key is unknown.", key=public_id)
 
 
 def caller_of_key(row: ApiKey) -> Caller:

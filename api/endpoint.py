@@ -22,7 +22,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from api import errors, finished_calls, throttling, usage_counts
-from api.authentication import BearerAuthentication, Caller, RejectedCredential, UnprovenCredential
+from api.authentication import BearerAuthentication, Caller, RejectedCredential, owner_of_unproven
 from api.deprecation import Deprecation
 from api.errors import ApiError
 from core.http import client_ip
@@ -133,8 +133,7 @@ class Endpoint(APIView):
         except APIException as refusal:
             if refusal.status_code == 401:
                 throttling.count_invalid_credential(request)
-            if isinstance(refusal, UnprovenCredential) and (refusal.key or refusal.client):
-                self.owner = usage_counts.CallOwner(None, refusal.key, refusal.client)
+                self.owner = owner_of_unproven(refusal)
             raise
         caller = request.auth
         if isinstance(caller, Caller):

@@ -9,8 +9,8 @@ from typing import NoReturn
 from django.db import DatabaseError
 
 from api import finished_calls, request_targets, throttling
-from api.authentication import Caller, RejectedCredential, UnprovenCredential, find_caller
-from api.errors import ApiError, limit_reached, no_credential, unforeseen
+from api.authentication import Caller, RejectedCredential, find_caller, owner_of_unproven
+from api.errors import DEAD_CREDENTIAL, ApiError, limit_reached, no_credential, unforeseen
 from api.finished_calls import FinishedCall
 from api.request_targets import AmbiguousPath
 from api.usage_counts import CallOwner
@@ -136,12 +136,10 @@ def _refuse_path(message: str) -> NoReturn:
 
 
 def _owner_of(refusal: ApiError) -> CallOwner | None:
-    """Return for whom a refused call is logged, None if its credential names nobody."""
+    """Return for whom a refused call is logged, None if it is not logged."""
     if isinstance(refusal, RejectedCredential):
         return CallOwner(refusal.project, refusal.key, refusal.client)
-    if isinstance(refusal, UnprovenCredential) and (refusal.key or refusal.client):
-        return CallOwner(None, refusal.key, refusal.client)
-    return None
+    return owner_of_unproven(refusal) if refusal.code in DEAD_CREDENTIAL else None
 
 
 def _record(

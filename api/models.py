@@ -184,12 +184,13 @@ class UsageTotal(UsageCounts):
 
 @table_from_replica
 class RequestLog(models.Model):
-    """One call with a credential of a project: request and response, without credential or personal data.
+    """One call with a credential: request and response, without the credential or personal data.
 
-    Written in batches together with the counts, kept for REQUEST_LOG_DAYS.
+    The project is None if the credential is unknown; such entries are only in the admin. Written in batches together
+    with the counts, kept for REQUEST_LOG_DAYS.
     """
 
-    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", null=True)
     at = models.DateTimeField()
     # The slug of the company's own API that was called, "" for the API at `/v1`.
     api = models.CharField(max_length=32, blank=True, default="")

@@ -23,6 +23,9 @@ _ROWS_A_STATEMENT = 500
 UNPROVEN_PER_MINUTE = 30
 _MOST_UNPROVEN = 600
 unproven_budget = log_buffer.EntryBudget()
+# Entries a minute about credentials that nobody has, for each process that stores entries.
+UNKNOWN_PER_MINUTE = 60
+unknown_budget = log_buffer.EntryBudget()
 # The same for calls that no limit stops: beyond a limit, or with a credential that has ended.
 REFUSED_PER_MINUTE = 600
 refused_budget = log_buffer.EntryBudget()
@@ -45,8 +48,8 @@ def redact_path(path: str) -> str:
 def record_request(**values: Any) -> None:
     """Queue the entry of a finished call: the fields of RequestLog except `at`, and for a key also `address`.
 
-    `project_id` is None if the credential only names a key or client. The project is found when the entry is stored,
-    so that such a call runs no SQL and takes the same time whether or not the name exists.
+    `project_id` is None if the credential is unknown, or only names a key or client. The project is found when the
+    entry is stored, so that such a call runs no SQL and takes the same time whether or not the name exists.
     """
     if not _is_within_budget(**values):
         return
@@ -77,14 +80,20 @@ def addresses_of_keys(entries: Iterable[str]) -> dict[str, str]:
 
 
 def _write(entries: list[dict[str, Any]]) -> None:
-    """Store entries; those of deleted projects and of unknown keys and clients are dropped."""
+    """Store entries; those of deleted projects are dropped, and those of unknown credentials above their limit."""
     rows = [row for entry in _with_project(entries) if (row := log_buffer.build_row(RequestLog, entry)) is not None]
     known = set(Project.objects.filter(pk__in={row.project_id for row in rows}).values_list("pk", flat=True))
-    RequestLog.objects.bulk_create((row for row in rows if row.project_id in known), batch_size=_ROWS_A_STATEMENT)
+    stored = [row for row in rows if row.project_id in known or _is_of_nobody(row)]
+    RequestLog.objects.bulk_create(stored, batch_size=_ROWS_A_STATEMENT)
+
+
+def _is_of_nobody(row: RequestLog) -> bool:
+    """Return whether nobody has the credential, and the entry is stored for the operators' search by request id."""
+    return row.project_id is None and unknown_budget.is_left(UNKNOWN_PER_MINUTE)
 
 
 def _with_project(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries with their projects, without the entries that only name an unknown key or client."""
+    """Return the entries with their projects; entries of unknown credentials have none."""
     named = [entry for entry in entries if entry.get("project_id", "") is None]
     if not named:
         return entries
@@ -93,8 +102,9 @@ def _with_project(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     of_keys = dict(keys.values_list("public_id", "project_id"))
     of_clients = dict(clients.values_list("client_id", "project_id"))
     for entry in named:
-        entry["project_id"] = of_keys.get(_name(entry, "credential")) or of_clients.get(_name(entry, "client"))
-    return [entry for entry in entries if entry.get("project_id", "") is not None]
+        project = of_keys.get(_name(entry, "credential")) or of_clients.get(_name(entry, "client"))
+        entry.pop("project_id") if project is None else entry.update(project_id=project)
+    return entries
 
 
 def _name(entry: dict[str, Any], column: str) -> str:

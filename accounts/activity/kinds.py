@@ -200,6 +200,9 @@ KINDS: dict[str, Kind] = {
             "for a code that we send to this mailbox.",
         ),
     ),
+    # Only operators see these two (accounts/activity/wrong_guesses.py).
+    "wrong_password": Kind("A wrong password was entered"),
+    "wrong_factor_code": Kind("A wrong code for two-step verification was entered"),
     "second_factors_lost": Kind("An authenticator app or recovery codes that could no longer be checked were removed"),
     # --- Sessions and apps ---
     "session_ended": Kind("Signed out one browser: {which}"),

@@ -18,6 +18,7 @@ from unfold.widgets import (
 )
 
 from accounts.activity.recording import By, record
+from accounts.admin.sign_in import sign_in_card
 from accounts.authentication import account_of
 from accounts.data_export import archive
 from accounts.deletion import closing, deleting
@@ -30,6 +31,7 @@ from accounts.sessions import end_all_sessions
 from core import clock
 from core.admin.actions import MAX_TEXT_LENGTH, ActionForm, ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ServiceModelAdmin
+from core.admin.theme import may_view
 from core.audit import Event, report
 from core.email_addresses import EmailAddressField, address_to_find
 
@@ -313,6 +315,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         "last_login",
     )  # fmt: skip
     private_fields = ("given_name", "family_name")
+    change_form_template = "admin/accounts/account_change.html"
     row_actions = (
         SIGN_OUT,
         SEND_RESET,
@@ -413,6 +416,11 @@ class AccountAdmin(ServiceModelAdmin[Account]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
         return False  # deletion is a row action, whose page lists the consequences
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
+        account: Account = context["original"]
+        context["sign_in"] = sign_in_card(account, with_mails=may_view("accounts_outbox")(request))
+        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description="name")
     def full_name(self, account: Account) -> str:

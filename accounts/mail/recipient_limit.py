@@ -20,14 +20,18 @@ class RecipientLimitReached(Exception):
         self.wait = wait
 
 
+def mails(known: str = "") -> Rate:
+    """Return the limit of mails to a mailbox that one known browser triggers, or that all others do."""
+    return Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
+
+
 def count_mail(recipient: str, known: str = "") -> None:
     """Count a mail to `recipient`; `known` is the id of a known browser that triggered it.
 
     Raises RecipientLimitReached.
     """
-    rate = Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
     try:
-        hit(rate, usage.mailbox_key(recipient), known)
+        hit(mails(known), usage.mailbox_key(recipient), known)
     except RateLimited as limited:
         raise RecipientLimitReached(limited.wait) from limited
 

@@ -393,7 +393,7 @@ class Migration(migrations.Migration):
                         name="outbox_expiring",
                     ),
                     models.Index(fields=["created_at"], name="outbox_created"),
-                    models.Index(fields=["to"], name="outbox_to"),
+                    models.Index(fields=["to", "-id"], name="outbox_to"),
                 ],
             },
         ),

@@ -99,7 +99,7 @@ class Outbox(models.Model):
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True, expires_at__isnull=False),
             ),
             models.Index(fields=["created_at"], name="outbox_created"),
-            models.Index(fields=["to"], name="outbox_to"),
+            models.Index(fields=["to", "-id"], name="outbox_to"),
         ]
 
     def __str__(self) -> str:

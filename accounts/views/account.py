@@ -20,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import files
+from accounts.activity import wrong_guesses
 from accounts.activity.recording import sentence
 from accounts.authentication import account_of
 from accounts.entrance_forms import SIGN_IN_PAGES
@@ -97,13 +98,13 @@ MOST_EVENTS = 4
 def home(request: HttpRequest) -> HttpResponse:
     """GET /account/: profile, invitations, security check, apps, plan, and recent activity."""
     account = account_of(request)
-    events = SecurityEvent.objects.filter(account=account).order_by("-at", "-pk")[:MOST_EVENTS]
+    events = SecurityEvent.objects.filter(account=account).exclude(kind__in=wrong_guesses.KINDS)
     context: dict[str, Any] = {
         "recovery": open_recovery(account),
         "security": check_security(account),
         "plan": _plan(account),
         "invitations": members.invitations_to(account),
-        "events": [{"event": event, "says": sentence(event)} for event in events],
+        "events": [{"event": event, "says": sentence(event)} for event in events.order_by("-at", "-pk")[:MOST_EVENTS]],
     }
     sections: list[tuple[Any, Any]] = list(showing_home.send(sender=Account, account=account, request=request))
     for _, section in sections:

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import securing
+from accounts.activity import wrong_guesses
 from accounts.activity.places import NO_AGENT, browser_name
 from accounts.activity.recording import By, event_by_token, record, sentence, token_of
 from accounts.authentication import account_of
@@ -58,7 +59,7 @@ def _by_device(lines: list[Line]) -> list[Group]:
 @require_safe
 def activity(request: HttpRequest) -> HttpResponse:
     """GET /account/activity/: the events by device, newest first; `before` and `after` are keys of events."""
-    events = SecurityEvent.objects.filter(account=account_of(request))
+    events = SecurityEvent.objects.filter(account=account_of(request)).exclude(kind__in=wrong_guesses.KINDS)
     before, after = (parse_key(request.GET.get(name)) for name in ("before", "after"))
     page = keyset_page(events, before, after, PAGE_SIZE)
     lines = [

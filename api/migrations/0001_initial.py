@@ -117,7 +117,9 @@ class Migration(migrations.Migration):
                 ("is_counted", models.BooleanField(default=True)),
                 (
                     "project",
-                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"),
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
+                    ),
                 ),
             ],
             options={

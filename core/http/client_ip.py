@@ -120,7 +120,12 @@ def current() -> str:
 
 def limit_key(request: HttpRequest) -> str:
     """Return the key of rate limits by IP address: the address itself, for IPv6 its /64 network."""
-    address = ipaddress.ip_address(client_ip(request))
+    return limit_key_of(client_ip(request))
+
+
+def limit_key_of(ip: str) -> str:
+    """Return the key of rate limits of an IP address."""
+    address = ipaddress.ip_address(ip)
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network(f"{address}/64", strict=False))
     return str(address)

@@ -122,7 +122,8 @@ def sign_ins(hours: int = 24) -> dict[str, int]:
 
 def api_calls(hours: int = 24) -> dict[str, int]:
     """Return the calls of the developer API in these hours: `all_rows`, `refused` (4xx) and `failed` (5xx)."""
-    rows = RequestLog.objects.filter(at__gte=clock.now() - timedelta(hours=hours)).order_by("-at")[:MOST_COUNTED]
+    begin = clock.now() - timedelta(hours=hours)
+    rows = RequestLog.objects.filter(at__gte=begin, project__isnull=False).order_by("-at")[:MOST_COUNTED]
     refused, failed = Q(status__gte=400, status__lt=500), Q(status__gte=500)
     return dict(
         rows.aggregate(all_rows=Count("pk"), refused=Count("pk", filter=refused), failed=Count("pk", filter=failed))

@@ -23,7 +23,8 @@ BAD_KEY, BAD_TOKEN = (401, "invalid_api_key"), (401, "invalid_token")
 
 @pytest.fixture(autouse=True)
 def fresh_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log, "unproven_budget", log_buffer.EntryBudget())
+    for budget in ("unproven_budget", "unknown_budget"):
+        monkeypatch.setattr(request_log, budget, log_buffer.EntryBudget())
 
 
 def mistyped(raw: str) -> str:
@@ -52,10 +53,14 @@ def test_a_mistyped_key_is_named_and_logged(key: Key) -> None:
     assert not any(row.subject for row in found)
 
 
-def test_a_key_that_nobody_has_gets_the_same_response_without_an_entry(key: Key) -> None:
+def test_a_key_that_nobody_has_gets_the_same_response_and_an_entry_without_a_project(key: Key) -> None:
     unknown = f"op_key_{'A' * 12}{mistyped(key.raw)[19:]}"
     assert call(ME, unknown).json() == call(ME, mistyped(key.raw)).json() == call(ME, "op_key_x").json()
-    assert [row.credential for row in rows()] == [key.row.public_id]
+    assert [(row.credential, row.project) for row in rows()] == [
+        ("AAAAAAAAAAAA", None),
+        (key.row.public_id, key.project),
+        ("", None),
+    ]
 
 
 def test_the_response_does_not_tell_whether_the_key_has_ended(key: Key) -> None:
@@ -67,7 +72,8 @@ def test_the_response_does_not_tell_whether_the_key_has_ended(key: Key) -> None:
 def test_a_forged_secret_with_the_right_checksum_is_unknown(key: Key) -> None:
     unchecked = key.raw[:-7] + ("A" if key.raw[-7] != "A" else "B")
     assert message(call(ME, unchecked + keys.checksum(unchecked))) == "This API key is unknown."
-    assert rows() == []
+    (row,) = rows()
+    assert (row.project, row.credential, row.is_counted) == (key.project, key.row.public_id, False)
 
 
 def test_an_id_token_is_named_and_logged(app: RelyingParty, later: Mover) -> None:
@@ -92,7 +98,20 @@ def test_a_changed_id_token_names_nobody(app: RelyingParty) -> None:
         response = call(ME, forged)
         assert refusal(response) == BAD_TOKEN
         assert "ID token" not in message(response)
-    assert rows() == []
+    assert {(row.project, row.client) for row in rows()} == {(None, "")}
+
+
+def test_unknown_credentials_from_many_names_stay_bounded(
+    key: Key, mid_minute: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_log, "UNKNOWN_PER_MINUTE", 3)
+    for number in range(6):
+        call(ME, f"op_key_{number:012d}_x")
+    call(ME, mistyped(key.raw))
+    assert [row.project for row in rows()] == [None] * 3 + [key.project]
+    mid_minute(60)
+    call(ME, "op_key_x")
+    assert len(rows()) == 5
 
 
 def test_they_run_no_sql(key: Key, app: RelyingParty, django_assert_num_queries: Queries) -> None:
@@ -140,4 +159,4 @@ def test_a_flood_of_many_names_stays_bounded(key: Key, mid_minute: Mover, monkey
     assert len(request_log.unproven_budget._had) == 6
     call(ME, mistyped(key.raw))
     call(ME, key.raw)
-    assert [row.status for row in rows()] == [200]
+    assert [row.status for row in rows()] == [401] * 5 + [200]
