@@ -402,7 +402,13 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         """Make accounts with more permissions than one's own read-only, for every action too."""
         allowed: bool = super().has_change_permission(request, obj)
         assert isinstance(request.user, Account)
-        return allowed and (obj is None or may_administer(request.user, obj))
+        if not allowed or obj is None:
+            return allowed
+        # A page asks once for each action; an action that is done checks again (`check_again`).
+        known: dict[int, bool] = request.__dict__.setdefault("may_administer", {})
+        if obj.pk not in known:
+            known[obj.pk] = may_administer(request.user, obj)
+        return known[obj.pk]
 
     def has_row_action_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
         return super().has_row_action_permission(request, obj) and self.has_change_permission(request, obj)

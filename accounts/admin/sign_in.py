@@ -30,12 +30,12 @@ WRONG_DAYS = 7
 
 _CODES_LEFT = ("{count} recovery code", "{count} recovery codes")
 # Texts that take `until`, the end of the window of a limit.
-_PROVE = "Until {until:minute}, a new browser has to enter a code from a mail before the next {guess}."
+_PROVE = "Until {until:minute}, a new browser has to enter a code from an email before the next {guess}."
 _WAIT = "Until {until:minute}, new browsers at {address} can't enter a {guess}."
-_WAIT_PROVED = "Until {until:minute}, browsers that have entered a code from a mail can't enter a {guess}."
+_WAIT_PROVED = "Until {until:minute}, browsers that have entered a code from an email can't enter a {guess}."
 _WAIT_SIGNED_IN = "Until {until:minute}, browsers that are signed in can't enter a {guess} to confirm that it is them."
-_NO_PROOFS = "Until {until:minute}, no more codes are mailed to them that prove the mailbox."
-_NO_MAILS = "Until {until:minute}, new browsers can't cause mails to them, such as the code for a new password."
+_NO_PROOFS = "Until {until:minute}, no more codes that prove the mailbox are sent to them."
+_NO_MAILS = "Until {until:minute}, new browsers can't cause emails to them, such as the code for a new password."
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def _states(account: Account) -> Iterator[str]:
     elif not account.is_active:
         yield "The account is deactivated, so nobody can sign in to it."
     if not account.email_verified:
-        yield "They have not confirmed the email address. They enter a code from a mail before they can sign in."
+        yield "They have not confirmed the email address. They enter a code from an email before they can sign in."
     wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
     if wrong >= settings.WRONG_CODES_PER_ACCOUNT:
-        text = "{count} wrong codes in a row were entered. Until a right one, all browsers first need one from a mail."
+        text = "{count} wrong codes in a row were entered. Until a right one, all browsers first need one from an email."
         yield fill_in(text, {"count": wrong})
 
 

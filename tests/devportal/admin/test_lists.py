@@ -11,11 +11,13 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Outbox, PairwiseSubject
+from api import usage_counts
 from core import clock
 from core.admin.model_admin import ServiceModelAdmin
 from devportal.console.models import AuditEvent, SignInEvent
 from oidc.events.queueing import queue_test
 from oidc.models import Connection, Delivery, EventReceiver, Project
+from tests.api.calls import ME, call
 from tests.devportal.admin.conftest import World
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
@@ -215,6 +217,17 @@ def test_lists_work_after_people_are_deleted(as_operator: Browser, world: World)
     Project.objects.update(deleted_at=clock.now())
     for path in ("oidc/connection", "console/auditevent", "oidc/project", "oidc/client"):
         assert as_operator.get(f"/admin/{path}/").status_code == 200
+
+
+def test_a_call_with_an_unknown_credential_is_found_by_its_request_id(as_operator: Browser, world: World) -> None:
+    response = call(ME, "an-old-token")
+    call(ME, "another-one")
+    usage_counts.flush_usage()
+    page = as_operator.get("/admin/api/requestlog/", {"q": response["X-Request-ID"]})
+    (row,) = page.context["cl"].result_list
+    assert (row.project, row.status, row.code) == (None, 401, "invalid_token")
+    assert "an-old-token" not in page.content.decode()
+    assert as_operator.get(f"/admin/api/requestlog/{row.pk}/change/").status_code == 200
 
 
 def test_each_empty_list_says_what_it_would_hold() -> None:
