@@ -79,11 +79,25 @@ def test_a_flood_of_rejected_calls_is_counted_but_not_stored_call_by_call(
     assert sum(UsageBucket.objects.values_list("count", flat=True)) == 8
 
 
-def test_calls_without_a_project_are_not_logged(key: Key) -> None:
-    for path, credential in ((ME, None), (ME, "x"), (ME, "op_key_x"), ("/v1/none", None), ("/v1/none", "x")):
+def test_calls_without_a_credential_are_not_logged(key: Key) -> None:
+    for path in (ME, "/v1/none"):
+        call(path, None)
+        call(path, None, "POST")
+    assert rows() == []
+
+
+def test_calls_with_an_unknown_credential_are_logged_without_a_project(key: Key) -> None:
+    for path, credential in ((ME, "x"), (ME, "op_key_x"), ("/v1/none", "x")):
         call(path, credential)
         call(path, credential, "POST")
-    assert rows() == []
+    assert [(row.project, row.code) for row in rows()] == [
+        (None, "invalid_token"),
+        (None, "method_not_allowed"),
+        (None, "invalid_api_key"),
+        (None, "method_not_allowed"),
+        (None, "not_found"),
+        (None, "not_found"),
+    ]
 
 
 def test_the_log_agrees_with_the_counts(key: Key, token: str) -> None:
@@ -92,7 +106,7 @@ def test_the_log_agrees_with_the_counts(key: Key, token: str) -> None:
             call(path, credential)
     assert (
         usage_counts.flush_usage()
-        == RequestLog.objects.count()
+        == RequestLog.objects.filter(is_counted=True).count()
         == sum(UsageBucket.objects.values_list("count", flat=True))
         == 6
     )
