@@ -89,7 +89,7 @@ def _states(account: Account) -> Iterator[str]:
         yield "They have not confirmed the email address. They enter a code from an email before they can sign in."
     wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
     if wrong >= settings.WRONG_CODES_PER_ACCOUNT:
-        text = "{count} wrong codes in a row were entered. Until a right one, all browsers first need one from an email."
+        text = "{count} wrong codes in a row were entered. Until a right one, every browser needs one from an email."
         yield fill_in(text, {"count": wrong})
 
 

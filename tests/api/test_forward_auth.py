@@ -281,6 +281,20 @@ def test_refused_calls_of_known_tokens_are_logged(token: str) -> None:
     assert RequestLog.objects.values_list("status", "code").get() == (401, "invalid_token")
 
 
+def test_calls_with_an_unknown_credential_are_logged_without_a_project(api: Api) -> None:
+    request_id = ask("x.y.z")["X-Request-ID"]
+    ask(None)
+    usage_counts.flush_usage()
+    row = RequestLog.objects.get()
+    assert (row.project, row.api, row.status, row.code, row.request_id) == (
+        None,
+        "calendar",
+        401,
+        "invalid_token",
+        request_id,
+    )
+
+
 def test_the_address_of_a_keys_last_use_comes_from_a_trusted_proxy(key: tuple[ApiKey, str], settings: Any) -> None:
     headers = {"X-Forwarded-For": "203.0.113.5"}
     for trusted, address in (([], None), (["127.0.0.1"], "203.0.113.5")):
