@@ -23,6 +23,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
 from accounts import address_changes, files, guesses, reauthentication, sign_up
+from accounts.activity import audit_lines
 from accounts.authentication import was_added_here
 from accounts.entrance_forms import TAKES_EMAIL, EmailField
 from accounts.factors.keys import Held, held_among, held_by
@@ -153,10 +154,16 @@ class MailedCodeMixin(allauth_forms.BaseConfirmCodeForm):  # type: ignore[misc] 
         try:
             guess = guesses.Guess((rate, (session.session_key, session[self.state]["at"])))
         except RateLimited:
+            self._note_refused(audit_lines.LIMITED)
             raise get_account_adapter().validation_error("incorrect_code") from None
+        guess.when_wrong.append(lambda: self._note_refused(audit_lines.WRONG))
         with guess:
             code: str = super().clean_code()
         return code
+
+    def _note_refused(self, reason: str) -> None:
+        who = getattr(self, "user", None) or ""
+        audit_lines.note_refused(allauth_context.request, "mailed_code", reason, who)
 
 
 class ConfirmEmailForm(MailedCodeMixin, allauth_forms.ConfirmEmailVerificationCodeForm):  # type: ignore[misc]

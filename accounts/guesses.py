@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from accounts import known_browsers
 from accounts.activity import wrong_guesses
+from accounts.activity.audit_lines import notes_refusals
 from accounts.activity.recording import record
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
@@ -119,13 +120,13 @@ class Guess:
     """
 
     account: Account | None = None  # whose WrongCodes count the guess
-    note_wrong: Callable[[], None] | None = None  # stores a wrong guess for operators
 
     def __init__(self, *limits: Limit, checks: Limit | None = None) -> None:
         """Count under each limit; `checks` counts right guesses too.
 
         Raises RateLimited, and then counts under none of them.
         """
+        self.when_wrong: list[Callable[[], None]] = []  # note a wrong guess: for operators, in the audit log
         self._was_wrong = False
         self._checks = checks
         self._hits: list[tuple[Limit, int]] = []  # with their windows
@@ -148,8 +149,8 @@ class Guess:
     def is_wrong(self) -> None:
         """Keep counting the guess."""
         self._was_wrong = True
-        if self.note_wrong is not None:
-            self.note_wrong()
+        for note in self.when_wrong:
+            note()
         for (rate, key), _ in self._hits:
             note_failure(rate, *key)
 
@@ -177,6 +178,7 @@ class Guess:
             self._take_back([each for each in self._hits if each[0] is not self._checks])
 
 
+@notes_refusals("password")
 def count_password(request: HttpRequest, login: str) -> Guess:
     """Count an attempt with a password for the account with this email address.
 
@@ -195,10 +197,11 @@ def count_password(request: HttpRequest, login: str) -> Guess:
     checks: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
     limits = limits_of(PASSWORD, account, known, usage.address(request))
     guess = _count(request, limits, "" if known else login, checks)
-    guess.note_wrong = partial(wrong_guesses.note, request, wrong_guesses.PASSWORD, login)
+    guess.when_wrong.append(partial(wrong_guesses.note, request, wrong_guesses.PASSWORD, login))
     return guess
 
 
+@notes_refusals("code")
 def count_code(request: HttpRequest, account: Account) -> Guess:
     """Count a code for two-step verification, at sign-in or reauthentication. Raises as `count_password` does."""
     proved = mailbox_proved(request, account.email)
@@ -216,7 +219,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
         known = known_browsers.find_known_browser(request, account) or proved
     limits = limits_of(SECOND_FACTOR, str(account.pk), known, usage.address(request))
     guess = _count(request, limits, "" if known else account.email)
-    guess.note_wrong = partial(wrong_guesses.note, request, wrong_guesses.CODE, account.email)
+    guess.when_wrong.append(partial(wrong_guesses.note, request, wrong_guesses.CODE, account.email))
     try:
         if count_wrong_code(account):
             guess.account = account
@@ -228,6 +231,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
     return guess
 
 
+@notes_refusals("key")
 def count_key(request: HttpRequest, account: Account) -> Guess:
     """Count the response of a passkey or security key at reauthentication. Raises RateLimited.
 

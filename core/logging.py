@@ -212,7 +212,7 @@ class RedactingJsonFormatter(JsonFormatter):
         """Return the fields as they are written."""
         time = log_data.pop("time")
         return {"time": time.isoformat(timespec="milliseconds")} | {
-            name: _plain(name, value, DEEPEST) for name, value in log_data.items() if name not in LEFT_OUT
+            name: plain_value(name, value, DEEPEST) for name, value in log_data.items() if name not in LEFT_OUT
         }
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  # logging's name
@@ -220,7 +220,7 @@ class RedactingJsonFormatter(JsonFormatter):
         return redact(logging.Formatter().formatException(ei))
 
 
-def _plain(name: str, value: Any, depth: int) -> Any:
+def plain_value(name: str, value: Any, depth: int) -> Any:
     """Return a redacted value that JSON can hold; objects become their type name, since their text may hold secrets."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -229,7 +229,7 @@ def _plain(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict) and depth:
-        return {redact(str(key)): _plain(str(key), inner, depth - 1) for key, inner in value.items()}
+        return {redact(str(key)): plain_value(str(key), inner, depth - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset) and depth:
-        return [_plain(name, inner, depth - 1) for inner in value]
+        return [plain_value(name, inner, depth - 1) for inner in value]
     return type(value).__name__

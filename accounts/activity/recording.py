@@ -10,12 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
+from accounts.activity import audit_lines
 from accounts.activity.kinds import KINDS, SecurityNotice, parameters_of, text_of
 from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
 from accounts.signals import activity_recorded
-from core import clock
+from core import audit_log, clock
 from core.http.client_ip import client_ip
 from core.messages import fill_in
 
@@ -56,6 +57,7 @@ def record(
         if notice is not None:
             _queue(notice, event, (account.email, *also_to))
         activity_recorded.send(sender=SecurityEvent, event=event)
+        audit_log.write_after_commit(audit_lines.line_of(event, **audit_log.current_request()))
     return event
 
 

@@ -12,6 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from accounts import guesses, reauthentication
+from accounts.activity import audit_lines
 from accounts.authentication import current_authentication
 from accounts.factors import ceremonies, keys
 from accounts.factors.ceremonies import Purpose
@@ -71,6 +72,8 @@ class ChallengeMixin(forms.Form):
             return super().full_clean()
         with ceremonies.challenge_of(self.purpose, self.user) as self.challenge_is_current:
             super().full_clean()
+        if self.errors and self.purpose in (ceremonies.Purpose.SIGN_IN, ceremonies.Purpose.SECOND_FACTOR):
+            audit_lines.note_refused(allauth_context.request, "key", audit_lines.WRONG, self.user or "")
 
     def check_challenge(self) -> None:
         """Raise ValidationError if there is no challenge that this form may accept."""

@@ -31,6 +31,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "sign_ins": (("outcome",), "Sign-ins of people"),
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
     "redis_failures": ((), "Redis commands that failed or took too long"),
+    "audit_log_failures": ((), "Lines of the audit log that could not be written"),
     "mails": (("outcome",), "Attempts to send a mail"),
     "deliveries": (("channel", "outcome"), "Attempts to deliver an event to an app"),
     "task_runs": (("task", "outcome"), "Finished runs of Celery tasks"),
@@ -43,6 +44,7 @@ BEGUN = (
     *(("family_revocations", reason) for reason in ("ended_refresh_token_reused", "ended_code_replayed")),
     *(("sign_ins", outcome) for outcome in ("succeeded", "wrong_password", "wrong_code")),
     ("redis_failures",),
+    ("audit_log_failures",),
     *(("deliveries", channel, outcome) for channel in ("logout", "events") for outcome in ("accepted", "failed")),
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
 )
@@ -208,6 +210,12 @@ def app_signed_in(endpoint: str, outcome: str) -> None:
     """Count a step of a sign-in to an app."""
     if _recorder is not None:
         _recorder.count("app_sign_ins", endpoint, outcome)
+
+
+def audit_line_failed() -> None:
+    """Count a line of the audit log that could not be written."""
+    if _recorder is not None:
+        _recorder.count("audit_log_failures")
 
 
 def redis_failed() -> None:

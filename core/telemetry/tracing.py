@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -133,7 +134,7 @@ def _is_ip_address(text: str) -> bool:
 
 @register(Tags.security, Tags.compatibility)
 def check_telemetry(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return `devportal.E050` to `E052`: address and ports of metrics, format of logs, and packages of traces."""
+    """Return `devportal.E050` to `E053`: address and ports of metrics, logs, and packages of traces."""
     found: list[CheckMessage] = []
     ports = {name: getattr(settings, name) for name in ("METRICS_PORT", "WORKER_METRICS_PORT", "BEAT_METRICS_PORT")}
     wrong = [name for name, port in ports.items() if not 0 <= port <= MOST_PORTS or port == settings.PORT]
@@ -145,6 +146,10 @@ def check_telemetry(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         found.append(Error(text, hint="Write it like 127.0.0.1 or ::1, without a port.", id="devportal.E050"))
     if settings.LOG_FORMAT not in ("line", "json"):
         found.append(Error("LOG_FORMAT must be line or json.", id="devportal.E051"))
+    path = Path(settings.AUDIT_LOG)
+    if settings.AUDIT_LOG not in ("", "stdout") and not os.access(path if path.exists() else path.parent, os.W_OK):
+        text = f"AUDIT_LOG: the file {path} can't be written."
+        found.append(Error(text, hint="Give its folder to the service's user.", id="devportal.E053"))
     if is_configured() and (missing := missing_packages()):
         text = f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but {missing[0]} is not installed."
         found.append(Error(text, hint="Install requirements/extras.txt.", id="devportal.E052"))

@@ -8,13 +8,14 @@ from django.dispatch import receiver
 from accounts.data_export.archive import addresses_of, moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
-from core import clock
+from core import audit_log, clock
 from core.audit import Event, happened
 from core.http import client_ip, request_id
 from core.messages import fill_in
 from devportal.console.activity import SENTENCES
 from devportal.console.logs import sign_in_writer
-from devportal.console.models import AuditEvent
+from devportal.console.models import AuditEvent, SignInEvent
+from devportal.operations import audit_lines
 
 # Events of apps and their users are in the sign-in log and under Connected apps, not in the audit trail.
 NOT_AUDITED = frozenset({"consent.given", "consent.removed", "family.ended"})
@@ -28,19 +29,24 @@ def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
     for the sign-in log without SQL, and never fail because of it.
     """
     if event.action.startswith(sign_in_writer.PREFIX):
-        sign_in_writer.record_sign_in(event)
-    elif event.action not in NOT_AUDITED:
-        _add_to_trail(event)
+        entry = sign_in_writer.record_sign_in(event)
+        if entry is not None and entry["outcome"] == SignInEvent.Outcome.REFUSED and audit_log.is_on():
+            ip = client_ip.current()
+            audit_log.write(audit_lines.line_of_sign_in(clock.now(), entry, entry["client"], ip))
+        return
+    row = _row_of(event)
+    if event.action not in NOT_AUDITED:
+        row.actor_email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() or ""
+        row.save(force_insert=True)
+    audit_log.write_after_commit(audit_lines.line_of(row))
 
 
-def _add_to_trail(event: Event) -> None:
-    email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() if event.actor else None
+def _row_of(event: Event) -> AuditEvent:
     came_from = client_ip.current()  # "" outside a request: a task or a command
-    AuditEvent.objects.create(
+    return AuditEvent(
         at=clock.now(),
         action=event.action,
         actor_id=event.actor,
-        actor_email=email or "",
         ip=came_from or None,
         request_id=request_id.current() if came_from else "",
         project=event.project or "",

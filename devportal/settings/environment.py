@@ -297,3 +297,7 @@ if LOG_LEVEL not in (levels := ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
     UNREADABLE_SETTINGS.append(f"LOG_LEVEL must be one of {', '.join(levels)}.")
     LOG_LEVEL = "INFO"
 LOG_FORMAT: str = env.str("LOG_FORMAT", "line")  # or json
+# Where security events are written as JSON lines (docs/audit-log.md): stdout or the path of a file. Empty: nowhere.
+AUDIT_LOG: str = env.str("AUDIT_LOG", "")
+# Whether these lines contain email addresses, names and texts that people entered.
+AUDIT_LOG_PERSONAL: bool = env.bool("AUDIT_LOG_PERSONAL", False)

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from devportal.settings.environment import LOG_FORMAT, LOG_LEVEL, REFUSALS_LOGGED_PER_MINUTE
+from devportal.settings.environment import AUDIT_LOG, LOG_FORMAT, LOG_LEVEL, REFUSALS_LOGGED_PER_MINUTE
+
+# The file is opened with the first line, so that each worker process has its own.
+_audit_handler: dict[str, Any] = {"formatter": "message"}
+if AUDIT_LOG in ("", "stdout"):
+    _audit_handler |= {"class": "core.audit_log.StreamHandler", "stream": "ext://sys.stdout"}
+else:
+    _audit_handler |= {"class": "core.audit_log.FileHandler", "filename": AUDIT_LOG, "delay": True, "encoding": "utf-8"}
 
 LOGGING: dict[str, Any] = {
     "version": 1,
@@ -16,16 +23,19 @@ LOGGING: dict[str, Any] = {
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
         "json": {"()": "core.logging.RedactingJsonFormatter"},
+        "message": {"format": "%(message)s"},
     },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "filters": ["refusals", "request", "outages", "no_secrets"],
             "formatter": "json" if LOG_FORMAT == "json" else "line",
-        }
+        },
+        "audit": _audit_handler,
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
+        "openport.audit": {"handlers": ["audit"], "level": "INFO", "propagate": False},
         "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
         # Below INFO, these two log codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},

@@ -55,17 +55,17 @@ _MOST_CLAIMED = 600
 entry_budget = log_buffer.EntryBudget()
 
 
-def record_sign_in(event: Event) -> None:
-    """Queue an entry without SQL, so that known and unknown clients take the same time.
+def record_sign_in(event: Event) -> dict[str, Any] | None:
+    """Queue an entry without SQL, so that known and unknown clients take the same time. Return it.
 
-    Entries of unknown clients are dropped when the batch is stored.
+    Entries of unknown clients are dropped when the batch is stored. Floods are dropped here; then, return None.
     """
     details = event.details
     outcome = event.action.removeprefix(PREFIX)
     if details.get("is_claimed") and not entry_budget.is_left(_MOST_CLAIMED):
-        return
+        return None
     if not entry_budget.is_left(settings.SIGN_IN_LOG_PER_MINUTE, event.target, outcome):
-        return
+        return None
     values: dict[str, Any] = {
         "client": event.target,
         "at": clock.now().timestamp(),
@@ -81,6 +81,7 @@ def record_sign_in(event: Event) -> None:
     if details.get("family") is not None:
         values["family"] = details["family"]
     log_buffer.append(LOG, values)
+    return values
 
 
 def _value(value: str | int | list[str]) -> str | int | list[str]:
