@@ -76,7 +76,6 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
         ("Connections", "oidc_connection", "account"),
         ("API keys", "api_apikey", "owner"),
         ("Access tokens", "oidc_accesstoken", "user"),
-        ("Audit trail", "console_auditevent", "actor"),
     ],
     "accounts_family": [("Subscription", "accounts_subscription", "family")],
     "accounts_organization": [

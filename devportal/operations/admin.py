@@ -51,7 +51,6 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
     list_display = ("at", "action", "actor_email", "project_named", "target_named", "address", "request_id")
     list_before_template = "admin/audit_filters.html"
     search_help_text = "A whole email address, project, client id, account:…, or request id"
-    link_filters = ("actor",)
 
     # Columns for operators only: the IP address, the request id, and links to accounts.
     private_columns = ("ip", "address", "request_id", "actor", "person")

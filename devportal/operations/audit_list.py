@@ -1,5 +1,6 @@
 """The list of the audit trail: its filters, and the names of the projects, clients and keys that events are about."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
@@ -83,7 +84,12 @@ def by_person(email: str) -> Q:
 
 
 def about(public_id: str) -> Q:
-    """Return the condition for events about this object: a project with all that belongs to it, or a client or key."""
+    """Return the condition for events about this object: a project with all that belongs to it, or a client or key.
+
+    For an account, also return what the person did.
+    """
+    if person := re.fullmatch(r"account:([0-9]{1,18})", public_id):
+        return Q(target=public_id) | Q(actor=int(person[1])) | Q(person=int(person[1]))
     return Q(project=public_id) if public_id.startswith(PROJECT_PREFIX) else Q(target=public_id)
 
 

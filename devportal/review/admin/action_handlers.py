@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 
 from accounts.authentication import account_of
 from accounts.mail.rendering import Mail
 from core.admin.actions import ActionRefused, Preview
+from core.admin.theme import may_view
 from devportal.console.notices.raising import mailed_addresses
 from devportal.review import developer_actions, domain_lookups, notes, notifications, reviewer_actions, workflow
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
@@ -186,11 +190,25 @@ def project_of(row: AppReview | ReviewCase | Project) -> Project:
 @report_refusals
 def suspend(request: HttpRequest, row: Any, form: Any) -> str:
     reviewer_actions.suspend_project(project_of(row), account_of(request), **form.cleaned_data)
-    return "The project is suspended. This takes effect everywhere within 30 seconds."
+    said = "The project is suspended. This takes effect everywhere within 30 seconds."
+    return _with_open_cases(request, project_of(row), said)
 
 
 @report_refusals
 def lift(request: HttpRequest, row: Any, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("text", "suspended_at")}
     reviewer_actions.lift_suspension(project_of(row), account_of(request), **values)
-    return "The suspension is lifted. This takes effect everywhere within 30 seconds."
+    said = "The suspension is lifted. This takes effect everywhere within 30 seconds."
+    return _with_open_cases(request, project_of(row), said)
+
+
+def _with_open_cases(request: HttpRequest, project: Project, said: str) -> str:
+    """Add how many cases of the project stay open. A reviewer closes each of them, and says what was found."""
+    number = ReviewCase.objects.filter(project=project, closed_at=None).count()
+    if not number:
+        return said
+    more = "One case of the project stays open." if number == 1 else f"{number} cases of the project stay open."
+    if not may_view("review_reviewcase")(request):
+        return f"{said} {more}"
+    url = f"{reverse('admin:review_reviewcase_changelist')}?{urlencode({'project__id__exact': project.pk})}"
+    return format_html('{} {} <a href="{}">Cases of the project</a>', said, more, url)

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -14,14 +14,18 @@ from accounts.authentication import account_of
 from accounts.roles import is_operator
 from core.admin.actions import ActionForm, ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
+from core.time_zones import in_utc
 from devportal.review.admin import actions
 from devportal.review.conflicts import conflict_of, project_conflict
+from devportal.review.differences import reveal
+from devportal.review.models import AppReview
 from oidc import names, search
-from oidc.models import Project
+from oidc.models import Client, Project
 from oidc.projects import lifecycle
 from oidc.projects.roles import Gone
 
 MAX_MEMBERS = 50
+MAX_REVIEWS = 50
 
 
 class NameForm(ActionForm):
@@ -62,8 +66,8 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
     empty_text = "There is no project yet. Developers create them in the console."
     list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
     search_help_text = search.HELP
-    fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
-    readonly_fields = ("members",)
+    fields = ("name", "public_id", "members", "reviews", "suspended_at", "deleted_at", "created_at")
+    readonly_fields = ("members", "reviews")
     row_actions = (RENAME, actions.SUSPEND, actions.LIFT)
 
     def search_filter(self, term: str) -> Q:
@@ -81,11 +85,11 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
         return row.public_id
 
     def get_fields(self, request: HttpRequest, obj: Project | None = None) -> list[Any]:
-        """Omit the members for reviewers with a conflict of interest, as the pages of cases do."""
+        """Omit the members and reviewers for reviewers with a conflict of interest, as the pages of cases do."""
         account = account_of(request)
         if obj is None or is_operator(account) or not conflict_of(account, obj):
             return list(self.fields)
-        return [name for name in self.fields if name != "members"]
+        return [name for name in self.fields if name not in ("members", "reviews")]
 
     @admin.display(description="members")
     def members(self, project: Project) -> str:
@@ -94,3 +98,21 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
         if len(rows) > MAX_MEMBERS:
             lines.append(f"and more; these are the first {MAX_MEMBERS}")
         return format_html_join("", "<div>{}</div>", ((line,) for line in lines))
+
+    @admin.display(description="app reviews")
+    def reviews(self, project: Project) -> str:
+        """The newest review of each app that was submitted, for operators, who can't open the reviews."""
+        of_app = AppReview.objects.exclude(status=AppReview.Status.DRAFT).filter(client=OuterRef("pk"))
+        newest = Subquery(of_app.order_by("-number").values("pk")[:1])
+        found = Client.objects.filter(project=project).order_by("pk").annotate(newest=newest).exclude(newest=None)
+        shown = AppReview.objects.filter(pk__in=[row.newest for row in found[:MAX_REVIEWS]])
+        lines = [_standing(review) for review in shown.select_related("client", "assignee").order_by("client")]
+        return format_html_join("", "<div>{}</div>", ((line,) for line in lines)) or "none"
+
+
+def _standing(review: AppReview) -> str:
+    """Return where a review stands, in a line."""
+    line = f"{reveal(review.client.name)}: {review.get_status_display()}"
+    at = review.submitted_at if review.is_frozen else review.decided_at
+    line += f", since {in_utc(at)}" if at else ""
+    return f"{line}, with {review.assignee or 'nobody yet'}" if review.is_open else line

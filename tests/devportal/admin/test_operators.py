@@ -11,12 +11,14 @@ from accounts.models import Account, Family, Feature, Organization, Outbox, Plan
 from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.console.notices.tasks import send_notices
+from devportal.review import cases
+from devportal.review.models import AppReview
 from oidc import signing_keys
 from oidc.models import Client, SigningKey
 from tests.accounts.plans.test_admin import formset
 from tests.api.calls import ME, call
 from tests.devportal.admin.conftest import World
-from tests.factories import make_account, make_key
+from tests.factories import make_account, make_client, make_key
 from tests.relying_party import RelyingParty, sign_in
 
 
@@ -57,6 +59,47 @@ def test_a_suspension_applies_until_it_is_lifted(as_operator: Browser, operator:
     press(as_operator, f"{path}/lift", text="They stopped.", confirm="1", suspended_at=shown)
     assert app.authorize().status_code == 302
     assert last_event().actor == operator
+
+
+def test_open_cases_are_named_after_a_suspension_and_its_end(
+    as_operator: Browser, as_superuser: Browser, world: World
+) -> None:
+    """A report was not answered because of a suspension or its end, so a reviewer closes it."""
+    path = f"oidc/project/{world.project.pk}/do"
+
+    def suspend_and_lift(browser: Browser) -> list[str]:
+        form = {"reasons": ["harmful"], "text": "It mines coins.", "confirm": "1"}
+        said = press(browser, f"{path}/suspend", **form)
+        shown = browser.get(f"/admin/{path}/lift/").context["form"]["suspended_at"].value()
+        return [said, press(browser, f"{path}/lift", text="They stopped.", confirm="1", suspended_at=shown)]
+
+    assert not any("of the project stay" in said for said in suspend_and_lift(as_operator))
+    case = cases.open_case("report", world.project, world.client, text="It mines coins.")
+    assert all("One case of the project stays open." in said for said in suspend_and_lift(as_operator))
+    cases.open_case("changed", world.project)
+    link = f'<a href="/admin/review/reviewcase/?project__id__exact={world.project.pk}">Cases of the project</a>'
+    assert all(f"2 cases of the project stay open. {link}" in said for said in suspend_and_lift(as_superuser))
+    case.refresh_from_db()
+    assert case.is_open
+
+
+def test_operators_see_where_reviews_stand(as_operator: Browser, reviewer: Account, world: World) -> None:
+    page = f"/admin/oidc/project/{world.project.pk}/change/"
+    app = make_client(world.project, name="Orbit")
+    review = AppReview.objects.create(client=app, number=1, created_at=clock.now())
+    assert "Orbit:" not in as_operator.get(page).content.decode(), "drafts belong to the developers"
+    for status, said in (("submitted", "Orbit: Submitted, since "), ("approved", "Orbit: Approved, since ")):
+        review.status, review.submitted_at, review.decided_at = status, clock.now(), clock.now()
+        review.save()
+        text = as_operator.get(page).content.decode()
+        assert said in text
+        assert ("with nobody yet" in text[text.index(said) :].partition("</div>")[0]) == (status == "submitted")
+    AppReview.objects.create(
+        client=app, number=2, status="in_review", created_at=clock.now(), assignee=reviewer, submitted_at=clock.now()
+    )
+    text = as_operator.get(page).content.decode()
+    assert f", with {reviewer}" in text
+    assert "Orbit: Approved" not in text
 
 
 def test_an_operator_does_not_suspend_a_project_of_their_own(

@@ -75,6 +75,20 @@ def test_events_are_found_by_their_object(as_operator: Browser, app: Client) -> 
     assert found(as_operator, about=app.client_id, q=app.project.public_id) == ["c", "a"]
 
 
+def test_events_of_and_about_an_account_are_one_list(as_operator: Browser) -> None:
+    ada = Account.objects.get(email="ada@example.com")
+    at = datetime(2030, 5, 3, tzinfo=UTC)
+    AuditEvent.objects.create(at=at, action="account.signed_out", target=f"account:{ada.pk}", request_id="e")
+    AuditEvent.objects.create(at=at, action="member.removed", person=ada, target=ada.email, request_id="f")
+    AuditEvent.objects.create(at=at, action="account.signed_out", target=f"account:{ada.pk}0", request_id="g")
+    assert found(as_operator, q=f"account:{ada.pk}") == ["f", "e", "d", "a"]
+    assert found(as_operator, about=f"account:{ada.pk}") == ["f", "e", "d", "a"]
+    for hostile in ("account:", "account:-1", f"account:{'9' * 40}", "account:٣", f"account:{ada.pk} "):
+        assert set(found(as_operator, q=hostile)) <= set("adef")
+    text = as_operator.get(f"/admin/accounts/account/{ada.pk}/change/").content.decode()
+    assert text.count(f"{TRAIL}?") == 1
+
+
 @pytest.mark.parametrize(
     "given",
     [

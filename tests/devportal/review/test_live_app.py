@@ -85,6 +85,26 @@ def test_both_pages_show_what_is_live(changed: Client, as_reviewer: Browser, dev
 
 
 @pytest.mark.parametrize("which", ["case", "review"])
+@pytest.mark.parametrize("why", ["project suspended", "turned off"])
+def test_people_see_no_badge_of_an_app_that_is_unavailable(
+    app: Client, developer: Account, owner: Account, reviewer: Account, as_reviewer: Browser, which: str, why: str
+) -> None:
+    client = approved(app, developer, reviewer)
+
+    def page() -> str:
+        return case_page(as_reviewer, client, client.project) if which == "case" else review_page(as_reviewer, client)
+
+    assert re.search(r"People see( now)?</dt><dd>[^<]*(<bdi>[^<]*</bdi>[^<]*)?reviewed since", page())
+    if why == "project suspended":
+        reviewer_actions.suspend_project(client.project, reviewer, reasons=["harmful"])
+    else:
+        Client.objects.filter(pk=client.pk).update(enabled=False)
+    said = re.findall(r"<dt>People see(?: now)?</dt><dd>(.*?)</dd>", page())
+    assert said
+    assert all(f"unavailable ({why})" in text and "reviewed since" not in text for text in said)
+
+
+@pytest.mark.parametrize("which", ["case", "review"])
 def test_a_domain_that_was_proven_before_the_approval_is_no_change(
     app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, which: str
 ) -> None:
