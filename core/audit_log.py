@@ -60,20 +60,26 @@ class Line:
 
     def as_json(self, longest: int | None = None) -> str:
         """Return the line. Above `longest` characters, the longest values become CUT."""
-        values = {name: plain_value(name, value, DEEPEST) for name, value in asdict(self).items() if name != "time"}
+        given = {name: value for name, value in asdict(self).items() if name != "time"}
+        values = {name: plain_value(name, value, DEEPEST) for name, value in given.items()}
         if not settings.AUDIT_LOG_PERSONAL:
             values = {name: _without_personal("", value) for name, value in values.items() if name != "personal"}
         values["reason"] = self.reason if _CODE.fullmatch(self.reason) else ""
-        values = {"schema": SCHEMA, "time": self.time.astimezone(UTC).isoformat(timespec="milliseconds")} | values
-        while longest and len(text := json.dumps(values)) > longest:
-            places = [(values, name) for name in ("target", "client", "browser")]
-            places += [(values[group], name) for group in ("details", "before", "after") for name in values[group]]
-            within, name = max(places, key=lambda place: len(json.dumps(place[0][place[1]])))
-            if len(json.dumps(within[name])) <= len(CUT) + 2:  # very many short values
-                values |= {group: {CUT: True} for group in ("details", "before", "after")}
-            else:
-                within[name] = CUT
-        return text if longest else json.dumps(values)
+        first: dict[str, Any] = {"schema": SCHEMA, "time": self.time.astimezone(UTC).isoformat(timespec="milliseconds")}
+        return _shortened(first | values, longest)
+
+
+def _shortened(values: dict[str, Any], longest: int | None) -> str:
+    """Return values as JSON. Replace the longest of them by CUT until the text has at most `longest` characters."""
+    while len(text := json.dumps(values)) > (longest or len(text)):
+        places = [(values, name) for name in ("target", "client", "browser")]
+        places += [(values[group], name) for group in ("details", "before", "after") for name in values[group]]
+        within, name = max(places, key=lambda place: len(json.dumps(place[0][place[1]])))
+        if len(json.dumps(within[name])) <= len(CUT) + 2:  # very many short values
+            values |= {group: {CUT: True} for group in ("details", "before", "after")}
+        else:
+            within[name] = CUT
+    return text
 
 
 def _without_personal(name: str, value: Any) -> Any:
@@ -91,7 +97,7 @@ def is_on() -> bool:
     return bool(settings.AUDIT_LOG)
 
 
-def current_request() -> dict[str, str]:
+def current_request() -> dict[str, Any]:
     """Return the IP address and the id of the current request, empty in tasks and commands, for a Line."""
     came_from = client_ip.current()
     return {"ip": came_from, "request_id": request_id.current() if came_from else ""}
@@ -137,7 +143,9 @@ class FileHandler(WatchedFileHandler):
     """
 
     def _open(self) -> Any:
-        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=lambda *of: os.open(*of, 0o640))
+        return open(
+            self.baseFilename, self.mode, encoding=self.encoding, opener=lambda path, flags: os.open(path, flags, 0o640)
+        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
         self.close()  # the next line opens it again

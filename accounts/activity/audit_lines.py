@@ -1,11 +1,13 @@
 """Lines of the audit log about accounts: security activities, and refused passwords, codes and keys."""
 
+import contextlib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import HttpRequest
 
 from accounts.activity.places import browser_name, user_agent
@@ -23,7 +25,7 @@ _budget = EntryBudget()
 _Count = TypeVar("_Count", bound=Callable[..., Any])
 
 
-def line_of(event: SecurityEvent, **request: str) -> audit_log.Line:
+def line_of(event: SecurityEvent, **request: Any) -> audit_log.Line:
     """Return the line of a stored security activity. The table has no id of the `request`."""
     is_own = event.by == SecurityEvent.By.PERSON
     return audit_log.Line(
@@ -37,7 +39,7 @@ def line_of(event: SecurityEvent, **request: str) -> audit_log.Line:
         reason=str(event.details.get("reason", "")),
         details=event.details,
         personal={"email": event.account.email},
-        **({"ip": event.ip or ""} | request),
+        **{"ip": event.ip or ""} | request,
     )
 
 
@@ -51,7 +53,8 @@ def note_refused(request: HttpRequest, kind: str, reason: str, who: Account | st
     account = who.pk if isinstance(who, Account) else None
     email = who.email if isinstance(who, Account) else address_to_find(who) if "@" in who else ""
     if email and account is None:
-        account = Account.objects.filter(email=email).values_list("pk", flat=True).first()
+        with contextlib.suppress(DatabaseError):  # the line must not depend on the database
+            account = Account.objects.filter(email=email).values_list("pk", flat=True).first()
     browser = browser_name(user_agent(request))
     audit_log.write(
         audit_log.Line(

@@ -36,7 +36,8 @@ def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
         return
     row = _row_of(event)
     if event.action not in NOT_AUDITED:
-        row.actor_email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() or ""
+        if event.actor is not None:
+            row.actor_email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() or ""
         row.save(force_insert=True)
     audit_log.write_after_commit(audit_lines.line_of(row))
 

@@ -1,6 +1,7 @@
 """Lines of the audit log about stored audit events and refused steps of sign-ins to apps."""
 
 import heapq
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -13,14 +14,14 @@ from devportal.console.models import AuditEvent, SignInEvent
 AUDIT, APP_SIGN_IN = "audit", "app_sign_in"
 # Audit events whose target is the client id.
 _OF_CLIENTS = ("client.", "client_secret.", "consent.", "family.", "review.", "review_case.")
-_ACCOUNT = "account:"
+_ACCOUNT = re.compile(r"account:([0-9]+)")
 
 
 def line_of(row: AuditEvent) -> Line:
     """Return the line of an audit event, which may be unsaved."""
     account = row.person_id
-    if row.target.startswith(_ACCOUNT):
-        account = int(row.target.removeprefix(_ACCOUNT))
+    if known := _ACCOUNT.fullmatch(row.target):
+        account = int(known[1])
     # What a person gave as a reason is a text; the service's reasons are codes.
     reason = "" if row.actor_id else str(row.details.get("reason", ""))
     return Line(

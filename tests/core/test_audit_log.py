@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from core import audit_log, clock
 from core.audit_log import LONGEST_LINE, FileHandler, Line
-from core.telemetry import tracing
+from core.telemetry import metrics, tracing
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_log_that_can_not_be_written_is_logged_once_and_breaks_nothing(
     file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed: list[bool] = []
-    monkeypatch.setattr(audit_log.metrics, "audit_line_failed", lambda: failed.append(True))
+    monkeypatch.setattr(metrics, "audit_line_failed", lambda: failed.append(True))
     file.mkdir()
     for _ in range(3):
         audit_log.write(line())

@@ -1,6 +1,7 @@
 """The demo's week: made once, the same from each place that tells of it, and good for nothing but to look at."""
 
 import json
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -21,6 +22,8 @@ from devportal.console.models import AuditEvent, SignInDay, SignInEvent, SignInH
 from devportal.operations.provisioning import demo, demo_week, provision
 from devportal.operations.provisioning.demo_week.calls import Week
 from devportal.operations.provisioning.demo_week.people import NAMES, address
+from devportal.review import developer_actions
+from devportal.review.requirements import why_not_approvable
 from oidc.apis.credentials import replace_credentials
 from oidc.models import ApiCredential, Client, ClientSecret, Connection, Project, TokenFamily
 from oidc.reason_texts import REASONS
@@ -46,6 +49,17 @@ def made(result: dict[str, Any]) -> dict[str, Any]:
 def steps(model: Any) -> Counter[tuple[int, str, str]]:
     rows = model.objects.values_list("client", "step", "error").annotate(times=Sum("count"))
     return Counter({(client, step, error): times for client, step, error, times in rows})
+
+
+def test_the_app_of_the_readme_can_be_submitted_as_it_says(result: dict[str, Any]) -> None:
+    readme = (FILE.parents[1] / "README.md").read_text(encoding="utf-8")
+    step = readme.partition("\n4. ")[2].partition("\n\n")[0]
+    name, (home_page, privacy_policy, support) = step.split("*")[1], re.findall(r"`([^`]+)`", step)
+    client, developer = Client.objects.get(name=name), Account.objects.get(email="developer@example.com")
+    branding = {"home_page_url": home_page, "privacy_policy_url": privacy_policy, "support_address": support}
+    developer_actions.save_submission(client, developer, {"name": name} | branding)
+    review = developer_actions.submit(client, developer)
+    assert why_not_approvable(client, review.snapshot) == ""
 
 
 # --- Once, and only for the demo ---
