@@ -195,10 +195,10 @@ def test_rejected_forms_are_not_in_the_audit_trail(as_developer: Browser, projec
 def test_changes_fail_if_the_audit_trail_can_not_be_written(
     as_owner: Browser, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(**values: Any) -> None:
+    def fail(event: AuditEvent, **options: Any) -> None:
         raise RuntimeError("the trail is full")
 
-    monkeypatch.setattr(AuditEvent.objects, "create", fail)
+    monkeypatch.setattr(AuditEvent, "save", fail)
     as_owner.raise_request_exception = False
     assert as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}).status_code == 500
     assert as_owner.post("/console/projects/new", {"name": "New", "once": idempotency.new_token()}).status_code == 500
