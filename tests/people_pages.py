@@ -59,7 +59,7 @@ _PAGES = """
     /account/email/                                      owner      8
     /account/password/change/                            owner      3
     /account/password/reset/                             anonymous  0
-    /account/password/reset/done/                        anonymous  0
+    /account/password/reset/done/                        anonymous  1
     /account/recovery/                                   owner      3
     /account/2fa/                                        owner      6
     /account/2fa/reauthenticate/                         owner      9

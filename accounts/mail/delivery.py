@@ -21,7 +21,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.core.mail import get_connection
 from django.db import connections
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from accounts.models import Outbox
 from core import clock
@@ -36,6 +36,7 @@ RUN_SECONDS = 45  # of one run of the periodic task, whose limits are in account
 INLINE_SECONDS = 1.0
 # After the mail server was unavailable, this process leaves new mails to the periodic task for this long.
 PAUSE_SECONDS = 10.0
+DELAY = timedelta(minutes=1)  # a mail with a code usually arrives in less
 # SMTP errors that concern one mail only; the server accepts other mails.
 _REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
 _CLOSING = 421  # RFC 5321 4.2.3: the server closes the connection, whatever the mail
@@ -199,6 +200,19 @@ def was_refused() -> Q:
     `Outbox.note_failure` stores the name of the exception first.
     """
     return reduce(or_, (Q(last_error__startswith=f"{error.__name__}:") for error in _REFUSALS))
+
+
+def codes_are_delayed() -> bool:
+    """Return whether a valid code has not been sent within DELAY, and neither has any later mail.
+
+    This says nothing about one mailbox. Replaced mails count as well: an email address without an account gets another
+    mail when its code is asked for again, one with an account does not.
+    """
+    now = clock.now()
+    valid = timedelta(seconds=settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT)
+    codes = Outbox.objects.filter(sent_at=None, expires_at__gt=now, created_at__range=(now - valid, now - DELAY))
+    sent_since = Outbox.objects.filter(created_at__gt=OuterRef("created_at"), sent_at__isnull=False)
+    return codes.exclude(was_refused()).filter(~Exists(sent_since)).exists()
 
 
 def clear_old_mail() -> int:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import known_browsers
+from accounts.mail import delivery
 from core import clock
 from core.limits import Rate, RateLimited, hit, usage
 
@@ -83,11 +84,15 @@ def seconds_to_wait(request: HttpRequest, email: str) -> int:
 
 
 def resending(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `code_wait`, the seconds until another code can be sent, and `interrupted`."""
+    """Context processor: `code_wait`, the seconds until another code can be sent, `codes_delayed` and `interrupted`."""
 
     def code_wait() -> dict[str, Any]:
         sent = request.session.get(SENT)
         seconds = seconds_to_wait(request, sent["to"]) if sent else 0
         return {"seconds": seconds, "words": clock.in_words(seconds)}
 
-    return {"code_wait": code_wait, "interrupted": lambda: interrupted_sign_up(request)}
+    return {
+        "code_wait": code_wait,
+        "codes_delayed": delivery.codes_are_delayed,
+        "interrupted": lambda: interrupted_sign_up(request),
+    }

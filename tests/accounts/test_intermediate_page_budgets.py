@@ -26,12 +26,12 @@ def shown(browser: Browser, address: str, most: int) -> None:
 
 def test_budget_of_the_sign_up_code_page(client: Browser) -> None:
     sign_up(client)
-    shown(client, "/account/confirm-email/", 3)
+    shown(client, "/account/confirm-email/", 4)
 
 
 def test_budget_of_the_password_reset_pages(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
     client.post("/account/password/reset/", {"email": person.email})
-    shown(client, "/account/password/reset/confirm/", 2)
+    shown(client, "/account/password/reset/confirm/", 3)
     client.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
     shown(client, "/account/password/reset/complete/", 2)
 

@@ -244,3 +244,76 @@ def test_an_address_that_no_mail_server_takes_fails_no_page(server: type[MailSer
 def test_mails_contain_only_allowed_characters(server: type[MailServer]) -> None:
     row = outbox.store_mail(ADDRESS, Mail("two\nlines", "a\x00b\rc"), expires_at=clock.now() + timedelta(minutes=5))
     assert (row.subject, row.text()) == ("two lines", "ab\nc\n")
+
+
+DELAYED, SPAM = "Our emails are delayed at the moment", "Check your spam folder"
+
+
+def wanted_code(way: str, email: str) -> tuple[Browser, str]:
+    """Ask for a code in a new browser; return it and the page that asks for the code."""
+    browser = Browser()
+    if way == "sign-up":
+        return sign_up(email, browser), "/account/confirm-email/"
+    if way == "reset":
+        browser.post("/account/password/reset/", {"email": email})
+        return browser, "/account/password/reset/confirm/"
+    browser.post("/account/login/", {"login": email, "password": "wrong"})
+    browser.post("/account/login/mailbox/", {"action": "send"})
+    return browser, "/account/login/mailbox/"
+
+
+@pytest.mark.parametrize("way", ["sign-up", "reset", "proof"])
+@pytest.mark.parametrize("email", [ADDRESS, "ada@example.com"])
+def test_a_delayed_code_is_shown_as_delayed_to_known_and_unknown_addresses(
+    person: Account, down: type[MailServer], later: Mover, settings: Any, way: str, email: str
+) -> None:
+    settings.GUESSES_PER_ACCOUNT_PER_HOUR = 0
+    assert person.email == "ada@example.com"
+    browser, page = wanted_code(way, email)
+    assert SPAM in browser.get(page).content.decode()
+    later(61)
+    text = browser.get(page).content.decode()
+    assert DELAYED in text
+    assert SPAM not in text
+    if way != "proof":
+        # A replaced mail is still a delayed one: only an address without an account gets another mail.
+        again = {"action": "resend"} if way == "sign-up" else {"email": email}
+        browser.post(page if way == "sign-up" else "/account/password/reset/", again)
+        assert DELAYED in browser.get(page).content.decode()
+    down.error = None
+    later(16)
+    assert send_waiting_mail() >= 1
+    assert SPAM in browser.get(page).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "delayed"),
+    [
+        (ConnectionRefusedError("nobody there"), True),
+        (TimeoutError("it hangs"), True),
+        (smtplib.SMTPServerDisconnected("closed"), True),
+        (smtplib.SMTPRecipientsRefused({"x@example.com": (450, b"try later")}), False),
+        (smtplib.SMTPRecipientsRefused({"x@example.com": (550, b"nobody")}), False),
+    ],
+)
+def test_only_a_mail_server_that_accepts_nothing_delays_codes(
+    server: type[MailServer], later: Mover, error: Exception, delayed: bool
+) -> None:
+    server.error = error
+    sign_up()
+    later(61)
+    assert delivery.codes_are_delayed() is delayed
+    Outbox.objects.update(last_error="")  # a worker has claimed it again
+    server.error = None
+    delivery.resume()
+    assert delivery.send_queued(queue().pk)
+    assert not delivery.codes_are_delayed()
+
+
+def test_codes_that_nobody_can_use_any_more_are_not_delayed(down: type[MailServer], later: Mover) -> None:
+    queue()
+    later(61)
+    assert not delivery.codes_are_delayed()  # a mail without a code
+    sign_up()
+    later(901)
+    assert not delivery.codes_are_delayed()
