@@ -27,9 +27,9 @@ from django.conf import settings
 
 log = logging.getLogger(__name__)
 
-# A reading is valid for this many seconds, and a scrape waits this many for a new one.
+# A reading is valid for this many seconds, and a scrape waits this many for all new ones. Prometheus waits for ten.
 KEEP_SECONDS = 5.0
-WAIT_SECONDS = 2.0
+WAIT_SECONDS = 5.0
 
 
 class Figure(NamedTuple):
@@ -59,16 +59,22 @@ class _Reading:
         self._future: Future[Sequence[Figure]] | None = None
         self._pool: ThreadPoolExecutor | None = None
 
-    def figures(self) -> Sequence[Figure] | None:
-        """Return the figures, None if they can't be read now."""
+    def begin(self) -> "Future[Sequence[Figure]] | None":
+        """Return the call that reads the figures, None if the last ones are still valid."""
         with self._lock:
             if self._figures is not None and time.monotonic() - self._at < KEEP_SECONDS:
-                return self._figures
+                return None
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"state-{self.reader.source}")
-            future = self._future = self._future or self._pool.submit(self.reader.read)
+            self._future = self._future or self._pool.submit(self.reader.read)
+            return self._future
+
+    def figures(self, future: "Future[Sequence[Figure]] | None", until: float) -> Sequence[Figure] | None:
+        """Return the figures, None if they can't be read until then."""
+        if future is None:
+            return self._figures
         try:
-            figures = future.result(WAIT_SECONDS)
+            figures = future.result(max(0.0, until - time.monotonic()))
         except TooLate:
             if not future.done():
                 return None
@@ -95,8 +101,9 @@ class StateCollector:
         families: dict[str, GaugeMetricFamily] = {}
         text = "Whether the metrics of this source could be read (1) or not (0)"
         success = GaugeMetricFamily("openport_state_read", text, labels=["source"])
-        for reading in self._readings:
-            figures = reading.figures()
+        until = time.monotonic() + WAIT_SECONDS
+        for reading, future in [(reading, reading.begin()) for reading in self._readings]:
+            figures = reading.figures(future, until)
             success.add_metric([reading.reader.source], float(figures is not None))
             for figure in figures or ():
                 name = f"openport_{figure.name}"

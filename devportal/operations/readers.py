@@ -1,16 +1,21 @@
 """Figures about the database, Redis and the broker, for metrics and the overview (docs/monitoring.md)."""
 
+import json
+import shutil
 from datetime import datetime, timedelta
+from functools import partial
+from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q
 
 from accounts.mail.delivery import was_refused
 from accounts.models import Outbox
 from api.models import RequestLog
 from core import clock, redis_address
+from core.database.postgres import replica
 from core.database.postgres.limits import bounded_statements
 from core.limits.counters import counters
 from core.telemetry.exporter import Figure, StateReader
@@ -161,11 +166,16 @@ def database_connections() -> tuple[int, int] | None:
 
 STATEMENT_MILLISECONDS = 1000
 REDIS_SECONDS = 1.0
+READY_SECONDS = 4.5  # less than exporter.WAIT_SECONDS; without PostgreSQL, /health/ready takes up to four
 
 
-def readers() -> list[StateReader]:
-    """Return the readers for a process that serves metrics."""
-    found = [StateReader("database", read_database)]
+def readers(address: str = "") -> list[StateReader]:
+    """Return the readers for a process that serves metrics; `address` is the IP address that its server listens on."""
+    found = [StateReader("database", read_database), StateReader("media", read_media)]
+    if address:
+        found.append(StateReader("web", partial(read_readiness, address)))
+    if replica.ALIAS in settings.DATABASES:
+        found.append(StateReader("replica", read_replica))
     if settings.REDIS_URL:
         found.append(StateReader("redis", read_redis))
     if settings.CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
@@ -251,6 +261,38 @@ def _connections() -> list[Figure]:
         Figure("database_connections", "Connections to the database, of all clients", used),
         Figure("database_connections_max", "Connections that its server allows", most),
     ]
+
+
+def read_media() -> list[Figure]:
+    """Read the space on the file system of uploaded files, whose folder is created with the first one."""
+    space = shutil.disk_usage(
+        next(path for path in (settings.MEDIA_ROOT, *settings.MEDIA_ROOT.parents) if path.exists())
+    )
+    return [
+        Figure("media_free_bytes", "Free space for uploaded files", space.free),
+        Figure("media_size_bytes", "Size of the file system of uploaded files", space.total),
+    ]
+
+
+def read_readiness(address: str) -> list[Figure]:
+    """Ask the web processes what /health/ready says. Raises OSError without a response."""
+    web = HTTPConnection(address, settings.PORT, timeout=READY_SECONDS)
+    try:
+        web.request("GET", "/health/ready")
+        missing = json.load(web.getresponse())["missing"]
+    finally:
+        web.close()
+    text = "Whether /health/ready finds this part"
+    parts = ("database", "signing_key", "counters")
+    return [Figure("ready", text, float(part not in missing), {"part": part}) for part in parts]
+
+
+def read_replica() -> list[Figure]:
+    """Read whether pages may read from the replica; close the connection, as `read_database` does."""
+    try:
+        return [Figure("replica_fresh", "Whether pages can read from the replica", float(replica.Freshness.look()))]
+    finally:
+        connections[replica.ALIAS].close()
 
 
 def read_redis() -> list[Figure]:

@@ -21,9 +21,20 @@ DELIVERIES = 'openport_deliveries_total{job="openport-worker",channel="events",o
 Series = dict[str, str]
 CASES: dict[str, tuple[Series, Series]] = {
     "OpenportDown": ({f"up{{{WEB}}}": "0x90"}, {f"up{{{WEB}}}": "1x90"}),
+    "OpenportDatabaseDown": (
+        {f'openport_ready{{{WEB},part="database"}}': "0x90"},
+        {
+            f'openport_ready{{{WEB},part="database"}}': "0x90",
+            'openport_ready{job="openport-web",instance="b",part="database"}': "1x90",
+        },
+    ),
     "OpenportNotReady": (
-        {f'openport_http_requests_total{{{WEB},route="health_ready",status="503"}}': "0+1x90"},
-        {f'openport_http_requests_total{{{WEB},route="health_ready",status="200"}}': "0+1x90"},
+        {f'openport_state_read{{{WEB},source="web"}}': "0x90"},
+        {
+            f'openport_state_read{{{WEB},source="web"}}': "1x90",
+            f'openport_ready{{{WEB},part="database"}}': "1x90",
+            f'openport_ready{{{WEB},part="counters"}}': "0x90",
+        },
     ),
     "OpenportTokenErrors": (
         {TOKEN + '"503"}': "0+5x90", TOKEN + '"200"}': "0+100x90"},
@@ -83,6 +94,24 @@ CASES: dict[str, tuple[Series, Series]] = {
             'openport_state_read{job="openport-worker",source="database"}': "0x90",
         },
     ),
+    "OpenportReplicaBehind": (
+        {f"openport_replica_fresh{{{WEB}}}": "0x90"},
+        {f"openport_replica_fresh{{{WEB}}}": "1x90"},
+    ),
+    "OpenportDiskFull": (
+        {f"openport_media_free_bytes{{{WEB}}}": "4x90", f"openport_media_size_bytes{{{WEB}}}": "100x90"},
+        {f"openport_media_free_bytes{{{WEB}}}": "6x90", f"openport_media_size_bytes{{{WEB}}}": "100x90"},
+    ),
+    "OpenportMailServerDown": (
+        {
+            f"openport_outbox_oldest_seconds{{{WEB}}}": "0+60x90",
+            'openport_mails_total{job="openport-worker",outcome="unreachable"}': "0+4x90",
+        },
+        {
+            f"openport_outbox_oldest_seconds{{{WEB}}}": "0+60x90",
+            'openport_mails_total{job="openport-worker",outcome="unreachable"}': "9x90",
+        },
+    ),
     "OpenportMailWaits": (
         {f"openport_outbox_oldest_seconds{{{WEB}}}": "0+60x90"},
         {f"openport_outbox_oldest_seconds{{{WEB}}}": "30x90"},
@@ -128,7 +157,7 @@ CASES: dict[str, tuple[Series, Series]] = {
     "OpenportTaskFails": (
         {f'openport_task_runs_total{{{WEB},task="a",outcome="failed"}}': "0+1x90"},
         {
-            f'openport_task_runs_total{{{WEB},task="a",outcome="failed"}}': "0x80 1x9",
+            f'openport_task_runs_total{{{WEB},task="a",outcome="failed"}}': "0x80 3x9",
             f'openport_task_runs_total{{{WEB},task="a",outcome="succeeded"}}': "0+6x90",
         },
     ),

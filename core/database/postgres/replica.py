@@ -78,7 +78,7 @@ class Freshness:
         """Return whether pages may read from the replica now."""
         if time.monotonic() - self._looked_at > LAG_CHECK_SECONDS:
             self._looked_at = time.monotonic()  # other threads use the last result meanwhile
-            was, self._is_fresh = self._is_fresh, self._look()
+            was, self._is_fresh = self._is_fresh, self.look()
             if was != self._is_fresh:
                 log.warning("Logs are read from the %s from now on.", "replica" if self._is_fresh else "primary")
         return self._is_fresh
@@ -88,7 +88,8 @@ class Freshness:
         self._looked_at, self._is_fresh = time.monotonic(), False
 
     @staticmethod
-    def _look() -> bool:
+    def look() -> bool:
+        """Return whether the replica is fresh at this moment."""
         try:
             with connections[ALIAS].cursor() as cursor:
                 cursor.execute(_LAG)

@@ -46,7 +46,7 @@ class Command(BaseCommand):
         settings_checks.log_stored_dangers()
         freeze_loaded_objects()  # before the first fork, so that pages stay shared
         if settings.METRICS_PORT:
-            _start_metrics()
+            _start_metrics(options["address"])
         # A fork must not share a database connection with its parent.
         connections.close_all()
         server = Granian(
@@ -77,10 +77,10 @@ def _ip_address(text: str) -> str:
         raise ArgumentTypeError(f"{text!r} is not an IP address.") from error
 
 
-def _start_metrics() -> None:
+def _start_metrics(address: str) -> None:
     """Serve the metrics of the web processes. Raises CommandError if the address or port can't be listened on."""
     try:
-        exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
+        exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers(address))
     except OSError as error:
         place = f"METRICS_ADDRESS {settings.METRICS_ADDRESS}, METRICS_PORT {settings.METRICS_PORT}"
         raise CommandError(f"Metrics can't be served on {place}: {error.strerror}.") from error
