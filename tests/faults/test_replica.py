@@ -11,10 +11,12 @@ from tests.faults.engines import Postgres
 from tests.faults.load import declare
 from tests.faults.replica import replica_of
 from tests.faults.rig import Rig, rig
+from tests.services import keeper
 
 pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
 
 MAX_LAG_SECONDS = 4
+METRICS_PORT = keeper.free_port()
 INSERT = """
 INSERT INTO api_requestlog
     (project_id, at, api, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted)
@@ -30,6 +32,7 @@ def followed() -> Iterator[tuple[Rig, Postgres]]:
             made.service.settings |= {
                 "REPLICA_DATABASE_URL": replica.url,
                 "REPLICA_MAX_LAG_SECONDS": str(MAX_LAG_SECONDS),
+                "METRICS_PORT": str(METRICS_PORT),
             }
             made.service.start()
             yield made, replica
@@ -51,6 +54,10 @@ def page_of(made: Rig, browser: httpx.Client) -> str:
     return answer.text
 
 
+def is_fresh() -> bool:
+    return "openport_replica_fresh 1.0" in httpx.get(f"http://127.0.0.1:{METRICS_PORT}/metrics", timeout=10).text
+
+
 def caught_up(made: Rig, replica: Postgres) -> bool:
     # What was committed may not be written yet: the server acknowledges before.
     (written,) = made.postgres.execute("SELECT pg_current_wal_insert_lsn()::text")[0]
@@ -67,6 +74,7 @@ def test_a_log_is_read_from_the_replica(followed: tuple[Rig, Postgres], browser:
     made.postgres.execute(INSERT, "portal", "/v1/first")
     assert caught_up(made, replica)
     assert "/v1/first" in page_of(made, browser)
+    assert is_fresh()
     replica.execute("SELECT pg_wal_replay_pause()")
     made.postgres.execute(INSERT, "portal", "/v1/second")
     assert "/v1/second" not in page_of(made, browser)
@@ -94,6 +102,7 @@ def test_a_replica_that_is_far_behind_is_not_used(followed: tuple[Rig, Postgres]
     while "/v1/fourth" not in page_of(made, browser) and time.monotonic() < deadline:
         time.sleep(0.5)
     assert "/v1/fourth" in page_of(made, browser)
+    assert not is_fresh()
     replica.execute("SELECT pg_wal_replay_resume()")
 
 
