@@ -19,8 +19,9 @@ MAX_LAG_SECONDS = 4
 METRICS_PORT = keeper.free_port()
 INSERT = """
 INSERT INTO api_requestlog
-    (project_id, at, api, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted)
-SELECT id, clock_timestamp(), '', 'GET', %s, 200, '', 1, '', '', '', 'r', true FROM oidc_project WHERE name = 'Orbit'
+    (project_id, at, api, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted,
+     parameters)
+SELECT id, clock_timestamp(), '', 'GET', %s, 200, '', 1, '', '', '', 'r', true, '' FROM oidc_project WHERE name = 'Orbit'
 """
 
 

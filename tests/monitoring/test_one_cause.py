@@ -122,7 +122,7 @@ FAULTS = {
     "a worker is frozen": Fault(NO_TASKS, "TaskLate task=a", 240, ("MailWaits", "DeliveriesLate")),
     "the worker of events is frozen": Fault({DELIVERY: RISES_SOON}, "DeliveriesLate", 270),
     "a worker is down": Fault({**NO_TASKS, up(WORKER): DOWN}, "Down job=openport-worker", 90, WAITING),
-    "beat is frozen": Fault({**NO_TASKS, SENT: STILL}, "BeatSilent", 180, WAITING),
+    "beat is frozen": Fault({**NO_TASKS, SENT: STILL}, "BeatSilent", 195, WAITING),
     "beat is down": Fault(
         {**NO_TASKS, SENT: "0+15x20 _x100", up(BEAT): DOWN}, "Down job=openport-beat", 90, ("BeatSilent", *WAITING)
     ),
