@@ -21,7 +21,8 @@ INSERT = """
 INSERT INTO api_requestlog
     (project_id, at, api, method, path, status, code, milliseconds, credential, client, subject, request_id, is_counted,
      parameters)
-SELECT id, clock_timestamp(), '', 'GET', %s, 200, '', 1, '', '', '', 'r', true, '{}' FROM oidc_project WHERE name = 'Orbit'
+SELECT id, clock_timestamp(), '', 'GET', %s, 200, '', 1, '', '', '', 'r', true, '{}'
+FROM oidc_project WHERE name = 'Orbit'
 """
 
 
