@@ -206,6 +206,7 @@ def _count(row: RequestLog) -> usage_counts.UsageCount:
         (place for place, edge in enumerate(LATENCY_EDGES_MS) if row.milliseconds <= edge), len(LATENCY_EDGES_MS)
     )
     endpoint, minute = row.path.removeprefix("/v1/"), int(row.at.timestamp()) // 60
+    assert row.project_id is not None
     return usage_counts.UsageCount(
         row.project_id, row.credential, row.client, endpoint, row.status, row.code, minute, latency, 1
     )

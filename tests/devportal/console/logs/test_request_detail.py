@@ -21,7 +21,8 @@ from tests.devportal.console.logs.test_request_log import log
 from tests.factories import make_api, make_client, make_key, make_project
 
 
-def address(row: RequestLog | str, project: Project) -> str:
+def address(row: RequestLog | str, project: Project | None) -> str:
+    assert project is not None
     return reverse("console:request_detail", args=[project.public_id, row.pk if isinstance(row, RequestLog) else row])
 
 

@@ -111,7 +111,7 @@ def test_leaked_credentials_are_noticed(project: Project, owner: Account, viewer
     then = " and was revoked" if revoked else ""
     assert titles_of(viewer.email) == [f"A secret of Orbit has leaked{then}", f"The API key Nightly has leaked{then}"]
     mail_notices()
-    bodies = [row.body for row in Outbox.objects.filter(to=owner.email)]
+    bodies = [row.body for row in Outbox.objects.filter(to=owner.email).order_by("pk")]
     assert [url in body for body in bodies] == [True, True]
     assert "…k3Zq" in bodies[0]
 
