@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.urls import Resolver404, resolve
 from django.utils.cache import add_never_cache_headers
 
 from core.http.responses import FixedHeaders
@@ -73,8 +74,13 @@ class PageHeadersMiddleware:
 
 def _may_be_in_popup(request: HttpRequest) -> bool:
     """Return whether an app's request can lead here. An app would lose a popup that gets an opener policy."""
-    match = request.resolver_match
-    return request.path.startswith(settings.POPUP_PREFIXES) or (match is not None and in_popups.is_on(match.func))
+    if request.path.startswith(settings.POPUP_PREFIXES):
+        return True
+    try:
+        match = request.resolver_match or resolve(request.path_info)  # an early response has not been routed
+    except Resolver404:
+        return False
+    return in_popups.is_on(match.func)
 
 
 def _is_public(response: HttpResponseBase) -> bool:

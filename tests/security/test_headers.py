@@ -8,6 +8,7 @@ from django.test import Client as Browser
 
 from accounts.entrance_forms import SIGN_IN_PAGES
 from core.http.direct_dispatch import is_direct
+from core.http.error_pages import UNREADABLE_COOKIES
 from oidc.models import Client, Connection
 from tests.relying_party import RelyingParty, answer_of
 from tests.urls import every_url
@@ -159,7 +160,10 @@ def test_only_pages_on_the_way_to_an_app_may_be_in_a_popup_of_the_app(client: Br
         if is_direct(url.example):
             continue  # for programs
         is_on_the_way = url.example.startswith("/connect/") or url.name in ON_THE_WAY
-        for response in (client.get(url.example), Browser(enforce_csrf_checks=True).post(url.example)):
+        answers = [client.get(url.example), Browser(enforce_csrf_checks=True).post(url.example)]
+        if is_on_the_way:
+            answers.append(client.get(url.example, **{UNREADABLE_COOKIES: True}))  # before a view is called
+        for response in answers:
             if response.get("Cross-Origin-Opener-Policy") != (None if is_on_the_way else "same-origin"):
                 wrong.append((url.name, response.status_code))
     assert not wrong
