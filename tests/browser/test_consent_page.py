@@ -193,7 +193,7 @@ def test_an_error_page_names_the_app_and_leads_on(apps: Apps, browser: Chromium,
         page.goto(app.authorization_url(redirect_uri="https://phisher.example.net/"))
         main = page.locator("main")
         expect(main).to_contain_text(f"Only the developer of {app.name} can fix this")
-        assert "phisher.example.net" not in page.content()
+        assert "phisher.example.net" not in main.inner_text()
         expect(page.get_by_text("invalid_request")).to_be_hidden()
         camera.take("error-of-an-app")
         page.get_by_text("Details for the developer of the app").click()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Response, expect
 
 from tests.browser.steps import allow, sign_in, sign_up, tab_to, type_code
 from tests.browser.watch import Watch
@@ -185,14 +185,14 @@ def test_a_new_developer_is_done_within_fifteen_pages(live_service: Service, bro
         with chromium.new_context() as context:
             developer = Developer(live_service, context, context, tmp_path, email, email)
             shown: list[str] = []
-            developer.page.on(
-                "response",
-                lambda answer: (
+
+            def note(answer: Response) -> None:
+                is_page = answer.request.is_navigation_request() and answer.status == 200
+                # The page after the consent form leads to the app at once.
+                if is_page and live_service.owns(answer.url) and not answer.url.endswith("/connect/consent"):
                     shown.append(answer.url)
-                    if answer.request.is_navigation_request() and answer.status == 200 and live_service.owns(answer.url)
-                    else None
-                ),
-            )
+
+            developer.page.on("response", note)
             developer.registers()
             developer.makes_a_project()
             secret = developer.makes_a_web_client()
