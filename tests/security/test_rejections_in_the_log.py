@@ -26,7 +26,8 @@ urlpatterns = [path("refuse/<path:rest>", refuse)]
 def written() -> Iterator[io.StringIO]:
     """What the service writes to its log, through the handler that its settings declare."""
     stream = io.StringIO()
-    handlers = {"stderr": settings.LOGGING["handlers"]["stderr"] | {"stream": stream}}
+    declared = settings.LOGGING["handlers"]
+    handlers = declared | {"stderr": declared["stderr"] | {"stream": stream}}
     logging.config.dictConfig(settings.LOGGING | {"handlers": handlers})
     yield stream
     logging.config.dictConfig(settings.LOGGING)
