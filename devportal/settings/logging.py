@@ -5,7 +5,7 @@ from typing import Any
 from devportal.settings.environment import AUDIT_LOG, LOG_FORMAT, LOG_LEVEL, REFUSALS_LOGGED_PER_MINUTE
 
 # The file is opened with the first line, so that each worker process has its own.
-_audit_handler: dict[str, Any] = {"formatter": "message"}
+_audit_handler: dict[str, Any] = {"filters": ["no_secrets"], "formatter": "message"}
 if AUDIT_LOG in ("", "stdout"):
     _audit_handler |= {"class": "core.audit_log.StreamHandler", "stream": "ext://sys.stdout"}
 else:
