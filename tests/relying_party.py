@@ -102,12 +102,14 @@ class RelyingParty:
         form = {"reference": page.context["reference"], "decision": decision, "optional": optional}
         return self.browser.post("/connect/consent", form)
 
+    def consent_if_asked(self, response: Any) -> Any:
+        """Allow on the consent page; return any other response, such as the page that leads to the app."""
+        asks = response.status_code == 200 and "reference" in response.context
+        return self.answer_consent(response) if asks else response
+
     def code(self, **changes: str | None) -> str:
         """Return a new code for the signed-in person, who consents if asked."""
-        response = self.authorize(**changes)
-        if response.status_code == 200:
-            response = self.answer_consent(response)
-        return answer_of(response)["code"]
+        return answer_of(self.consent_if_asked(self.authorize(**changes)))["code"]
 
     def post(self, path: str, form: dict[str, str], **headers: str) -> Any:
         """Post a form as the app's server or script does: without the browser's cookies."""

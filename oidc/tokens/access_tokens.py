@@ -7,7 +7,7 @@ from django.conf import settings
 
 from core import clock
 from core.credentials import random_text
-from oidc.apis.registry import OPENID
+from oidc.apis.registry import OPENID, current_registry
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.reasons import Reason
@@ -65,9 +65,13 @@ def find_userinfo_token(raw: str) -> AccessToken:
     """
     checksum, claims = jwt.verify_access_token(raw)
     row = check_access_token(look_up_access_token(checksum))
-    if OPENID not in row.scope.split():
+    if OPENID not in row.scope.split() or not _is_known_audience(claims.audience):
         check_audience(row, claims, settings.BASE_URL)
     return row
+
+
+def _is_known_audience(audience: object) -> bool:
+    return isinstance(audience, str) and current_registry().api_with_identifier(audience) is not None
 
 
 def check_audience(row: AccessToken, claims: jwt.SignedClaims, audience: str) -> None:

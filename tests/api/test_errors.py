@@ -17,7 +17,7 @@ from tests.api.conftest import Key, Mover
 from tests.factories import make_access_token, make_client, make_key, make_project
 
 METADATA = "http://localhost:8000/.well-known/oauth-protected-resource"
-DEAD = f'Bearer realm="api", error="invalid_token", scope="openid profile email", resource_metadata="{METADATA}"'
+SCOPES = {ME: "openid profile email", PLAN: "openid account.read"}
 
 
 def suspend(project: Project) -> None:
@@ -43,11 +43,15 @@ def broken_source() -> None:
 # --- Each row ---
 
 
-@pytest.mark.parametrize(("path", "works"), [(ME, "openid profile email"), (PLAN, "openid account.read")])
-def test_no_credential(path: str, works: str) -> None:
+def challenge(path: str, error: str = "") -> str:
+    return f'Bearer realm="api", {error}scope="{SCOPES[path]}", resource_metadata="{METADATA}"'
+
+
+@pytest.mark.parametrize("path", [ME, PLAN])
+def test_no_credential(path: str) -> None:
     response = call(path)
     assert refusal(response) == (401, "unauthenticated")
-    assert response["WWW-Authenticate"] == f'Bearer realm="api", scope="{works}", resource_metadata="{METADATA}"'
+    assert response["WWW-Authenticate"] == challenge(path)
 
 
 @pytest.mark.parametrize("path", [ME, PLAN])
@@ -61,7 +65,7 @@ def test_a_revoked_key(path: str, key: Key) -> None:
     keys.revoke_key(key.row)
     response = call(path, key.raw)
     assert refusal(response) == (401, "invalid_api_key")
-    assert response["WWW-Authenticate"] == DEAD
+    assert response["WWW-Authenticate"] == challenge(path, 'error="invalid_token", ')
 
 
 def test_an_expired_key(key: Key, later: Mover) -> None:
@@ -77,7 +81,7 @@ def test_an_expired_token(path: str, token: str, later: Mover) -> None:
     later(901)
     response = call(path, token)
     assert refusal(response) == (401, "invalid_token")
-    assert response["WWW-Authenticate"] == DEAD
+    assert response["WWW-Authenticate"] == challenge(path, 'error="invalid_token", ')
 
 
 def test_a_token_whose_access_was_removed(token: str) -> None:
@@ -97,7 +101,7 @@ def test_a_suspended_project(token: str, spa: Client, key: Key) -> None:
     for credential in (token, key.raw):
         response = call(ME, credential)
         assert refusal(response) == (401, "project_suspended")
-        assert response["WWW-Authenticate"] == DEAD
+        assert response["WWW-Authenticate"] == challenge(path, 'error="invalid_token", ')
 
 
 def test_a_project_that_is_back_works_again(token: str, spa: Client) -> None:

@@ -783,6 +783,9 @@ GROUPS = (
 
 # The only tables, except those of sessions, that a GET may write to.
 WRITES = {
+    # Stores the random user handle of a person's first passkey.
+    "/account/2fa/webauthn/add/": "accounts_account",
+    "/account/2fa/webauthn/conditional/": "accounts_account",
     # Stores that the codes were shown.
     "/account/2fa/recovery-codes/": "mfa_authenticator",
     "/account/2fa/recovery-codes/download/": "mfa_authenticator",

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from core.http.headers import ADMIN_POLICY, PAGE_POLICY
-from oidc.apis.registry import reload_registry
+from oidc.apis.registry import registry_in_transaction
 from tests.security.crawl_table import GROUPS, NO_HEAD, WRITES, Group, Policy
 from tests.security.crawl_world import APP, ROLES, Answer, Stage, Walker, make_stage
 from tests.security.crawling import NOWHERE, ROWS, Row, roles_of, routes, rows_of
@@ -36,11 +36,14 @@ def stage(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytes
 
 
 @pytest.fixture(autouse=True)
-def apis_of_the_stage(request: pytest.FixtureRequest) -> None:
-    """Load the APIs of the stage, which the process forgets before each test."""
-    if "stage" in request.fixturenames:
-        request.getfixturevalue("stage")
-        reload_registry()
+def apis_of_the_stage(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Load the APIs of the stage, which only its transaction sees and the process forgets before each test."""
+    if "stage" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("stage")
+    with registry_in_transaction():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -61,8 +61,11 @@ def aged(review: AppReview, days: float) -> None:
 
 @pytest.fixture
 def unreachable(db: None) -> Account:
-    """A reviewer with an email address that Django accepts and no mail server does (core/mail.py)."""
-    return Account.objects.create_superuser("anna@straße.example", "a long password 1")
+    """A reviewer whose stored email address no mail server accepts (core/mail.py)."""
+    account = Account.objects.create_superuser("anna@example.com", "a long password 1")
+    Account.objects.filter(pk=account.pk).update(email="änna@example.com")
+    account.refresh_from_db()
+    return account
 
 
 def test_a_reviewer_who_gets_no_mail_stops_none(

@@ -41,9 +41,7 @@ def leads_to_chooser(response: Any) -> bool:
 
 def email_of(app: RelyingParty, response: Any) -> str:
     """Return whom the app learns of, after consent where that is asked for."""
-    if response.status_code == 200:
-        response = app.answer_consent(response)
-    claims = claims_of(app.exchange(answer_of(response)["code"]).json()["id_token"])
+    claims = claims_of(app.exchange(answer_of(app.consent_if_asked(response))["code"]).json()["id_token"])
     return str(claims["email"])
 
 

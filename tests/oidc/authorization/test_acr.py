@@ -71,9 +71,7 @@ def follow_code_link(app: RelyingParty, page: Any, code: str) -> Any:
 
 def tokens_after(app: RelyingParty, response: Any) -> dict[str, Any]:
     """Consent if asked, exchange, and return the token answer."""
-    if response.status_code == 200:
-        response = app.answer_consent(response)
-    answer: dict[str, Any] = app.exchange(answer_of(response)["code"]).json()
+    answer: dict[str, Any] = app.exchange(answer_of(app.consent_if_asked(response))["code"]).json()
     return answer
 
 

@@ -400,7 +400,7 @@ def test_one_worker_at_a_time_sends_to_a_project_and_to_a_host(far_app: App, set
     if shared == "project":
         second = receiver_at("comet.example", project=first.client.project)
     else:
-        second = receiver_at("NOVA.example")
+        second = receiver_at("nova.example")
     assert len(sending.due_receivers()) == 1
     send_meanwhile(first)
     assert (sending.due_receivers(), sending.send_to(second.pk), sending.oldest_due()) == ([], 0, None)

@@ -39,7 +39,7 @@ def fill(project: Project, owner: Account, name: str) -> None:
     make_client(project, name=f"{name} client")
     make_key(project, owner, name=f"{name} script")
     ProjectDomain.objects.create(project=project, name=f"{name.lower()}.example.com", added_at=clock.now())
-    other = make_account(email=f"{name.lower()}@mail.example.com")
+    other = make_account(email=f"{name.lower().replace(' ', '.')}@mail.example.com")
     ProjectMember.objects.create(project=project, account=other, role=ProjectMember.Role.VIEWER)
 
 
