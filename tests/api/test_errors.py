@@ -101,7 +101,7 @@ def test_a_suspended_project(token: str, spa: Client, key: Key) -> None:
     for credential in (token, key.raw):
         response = call(ME, credential)
         assert refusal(response) == (401, "project_suspended")
-        assert response["WWW-Authenticate"] == challenge(path, 'error="invalid_token", ')
+        assert response["WWW-Authenticate"] == challenge(ME, 'error="invalid_token", ')
 
 
 def test_a_project_that_is_back_works_again(token: str, spa: Client) -> None:
