@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from django.contrib.auth.hashers import check_password
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower
 
@@ -25,8 +25,13 @@ class AccountManager(BaseUserManager["Account"]):
         return account
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
-        """Create a superuser; `manage.py createsuperuser` calls this."""
-        return self.create_user(email, password, is_staff=True, is_superuser=True, email_verified=True, **fields)
+        """Create a superuser who can sign in without a mailed code; `manage.py createsuperuser` calls this."""
+        with transaction.atomic(using=self._db):
+            account = self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+            # The model is allauth's, which imports this one. Its row sets `email_verified` (accounts/receivers.py).
+            account.emailaddress_set.create(email=account.email, verified=True, primary=True)  # type: ignore[attr-defined]
+        account.email_verified = True
+        return account
 
     def get_by_natural_key(self, username: str | None) -> "Account":
         return self.get(email=address_to_find(username or ""))
