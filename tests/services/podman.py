@@ -65,18 +65,27 @@ def command() -> list[str]:
 
 def build() -> str:
     """Build the image and return its name. Layers of the last build are used again if nothing in them has changed."""
-    if not _has_base():
-        _make_base()
     name, old = IMAGE, _images()
-    certificates, options = _package_index()
-    given = ["--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={BASE}", "--build-arg", "VERSION=test"]
-    secret = ["--secret", "id=pip.conf,type=env,src=PIP_CONF"]
-    environment = os.environ | {"PIP_CONF": options}
     for target in (["--target", "build", "--tag", f"{IMAGE}-packages"], ["--tag", name]):
-        podman("build", "--quiet", *given, *secret, *certificates, *target, ROOT, env=environment)
+        _build(*target, "--build-arg", "VERSION=test", ROOT)
     for image in old - _images():
         subprocess.run([*command(), "rmi", image], capture_output=True, check=False)  # another run may still use it
     return name
+
+
+def build_from(text: str, context: Path, name: str) -> None:
+    """Build the image `name` from the text of a Containerfile and the files of a folder."""
+    _build("--file", "-", "--tag", name, context, input=text)
+
+
+def _build(*arguments: str | Path, **options: Any) -> None:
+    if not _has_base():
+        _make_base()
+    mounts, configuration = _package_index()
+    given = ["--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={BASE}", *mounts]
+    secret = ["--secret", "id=pip.conf,type=env,src=PIP_CONF"]
+    environment = os.environ | {"PIP_CONF": configuration}
+    podman("build", "--quiet", *given, *secret, *arguments, env=environment, **options)
 
 
 def _images() -> set[str]:
