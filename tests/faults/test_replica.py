@@ -9,7 +9,7 @@ import pytest
 from tests.clients.person import Person
 from tests.faults.engines import Postgres
 from tests.faults.load import declare
-from tests.faults.replica import replica_of
+from tests.faults.replica import caught_up, replica_of
 from tests.faults.rig import Rig, rig
 from tests.services import keeper
 
@@ -60,28 +60,17 @@ def is_fresh() -> bool:
     return "openport_replica_fresh 1.0" in httpx.get(f"http://127.0.0.1:{METRICS_PORT}/metrics", timeout=10).text
 
 
-def caught_up(made: Rig, replica: Postgres) -> bool:
-    # What was committed may not be written yet: the server acknowledges before.
-    (written,) = made.postgres.execute("SELECT pg_current_wal_insert_lsn()::text")[0]
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if replica.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'")[0][0]:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_a_log_is_read_from_the_replica(followed: tuple[Rig, Postgres], browser: httpx.Client) -> None:
     made, replica = followed
     made.postgres.execute(INSERT, "portal", "/v1/first")
-    assert caught_up(made, replica)
+    assert caught_up(made.postgres, replica)
     assert "/v1/first" in page_of(made, browser)
     assert is_fresh()
     replica.execute("SELECT pg_wal_replay_pause()")
     made.postgres.execute(INSERT, "portal", "/v1/second")
     assert "/v1/second" not in page_of(made, browser)
     replica.execute("SELECT pg_wal_replay_resume()")
-    assert caught_up(made, replica)
+    assert caught_up(made.postgres, replica)
     assert "/v1/second" in page_of(made, browser)
 
 
@@ -93,7 +82,7 @@ def test_people_read_their_writes(followed: tuple[Rig, Postgres], browser: httpx
     assert "/v1/third" in page_of(made, browser)
     browser.cookies.delete("openport_primary")
     replica.execute("SELECT pg_wal_replay_resume()")
-    assert caught_up(made, replica)
+    assert caught_up(made.postgres, replica)
 
 
 def test_a_replica_that_is_far_behind_is_not_used(followed: tuple[Rig, Postgres], browser: httpx.Client) -> None:
@@ -112,7 +101,7 @@ def test_a_replica_that_is_far_behind_is_not_used(followed: tuple[Rig, Postgres]
 
 def test_without_a_replica_every_page_works(followed: tuple[Rig, Postgres], browser: httpx.Client) -> None:
     made, replica = followed
-    assert caught_up(made, replica)
+    assert caught_up(made.postgres, replica)
     time.sleep(6)  # until it is looked at again
     page_of(made, browser)
     began = time.monotonic()
