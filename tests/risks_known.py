@@ -20,6 +20,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("core/http/template_tags.py", "SafeString"): (None, "The same, as its type."),
     ("accounts/sources.py", "verify=self._tls"): (1, "The library's own context, which checks certificates."),
     ("core/storage/images.py", "import subprocess"): (1, "Runs a script of the service, without a shell."),
+    ("devportal/operations/backups.py", "import subprocess"): (
+        1,
+        "Runs the programs of PostgreSQL and tar for a command of operators, without a shell.",
+    ),
     ("core/http/template_tags.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
     ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
     ("devportal/console/charts.py", "SafeString"): (

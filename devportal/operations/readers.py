@@ -1,5 +1,6 @@
 """Figures about the database, Redis and the broker, for metrics and the overview (docs/monitoring.md)."""
 
+import contextlib
 import json
 import shutil
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from core.database.postgres.limits import bounded_statements
 from core.limits.counters import counters
 from core.telemetry.exporter import Figure, StateReader
 from devportal.console.models import SignInEvent
-from devportal.operations import task_runs
+from devportal.operations import backups, task_runs
 from devportal.review.models import AppReview, ReviewCase
 from oidc.events import sending
 from oidc.models import Client, Delivery, EventReceiver, Project, SigningKey, TakenPlace
@@ -264,14 +265,18 @@ def _connections() -> list[Figure]:
 
 
 def read_media() -> list[Figure]:
-    """Read the space on the file system of uploaded files, whose folder is created with the first one."""
+    """Read the space for uploaded files, whose folder comes with the first one, and the time of the last backup."""
     space = shutil.disk_usage(
         next(path for path in (settings.MEDIA_ROOT, *settings.MEDIA_ROOT.parents) if path.exists())
     )
-    return [
+    found = [
         Figure("media_free_bytes", "Free space for uploaded files", space.free),
         Figure("media_size_bytes", "Size of the file system of uploaded files", space.total),
     ]
+    with contextlib.suppress(FileNotFoundError):  # no backup yet
+        at = backups.LAST.stat().st_mtime
+        found.append(Figure("backup_last_success_timestamp_seconds", "When the last backup succeeded", at))
+    return found
 
 
 def read_readiness(address: str) -> list[Figure]:

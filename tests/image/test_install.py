@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from tests.services.proxies import DEPLOY, HOSTS, Proxy
 pytestmark = pytest.mark.image
 
 ROOT = DEPLOY.parent
-SCRIPT, OPERATOR = "/opt/portal/deploy/install-debian", "ada@example.com"
+SCRIPT, MANAGE, OPERATOR = "/opt/portal/deploy/install-debian", "/opt/portal/deploy/manage", "ada@example.com"
+PSQL = "runuser -u postgres -- psql"
 # What the script would download, kept for the next run. The servers of packages don't start during the build.
 PIP = "pip install --quiet --no-cache-dir --only-binary :all: --require-hashes -r"
 CONTAINERFILE = f"""
@@ -106,7 +108,11 @@ def test_one_command_leads_to_the_first_sign_in_and_can_be_repeated(machine: Mac
     (tmp_path / "ca.pem").write_text(machine.run("cat /etc/portal/authority/ca.pem"))
     pid = podman.podman("inspect", "--format", "{{.State.Pid}}", machine.name).stdout.strip()
     with ThreadPoolExecutor(1, initializer=enter_network, initargs=(pid,)) as inside:
-        inside.submit(sign_in, Site(Proxy(80, 443, tmp_path / "ca.pem", tmp_path)), password[1]).result()
+        site = Site(Proxy(80, 443, tmp_path / "ca.pem", tmp_path))
+        person = inside.submit(sign_in, site, password[1]).result()
+        restore_backup(machine)
+        inside.submit(see_profile, person).result()
+        assert person.asked == []  # still signed in
 
     assert "password" not in machine.run(f"{SCRIPT} /root/answers")
     assert machine.run(FILES) == files
@@ -119,12 +125,32 @@ def enter_network(pid: str) -> None:
     os.close(namespace)
 
 
-def sign_in(site: Site, password: str) -> None:
+def restore_backup(machine: Machine) -> None:
+    """Back up, lose the database, and restore it, as docs/operations.md#backups says."""
+    folder = machine.run(f"{MANAGE} backup").split()[0]
+    listed = machine.run(f"ls {folder}; find /var/lib/portal/last-backup -newer {folder}/database.dump")
+    assert listed.split() == ["database.dump", "/var/lib/portal/last-backup"]
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        machine.run(f"{MANAGE} backup --restore {folder}")
+    assert "The database is not empty" in refused.value.__notes__[0]
+    machine.run(f"{PSQL} --command 'DROP DATABASE portal WITH (FORCE)' --command 'DROP ROLE portal'")
+    machine.run(f"{PSQL} --file /opt/portal/deploy/database.sql </etc/portal/secrets/database_password")
+    machine.run(f"{MANAGE} backup --restore {folder}")
+
+
+def sign_in(site: Site, password: str) -> Person:
     with site.client() as client:
         soon(lambda: client.get(f"{site.address}/health/ready").status_code == 200, "the service", 60)
         assert client.get(f"{site.address}/health/ready").json()["status"] == "ok"  # Redis accepts the password
         statuses = {name: client.get(f"https://{host}/").status_code for name, host in HOSTS.items()}
     assert statuses == {"auth": 200, "api": 404, "admin": 302}
     person = Person(site, OPERATOR, password)
-    page = person.visit(f"{site.address}/account/profile")
-    assert (page.status_code, page.url.path, person.asked) == (200, "/account/profile", ["sign-in"])
+    see_profile(person)
+    assert person.asked == ["sign-in"]
+    return person
+
+
+def see_profile(person: Person) -> None:
+    person.asked = []
+    page = person.visit(f"{person.service.address}/account/profile")
+    assert (page.status_code, page.url.path) == (200, "/account/profile")

@@ -102,6 +102,13 @@ CASES: dict[str, tuple[Series, Series]] = {
         {f"openport_media_free_bytes{{{WEB}}}": "4x90", f"openport_media_size_bytes{{{WEB}}}": "100x90"},
         {f"openport_media_free_bytes{{{WEB}}}": "6x90", f"openport_media_size_bytes{{{WEB}}}": "100x90"},
     ),
+    "OpenportBackupOld": (
+        {f"openport_backup_last_success_timestamp_seconds{{{WEB}}}": "-93000x90"},
+        {
+            f"openport_backup_last_success_timestamp_seconds{{{WEB}}}": "-87000x90",
+            'openport_backup_last_success_timestamp_seconds{job="openport-web",instance="b"}': "-93000x90",
+        },
+    ),
     "OpenportMailServerDown": (
         {
             f"openport_outbox_oldest_seconds{{{WEB}}}": "0+60x90",
