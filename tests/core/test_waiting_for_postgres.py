@@ -146,6 +146,11 @@ def test_the_server_ends_what_runs_too_long_and_the_connection_goes_on(limited: 
 
 
 @pytest.mark.postgres
+def test_statements_are_not_compiled(limited: Any) -> None:
+    assert run(limited, "SHOW jit") == ("off",)
+
+
+@pytest.mark.postgres
 def test_a_silent_server_times_out_and_is_not_tried_again_immediately(limited: Any) -> None:
     run(limited, "SELECT set_config('statement_timeout', '0', false)")
     began = time.monotonic()

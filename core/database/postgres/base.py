@@ -47,10 +47,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         params: dict[str, Any] = super().get_connection_params()
         params.setdefault("application_name", self.limits.name)
-        own = self.limits.server_options()
-        # A pooler takes no session options; there, the limits are set on the role (docs/operations.md#pgbouncer).
-        if own and not self.settings_dict.get("POOLED"):
-            params["options"] = f"{own} {params.get('options', '')}".strip()
+        # A pooler takes no session options; there, they are set on the role (docs/operations.md#pgbouncer).
+        if not self.settings_dict.get("POOLED"):
+            # Compiling a statement of many subqueries takes seconds, and running it milliseconds (docs/scaling.md).
+            params["options"] = f"-c jit=off {self.limits.server_options()} {params.get('options', '')}".strip()
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> BoundedConnection:
