@@ -1,5 +1,6 @@
 """ModelAdmin base classes: keyset-paged lists, indexed search, actions with confirmation, and audit events."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
@@ -70,6 +71,7 @@ class KeysetChangeList(ExplainedChangeList):
     _keys: tuple[int | None, int | None] | None = None
     older_than: int | None = None
     newer_than: int | None = None
+    parts: Sequence[Q] = ()  # as for keyset_page
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """Remove the key from the parameters first: it is not a filter, and links must not repeat it."""
@@ -96,7 +98,7 @@ class KeysetChangeList(ExplainedChangeList):
 
     def _page(self) -> list[Model]:
         assert self._keys is not None
-        page = keyset_page(self.queryset, *self._keys, self.list_per_page)
+        page = keyset_page(self.queryset, *self._keys, self.list_per_page, self.parts)
         self.older_than, self.newer_than = page.older_than, page.newer_than
         return page.rows
 

@@ -1,12 +1,12 @@
 """Changing many rows in short transactions: deleting them, and filling new columns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from django.db import connections, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from core.database.storable import is_key
 
@@ -77,20 +77,33 @@ class KeysetPage(Generic[T]):
     newer_than: int | None
 
 
-def keyset_page(queryset: "QuerySet[T]", older_than: int | None, newer_than: int | None, size: int) -> "KeysetPage[T]":
-    """Return the next rows below `older_than`, or above `newer_than`, or the newest ones: at most `size` rows."""
+def keyset_page(
+    queryset: "QuerySet[T]", older_than: int | None, newer_than: int | None, size: int, parts: Sequence[Q] = ()
+) -> "KeysetPage[T]":
+    """Return the next rows below `older_than`, or above `newer_than`, or the newest ones: at most `size` rows.
+
+    `parts` are conditions of which each row meets at least one. Each is read through its own index and the keys are
+    merged; for the conditions joined by OR, the database would read and sort all rows that meet them.
+    """
     if newer_than is not None:
-        rows = list(queryset.filter(pk__gt=newer_than).order_by("pk")[: size + 1])
+        rows = _first(queryset.filter(pk__gt=newer_than).order_by("pk"), size + 1, parts)
         if len(rows) > size:
             rows = rows[:size][::-1]
             return KeysetPage(rows, older_than=rows[-1].pk, newer_than=rows[0].pk)
         # Fewer rows than a page: show the first page instead.
         older_than = None
     found = queryset if older_than is None else queryset.filter(pk__lt=older_than)
-    rows = list(found.order_by("-pk")[: size + 1])
+    rows = _first(found.order_by("-pk"), size + 1, parts)
     is_more, rows = len(rows) > size, rows[:size]
     newer = None if older_than is None else rows[0].pk if rows else older_than - 1
     return KeysetPage(rows, older_than=rows[-1].pk if is_more else None, newer_than=newer)
+
+
+def _first(rows: "QuerySet[T]", size: int, parts: Sequence[Q]) -> list[T]:
+    if not parts:
+        return list(rows[:size])
+    keys = {key for part in parts for key in rows.filter(part).values_list("pk", flat=True)[:size]}
+    return list(rows.filter(pk__in=keys)[:size])
 
 
 def parse_key(text: str | None) -> int | None:

@@ -21,7 +21,7 @@ class AuditEvent(models.Model):
 
     at = models.DateTimeField()
     action = models.CharField(max_length=60)
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False)
     actor_email = models.CharField(max_length=254, blank=True)
     ip = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
@@ -29,7 +29,7 @@ class AuditEvent(models.Model):
     project = models.CharField(max_length=32, blank=True)
     target = models.CharField(max_length=255, blank=True)
     # The account whose email address `target` contains, if it is one.
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False)
     before: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     after: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
@@ -39,6 +39,8 @@ class AuditEvent(models.Model):
         verbose_name_plural = "audit trail"
         indexes = [
             models.Index(fields=["project", "-id"], name="audit_of_a_project"),
+            models.Index(fields=["actor", "-id"], name="audit_of_an_actor"),
+            models.Index(fields=["person", "-id"], name="audit_of_a_person"),
             models.Index(fields=["request_id"], name="audit_by_request_id"),
             models.Index(fields=["target", "-id"], name="audit_of_a_target"),
             models.Index(fields=["action", "-id"], name="audit_of_an_action"),
@@ -118,7 +120,16 @@ class SignInEvent(models.Model):
 
     Outcome = Outcome
 
-    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="sign_ins")
+    client = models.ForeignKey(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+        models.CASCADE,
+        related_name="sign_ins",
+        db_index=False,  # an index below begins with this column
+    )
+    # The client's project, for the log of a project. Rows are deleted with their client, so no constraint is checked.
+    project = models.ForeignKey(
+        "oidc.Project", models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False, editable=False
+    )
     at = models.DateTimeField()
     endpoint = models.CharField(max_length=12)  # one of sign_in_steps.Endpoint
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
@@ -139,12 +150,17 @@ class SignInEvent(models.Model):
         verbose_name_plural = "sign-in log"
         indexes = [
             models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
+            models.Index(fields=["project", "-id"], name="sign_ins_of_a_project"),
             models.Index(fields=["request_id"], name="sign_ins_by_request_id"),
             models.Index(fields=["at"], name="sign_ins_by_age"),
         ]
 
     def __str__(self) -> str:
         return f"{self.outcome} at {in_utc(self.at)}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.project_id = self.client.project_id
+        super().save(*args, **kwargs)
 
     @property
     def reason_text(self) -> str:

@@ -1,6 +1,8 @@
 """Admin pages of the audit trail, the sign-in log and the periodic tasks. All are read-only."""
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.conf import settings
@@ -80,7 +82,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
         return [name for name in names if name not in self.private_columns]
 
     def search_filter(self, term: str) -> Q:
-        return audit_list.by_person(term) if "@" in term else audit_list.about(term) | Q(request_id=term)
+        return reduce(or_, audit_list.search_parts(term))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return AuditChangeList

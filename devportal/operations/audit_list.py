@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import Any
 
@@ -70,27 +72,40 @@ class AuditFilters(forms.Form):
         if "until" in given:
             found &= _before(_start_of(given["until"] + timedelta(days=1)))
         if "person" in given:
-            found &= by_person(given["person"])
+            found &= reduce(or_, _by_person(given["person"]))
         if "about" in given:
-            found &= about(given["about"].strip())
+            found &= reduce(or_, _about(given["about"].strip()))
         return found
 
+    def parts(self) -> list[Q]:
+        """Return conditions as `search_parts` does, for the filter by person or by object; [] without one."""
+        person, about = (self.cleaned_data.get(name, "") for name in ("person", "about"))
+        return _by_person(person) if person else _about(about.strip()) if about else []
 
-def by_person(email: str) -> Q:
-    """Return the condition for events of a person, or about them."""
+
+def search_parts(term: str) -> list[Q]:
+    """Return conditions, each with an index in the order of the list; an event that meets one of them is found.
+
+    The term is a whole email address, the id of an object, or a request id.
+    """
+    return _by_person(term) if "@" in term else [*_about(term.strip()), Q(request_id=term.strip())]
+
+
+def _by_person(email: str) -> list[Q]:
+    """Return the conditions for events of a person, or about them."""
     # Look up the key first: a condition across two tables would read the whole trail.
     people = list(Account.objects.filter(email=email).values_list("pk", flat=True))
-    return Q(actor__in=people) | Q(person__in=people) | Q(target=email)
+    return [*(condition for key in people for condition in (Q(actor=key), Q(person=key))), Q(target=email)]
 
 
-def about(public_id: str) -> Q:
-    """Return the condition for events about this object: a project with all that belongs to it, or a client or key.
+def _about(public_id: str) -> list[Q]:
+    """Return the conditions for events about this object: a project with all that belongs to it, or a client or key.
 
     For an account, also return what the person did.
     """
     if person := re.fullmatch(r"account:([0-9]{1,18})", public_id):
-        return Q(target=public_id) | Q(actor=int(person[1])) | Q(person=int(person[1]))
-    return Q(project=public_id) if public_id.startswith(PROJECT_PREFIX) else Q(target=public_id)
+        return [Q(target=public_id), Q(actor=int(person[1])), Q(person=int(person[1]))]
+    return [Q(project=public_id) if public_id.startswith(PROJECT_PREFIX) else Q(target=public_id)]
 
 
 def _start_of(day: date) -> datetime:
@@ -118,6 +133,7 @@ class AuditChangeList(KeysetChangeList):
                 self.filter_params.pop(name, None)
             self.filters = AuditFilters(self.given)
             self.filters.is_valid()
+            self.parts = search_parts(self.query) if self.query else self.filters.parts()
         rows: QuerySet[AuditEvent] = super().get_queryset(request, exclude_parameters)
         return rows.filter(self.filters.condition())
 

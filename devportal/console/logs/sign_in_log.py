@@ -212,7 +212,7 @@ def project_sign_ins(request: HttpRequest, project_id: str) -> HttpResponseBase:
         request,
         "console/sign_ins.html",
         membership,
-        rows=SignInEvent.objects.filter(client__project=membership.project).select_related("client"),
+        rows=SignInEvent.objects.filter(project=membership.project).select_related("client"),
         filters=read_filters(request, clients),
         selects=[("client", "Client", {client.client_id: client.name for client in clients}), *SELECTS],
         name=f"sign-in-log-{membership.project.public_id}",

@@ -102,11 +102,10 @@ def _write(entries: list[dict[str, Any]]) -> None:
     Successes have a separate limit, so that a flood of refusals does not displace them.
     """
     wanted = {str(entry.get("client")) for entry in entries}
-    clients = dict(Client.objects.filter(client_id__in=wanted).values_list("client_id", "pk"))
-    known = [entry | {"client_id": clients.get(str(entry.get("client")))} for entry in entries]
-    rows = [
-        row for entry in known if entry["client_id"] and (row := log_buffer.build_row(SignInEvent, entry)) is not None
-    ]
+    columns = Client.objects.filter(client_id__in=wanted).values_list("client_id", "pk", "project_id")
+    clients = {public_id: {"client_id": client, "project_id": project} for public_id, client, project in columns}
+    known = [entry | clients[public_id] for entry in entries if (public_id := str(entry.get("client"))) in clients]
+    rows = [row for entry in known if (row := log_buffer.build_row(SignInEvent, entry)) is not None]
     if not rows:
         return
     written = _written_since(min(row.at for row in rows), {row.client_id for row in rows})

@@ -32,6 +32,7 @@ class Migration(migrations.Migration):
                 (
                     "actor",
                     models.ForeignKey(
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -41,6 +42,7 @@ class Migration(migrations.Migration):
                 (
                     "person",
                     models.ForeignKey(
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -53,6 +55,8 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "audit trail",
                 "indexes": [
                     models.Index(fields=["project", "-id"], name="audit_of_a_project"),
+                    models.Index(fields=["actor", "-id"], name="audit_of_an_actor"),
+                    models.Index(fields=["person", "-id"], name="audit_of_a_person"),
                     models.Index(fields=["request_id"], name="audit_by_request_id"),
                     models.Index(fields=["target", "-id"], name="audit_of_a_target"),
                     models.Index(fields=["action", "-id"], name="audit_of_an_action"),
@@ -133,9 +137,21 @@ class Migration(migrations.Migration):
                 (
                     "client",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="sign_ins",
                         to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        editable=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="oidc.project",
                     ),
                 ),
             ],
@@ -144,6 +160,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "sign-in log",
                 "indexes": [
                     models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
+                    models.Index(fields=["project", "-id"], name="sign_ins_of_a_project"),
                     models.Index(fields=["request_id"], name="sign_ins_by_request_id"),
                     models.Index(fields=["at"], name="sign_ins_by_age"),
                 ],

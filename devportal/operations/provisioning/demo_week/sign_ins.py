@@ -43,7 +43,7 @@ class Journal:
         if step in ENTRIES:
             endpoint, outcome = ENTRIES[step]
             about: dict[str, Any] = {"endpoint": endpoint, "outcome": outcome, "step": step.value, "error": error}
-            entry = SignInEvent(client=client, at=at, **about, **details)
+            entry = SignInEvent(client=client, project_id=client.project_id, at=at, **about, **details)
             entry.request_id = text(20, "request", len(self.entries), at)
             self.entries.append(entry)
 

@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 ROWS = 60_000
 _FILL = """
     INSERT INTO console_signinevent
-        (client_id, at, endpoint, outcome, step, error, reason, parameters, redirect_uri, request_id, family)
-    SELECT CASE WHEN i %% 3 = 0 THEN %s ELSE %s END, now() - interval '20 days' + i * interval '20 second',
+        (client_id, project_id, at, endpoint, outcome, step, error, reason, parameters, redirect_uri, request_id, family)
+    SELECT c.id, c.project_id, now() - interval '20 days' + i * interval '20 second',
         'token', 'refreshed', '', '', '', '{}', '', 'r' || i, i / 40
-    FROM generate_series(1, %s) i
+    FROM generate_series(1, %s) i JOIN oidc_client c ON c.id = CASE WHEN i %% 3 = 0 THEN %s::int ELSE %s END
 """
 
 
@@ -27,7 +27,7 @@ _FILL = """
 def long_log() -> Client:
     client, other = make_client(), make_client()
     with connection.cursor() as cursor:
-        cursor.execute(_FILL, [other.pk, client.pk, ROWS])
+        cursor.execute(_FILL, [ROWS, other.pk, client.pk])
         cursor.execute("ANALYZE console_signinevent")
     return client
 

@@ -45,7 +45,15 @@ def result(review: AppReview, code: str) -> str:
 
 def sign_ins(client: Client, outcome: str, count: int, error: str = "") -> None:
     SignInEvent.objects.bulk_create(
-        SignInEvent(client=client, at=clock.now(), endpoint="token", outcome=outcome, error=error, request_id="r" * 20)
+        SignInEvent(
+            client=client,
+            project=client.project,
+            at=clock.now(),
+            endpoint="token",
+            outcome=outcome,
+            error=error,
+            request_id="r" * 20,
+        )
         for _ in range(count)
     )
 
