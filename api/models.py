@@ -190,7 +190,8 @@ class RequestLog(models.Model):
     with the counts, kept for REQUEST_LOG_DAYS.
     """
 
-    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", null=True)
+    # An index below begins with this column.
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", null=True, db_index=False)
     at = models.DateTimeField()
     # The slug of the company's own API that was called, "" for the API at `/v1`.
     api = models.CharField(max_length=32, blank=True, default="")
@@ -213,6 +214,9 @@ class RequestLog(models.Model):
         verbose_name_plural = "request log"
         indexes = [
             models.Index(fields=["project", "-id"], name="requests_of_a_project"),
+            models.Index(
+                fields=["project", "-id"], condition=models.Q(status__gte=400), name="failed_requests_of_a_project"
+            ),
             models.Index(fields=["request_id"], name="requests_by_request_id"),
             models.Index(fields=["at"], name="requests_by_age"),
         ]

@@ -118,7 +118,11 @@ class Migration(migrations.Migration):
                 (
                     "project",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="oidc.project",
                     ),
                 ),
             ],
@@ -127,6 +131,11 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "request log",
                 "indexes": [
                     models.Index(fields=["project", "-id"], name="requests_of_a_project"),
+                    models.Index(
+                        condition=models.Q(("status__gte", 400)),
+                        fields=["project", "-id"],
+                        name="failed_requests_of_a_project",
+                    ),
                     models.Index(fields=["request_id"], name="requests_by_request_id"),
                     models.Index(fields=["at"], name="requests_by_age"),
                 ],
