@@ -601,6 +601,10 @@ class Migration(migrations.Migration):
                 name="accounts_to_be_deleted",
             ),
         ),
+        migrations.AddIndex(
+            model_name="account",
+            index=models.Index(condition=models.Q(("is_staff", True)), fields=["email"], name="staff"),
+        ),
         migrations.AddConstraint(
             model_name="account",
             constraint=models.UniqueConstraint(

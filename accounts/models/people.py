@@ -75,7 +75,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
         indexes = [
             models.Index(
                 fields=["deletion_due_at"], name="accounts_to_be_deleted", condition=Q(deletion_due_at__isnull=False)
-            )
+            ),
+            models.Index(fields=["email"], name="staff", condition=Q(is_staff=True)),
         ]
 
     # `is_active` as it was read from the database; None for a new account. Not a column.
