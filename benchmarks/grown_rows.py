@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection
@@ -20,14 +21,17 @@ from accounts.models import (
     Subscription,
 )
 from api.models import ApiKey, RequestLog
+from core import clock
+from core.database import partitions
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import AccessToken, Client, Connection, Project, ProjectMember, RefreshToken
 from oidc.models import TokenFamily as TokenFamily
 
 NOW = "now()"
-# The time of row n: the last row is from now, and each row before it is a second older.
-THEN = "now() - make_interval(secs => {count} - n)"
+# The time of row n: the rows are spread over the last 30 days, the last one is from now.
+DAYS = 30
+THEN = f"now() - ({{count}} - n) * interval '{DAYS} days' / {{count}}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ def _projects(sizes: Sizes, person: int) -> None:
         Client, sizes.clients, project=f"{project} + n / 2 % {sizes.projects}", name="'App ' || n", type="'spa'",
         name_reading="'app' || n", client_id="'op_client_' || left(md5(n::text), 22)", enabled="true",
         redirect_uris="'https://app' || n || '.example.com/callback'",
-        verified_at="CASE WHEN n % 10 = 0 THEN now() END",
+        verified_at="CASE WHEN n % 10 = 1 THEN now() END",
     )  # fmt: skip
     subject = first_key(PairwiseSubject)
     insert(
@@ -171,19 +175,27 @@ def _projects(sizes: Sizes, person: int) -> None:
 
 
 def _logs(sizes: Sizes, person: int, project: int, client: int) -> None:
+    """Create logs with few errors: 1 in 1,000 sign-ins, 1 in 100,000 requests. A person did 20 events in the audit."""
+    for table in ("api_requestlog", "console_signinevent"):
+        for ago in range(1, DAYS + 1):
+            day = partitions.midnight(clock.now()) - timedelta(days=ago)
+            partitions._create(connection, partitions.DailyTable(table, "at"), day)
     where = f"{project} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.projects} END"
     insert(
-        RequestLog, sizes.log, project=where, method="'GET'", path="'/v1/me'", status="200",
+        RequestLog, sizes.log, project=where, method="'GET'", path="'/v1/me'", is_counted="true", milliseconds="3",
+        status="CASE WHEN n % 100000 = 0 THEN 500 ELSE 200 END", client="'op_client_x'",
         request_id="left(md5(n::text), 20)",
     )  # fmt: skip
     insert(
         SignInEvent, sizes.log, client=f"{client} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END",
-        endpoint="'authorize'", outcome="'refused'", error="'access_denied'", request_id="left(md5(n::text), 20)",
+        endpoint="'token'", outcome="CASE WHEN n % 1000 = 0 THEN 'refused' ELSE 'refreshed' END",
+        error="CASE WHEN n % 1000 = 0 THEN 'invalid_grant' ELSE '' END", request_id="left(md5(n::text), 20)",
+        family="n / 20",
     )  # fmt: skip
     insert(
-        AuditEvent, sizes.log, action="'client.created'", actor=f"{person} + n % 1000", actor_email="'x@example.com'",
-        project="'prj_' || left(md5((n % 100)::text), 22)", target="'op_client_' || left(md5((n % 20000)::text), 22)",
-        request_id="left(md5(n::text), 20)",
+        AuditEvent, sizes.log, action="'client.created'", actor=f"{person} + n % {max(sizes.log // 20, 1000)}",
+        actor_email="'x@example.com'", project="'prj_' || left(md5((n % 100)::text), 22)",
+        target="'op_client_' || left(md5((n % 20000)::text), 22)", request_id="left(md5(n::text), 20)",
     )  # fmt: skip
 
 
