@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 ROWS = 60_000
 _FILL = """
     INSERT INTO console_signinevent
-        (client_id, project_id, at, endpoint, outcome, step, error, reason, parameters, redirect_uri, request_id, family)
+        (client_id, project_id, at, endpoint, outcome, step, error, reason, parameters, redirect_uri, request_id,
+         family)
     SELECT c.id, c.project_id, now() - interval '20 days' + i * interval '20 second',
         'token', 'refreshed', '', '', '', '{}', '', 'r' || i, i / 40
     FROM generate_series(1, %s) i JOIN oidc_client c ON c.id = CASE WHEN i %% 3 = 0 THEN %s::int ELSE %s END
