@@ -26,7 +26,8 @@ def pages() -> list[tuple[str, Any, str]]:
     from oidc.models import Client, ProjectMember
 
     big = Client.objects.order_by("pk")[0]
-    small = Client.objects.exclude(project=big.project).order_by("-pk")[0]
+    owned = Client.objects.filter(project__members__account__email_verified=True)
+    small = owned.exclude(project=big.project).order_by("-pk")[0]
     staff = {}
     for role in ("operator", "reviewer"):
         staff[role], _ = Account.objects.get_or_create(email=f"{role}@example.com", email_verified=True)

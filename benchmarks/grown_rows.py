@@ -181,13 +181,14 @@ def _logs(sizes: Sizes, person: int, project: int, client: int) -> None:
             day = partitions.midnight(clock.now()) - timedelta(days=ago)
             partitions._create(connection, partitions.DailyTable(table, "at"), day)
     where = f"{project} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.projects} END"
+    app = f"CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END"  # counted from 0, as in _projects
     insert(
         RequestLog, sizes.log, project=where, method="'GET'", path="'/v1/me'", is_counted="true", milliseconds="3",
         status="CASE WHEN n % 100000 = 0 THEN 500 ELSE 200 END", client="'op_client_x'",
         request_id="left(md5(n::text), 20)",
     )  # fmt: skip
     insert(
-        SignInEvent, sizes.log, client=f"{client} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END",
+        SignInEvent, sizes.log, client=f"{client} + {app}", project=f"{project} + ({app} + 1) / 2 % {sizes.projects}",
         endpoint="'token'", outcome="CASE WHEN n % 1000 = 0 THEN 'refused' ELSE 'refreshed' END",
         error="CASE WHEN n % 1000 = 0 THEN 'invalid_grant' ELSE '' END", request_id="left(md5(n::text), 20)",
         family="n / 20",
