@@ -240,7 +240,6 @@ class Migration(migrations.Migration):
                 (
                     "client",
                     models.ForeignKey(
-                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="connections",
                         to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
@@ -815,10 +814,6 @@ class Migration(migrations.Migration):
             index=models.Index(
                 condition=models.Q(("joined_outside_review", True)), fields=["client"], name="joined_outside_review"
             ),
-        ),
-        migrations.AddIndex(
-            model_name="connection",
-            index=models.Index(fields=["client", "removed_at", "account"], name="people_of_a_client"),
         ),
         migrations.AddConstraint(
             model_name="connection",

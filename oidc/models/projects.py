@@ -147,12 +147,7 @@ class Connection(models.Model):
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="connections"
     )
-    client = models.ForeignKey(
-        settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
-        models.CASCADE,
-        related_name="connections",
-        db_index=False,  # an index below begins with this column
-    )
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="connections")
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: the scopes that the person has granted and not revoked.
     scopes = models.TextField(blank=True, default="")
@@ -181,9 +176,7 @@ class Connection(models.Model):
         indexes = [
             models.Index(
                 fields=["client"], condition=models.Q(joined_outside_review=True), name="joined_outside_review"
-            ),
-            # The number of an app's people is counted in the index alone.
-            models.Index(fields=["client", "removed_at", "account"], name="people_of_a_client"),
+            )
         ]
 
     def __str__(self) -> str:
