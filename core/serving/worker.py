@@ -1,5 +1,6 @@
 """Loading the application in a granian worker process, with its background threads."""
 
+import contextlib
 import logging
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 from django.conf import settings
@@ -23,7 +25,7 @@ from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
-PARENT_CHECK_SECONDS = 1.0
+BEAT_SECONDS = 1.0
 TIMER_TICK_SECONDS = 5.0
 
 # The most requests of a worker process in each stage (core/serving/application.py).
@@ -40,8 +42,10 @@ THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + WAITING_FOR_WORK + BODIES 
 FORM_TEXT_BYTES = 256 * 1024
 
 
-def load_application(target: str) -> Callable[..., Any]:
+def load_application(target: str, beat: Connection | None = None) -> Callable[..., Any]:
     """Return the WSGI application `target` ("module.attribute"), with its background threads started.
+
+    Through `beat`, this process tells its parent that it is not frozen (core/serving/supervisor.py).
 
     Granian calls this in each worker. The worker gets its own process group, so that Ctrl-C in the terminal only
     reaches the parent, which stops the workers in order.
@@ -50,15 +54,15 @@ def load_application(target: str) -> Callable[..., Any]:
     # A thread that gets a response from the database waits at most this long for a busy one (default: 5 ms).
     sys.setswitchinterval(0.001)
     application: Callable[..., Any] = import_string(target)
-    threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True, name="parent").start()
+    threading.Thread(target=_beat_until_orphaned, args=(os.getppid(), beat), daemon=True, name="parent").start()
     if settings.EMBEDDED:
         threading.Thread(target=_run_periodic_tasks, daemon=True, name="timer").start()
     return application
 
 
-def load_bounded_application(target: str) -> Callable[..., Any]:
-    """Return `load_application(target)` wrapped in BoundedApplication, for a server with THREADS threads."""
-    application = load_application(target)
+def load_bounded_application(target: str, beat: Connection | None = None) -> Callable[..., Any]:
+    """Return `load_application(target, beat)` wrapped in BoundedApplication, for a server with THREADS threads."""
+    application = load_application(target, beat)
     bodies = BodyReceiver(most=BODIES, most_large=LARGE_BODIES, most_bytes=largest_upload() + FORM_TEXT_BYTES)
     slots, page_slots = (
         SlotPool(count, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
@@ -71,12 +75,16 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
     return BoundedApplication(application, bodies=bodies, slots=slots, page_slots=page_slots, answers=answers)
 
 
-def _stop_without_parent(parent: int) -> None:
-    """End this process when its parent is gone, so that no orphan keeps the port."""
+def _beat_until_orphaned(parent: int, beat: Connection | None) -> None:
+    """Report to the parent. End this process when the parent is gone, so that no orphan keeps the port."""
+    beaten = os.getpid().to_bytes(4)
     while os.getppid() == parent:
-        time.sleep(PARENT_CHECK_SECONDS)
+        if beat is not None:
+            with contextlib.suppress(OSError):  # the parent is frozen, and the pipe is full
+                beat.send_bytes(beaten)
+        time.sleep(BEAT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(PARENT_CHECK_SECONDS)
+    time.sleep(BEAT_SECONDS)
     os._exit(1)
 
 

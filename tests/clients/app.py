@@ -158,9 +158,9 @@ def listening(service: Service, name: str, kind: str = "web", host: str = "local
 
 
 @contextlib.contextmanager
-def answering(handler: Any) -> Iterator[int]:
-    """Yield a loopback port on which `handler` responds to requests."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+def answering(handler: Any, port: int = 0) -> Iterator[int]:
+    """Yield a loopback port, or the given one, on which `handler` responds to requests."""
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:

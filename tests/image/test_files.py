@@ -199,11 +199,12 @@ def test_units_and_containers_do_the_same() -> None:
 
 def test_each_worker_of_a_machine_can_serve_its_metrics() -> None:
     """Only one process can listen on a port, and the others would run without metrics."""
-    assert unit(UNITS / "portal-worker@.service")["EnvironmentFile"][1] == "-/etc/portal/worker-%i"
-    workers = (UNITS / "portal.target").read_text(encoding="utf-8").count("portal-worker@")
+    wanted = (UNITS / "portal.target").read_text(encoding="utf-8")
     scraped = (DEPLOY / "prometheus" / "prometheus.yaml").read_text(encoding="utf-8")
-    targets = re.findall(r"127\.0\.0\.1:\d+", scraped.partition("openport-worker")[2].partition("job_name")[0])
-    assert len(set(targets)) == workers
+    for role in ("worker", "web"):
+        assert unit(UNITS / f"portal-{role}@.service")["EnvironmentFile"][1] == f"-/etc/portal/{role}-%i"
+        targets = re.findall(r"127\.0\.0\.1:\d+", scraped.partition(f"openport-{role}")[2].partition("job_name")[0])
+        assert len(set(targets)) == wanted.count(f"portal-{role}@")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")

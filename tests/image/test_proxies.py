@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ import httpx
 import pytest
 
 from tests.clients.app import answering
-from tests.services import proxies
+from tests.services import keeper, proxies
 from tests.services.proxies import HOSTS, Proxy
 
 pytestmark = pytest.mark.proxy
@@ -244,6 +245,23 @@ def test_errors_of_the_proxy_have_the_format_of_the_endpoint(path: str, proxy: P
     with connected(proxy) as connection:
         connection.sendall(f"GET {path}?at={GONE} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\n\r\n".encode())
         check_error(connection, path, 502)
+
+
+def test_caddy_waits_for_a_service_that_restarts_and_sends_nothing_twice() -> None:
+    """Only a request that reached no server may be sent again."""
+    port = keeper.free_port()
+    with (
+        proxies.caddy(port) as proxy,
+        httpx.Client(transport=proxy.transport(), base_url=proxy.address("auth"), timeout=20) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waiting = pool.submit(client.post, "/connect/token", content=b"x")
+        time.sleep(1)
+        with answering(Echo, port):
+            assert waiting.result().json()["received"] == 1
+            Echo.seen.clear()
+            assert client.get(f"/account/?at={GONE}").status_code == 502
+            assert len(Echo.seen) == 1
 
 
 @pytest.mark.parametrize("path", ["/v1/me", "/connect/token", "/account/v1/me"])

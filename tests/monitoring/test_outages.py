@@ -56,12 +56,14 @@ def test_a_database_that_is_down_or_frozen_and_a_web_process_that_is_frozen(prod
     wait_for(REDIS, 1)
     workers = [pid for pid in production.service.worker_processes() if is_worker(pid)]
     assert len(workers) == 2
-    for pid in workers:
+    assert production.service.process is not None
+    frozen = [production.service.process.pid, *workers]  # the parent first, because it replaces frozen workers
+    for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
     try:
         assert DATABASE not in wait_for(WEB, 0)
     finally:
-        for pid in workers:
+        for pid in reversed(frozen):
             os.kill(pid, signal.SIGCONT)
     wait_for(DATABASE, 1)
 

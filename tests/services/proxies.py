@@ -71,9 +71,9 @@ class Proxy:
         plain = socket.create_connection(("127.0.0.1", self.https))
         return context.wrap_socket(plain, server_hostname=self.hosts[0])
 
-    def transport(self) -> httpx.HTTPTransport:
+    def transport(self, limits: httpx.Limits = httpx.Limits()) -> httpx.HTTPTransport:  # noqa: B008  # is not changed
         """Return a transport for httpx that connects to HOSTS on loopback and trusts this proxy's certificates."""
-        return Loopback(verify=ssl.create_default_context(cafile=str(self.authority)))
+        return Loopback(verify=ssl.create_default_context(cafile=str(self.authority)), limits=limits)
 
 
 class Loopback(httpx.HTTPTransport):

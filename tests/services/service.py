@@ -56,6 +56,7 @@ class Service:
     settings: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=keeper.free_port)
     source: Path = ROOT  # the folder with the source that it runs
+    files: tuple[int, ...] = ()  # open files that it inherits
     process: "subprocess.Popen[bytes] | None" = None
     _guard: "subprocess.Popen[bytes] | None" = None
     _commands: Commands | None = None
@@ -157,6 +158,7 @@ class Service:
                 stderr=log,
                 # Ctrl-C in the terminal must not reach the service: the tests stop it themselves.
                 start_new_session=True,
+                pass_fds=self.files,
             )
         command = [sys.executable, "-I", "-S", "-c", GUARD, str(self.process.pid)]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

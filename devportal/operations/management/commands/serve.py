@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import socket
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
@@ -11,11 +12,13 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from granian.constants import HTTPModes, Interfaces
 
 from core import settings_checks
 from core.environment import restrict_permissions
+from core.serving import supervisor
 from core.serving.application import raise_open_files
-from core.serving.worker import THREADS, load_bounded_application
+from core.serving.worker import THREADS
 from core.serving.worker_start import freeze_loaded_objects
 from core.telemetry import exporter
 from devportal.operations import readers
@@ -35,9 +38,6 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=None, help="number of worker processes (embedded: always 1)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from granian import Granian
-        from granian.constants import HTTPModes, Interfaces
-
         if settings.EMBEDDED:
             restrict_permissions(settings.DATA_DIR)
             call_command("migrate", verbosity=0)
@@ -45,14 +45,15 @@ class Command(BaseCommand):
             self.stdout.write(prepare_demo(options["demo"]))
         settings_checks.log_stored_dangers()
         freeze_loaded_objects()  # before the first fork, so that pages stay shared
+        listener = _passed_listener()
         if settings.METRICS_PORT:
-            _start_metrics(options["address"])
+            _start_metrics(listener.getsockname()[0] if listener else options["address"])
+        listener = listener or _listen(options["address"])
         # A fork must not share a database connection with its parent.
         connections.close_all()
-        server = Granian(
+        server = supervisor.Supervisor(
             settings.WSGI_APPLICATION,
-            address=options["address"],
-            port=settings.PORT,
+            listener,
             interface=Interfaces.WSGI,
             workers=1 if settings.EMBEDDED else options["workers"] or 2,
             # An HTTP/2 connection can carry hundreds of requests with slow bodies, and no proxy needs HTTP/2 here.
@@ -67,7 +68,7 @@ class Command(BaseCommand):
         )
         sys.stdout.flush()
         logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
-        server.serve(target_loader=load_bounded_application)
+        server.run()
 
 
 def _ip_address(text: str) -> str:
@@ -75,6 +76,22 @@ def _ip_address(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is not an IP address.") from error
+
+
+def _passed_listener() -> socket.socket | None:
+    """Return the socket from systemd, None if there is none. Raises CommandError if it has another port than PORT."""
+    listener = supervisor.passed_listener()
+    if listener and listener.getsockname()[1] != settings.PORT:
+        port = listener.getsockname()[1]
+        raise CommandError(f"PORT is {settings.PORT}, but the socket from systemd has port {port}. Change one of them.")
+    return listener
+
+
+def _listen(address: str) -> socket.socket:
+    try:
+        return supervisor.listen(address, settings.PORT)
+    except OSError as error:
+        raise CommandError(f"Can't listen on {address}, PORT {settings.PORT}: {error.strerror}.") from error
 
 
 def _start_metrics(address: str) -> None:

@@ -3,13 +3,13 @@
 import socket
 from typing import Any
 
-import granian
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
 from core import settings_checks
+from core.serving import supervisor
 from core.telemetry import exporter
 from devportal.operations.management.commands import serve
 
@@ -23,10 +23,11 @@ def test_loaded_objects_are_frozen_before_forking(monkeypatch: pytest.MonkeyPatc
         def __init__(self, *args: Any, **options: Any) -> None:
             pass
 
-        def serve(self, **options: Any) -> None:
+        def run(self) -> None:
             order.append("workers")
 
-    monkeypatch.setattr(granian, "Granian", Server)
+    monkeypatch.setattr(supervisor, "Supervisor", Server)
+    monkeypatch.setattr(supervisor, "listen", lambda *args: order.append("listen"))
     monkeypatch.setattr(serve, "freeze_loaded_objects", lambda: order.append("freeze"))
     monkeypatch.setattr(exporter, "start", lambda *args: order.append("metrics"))
     monkeypatch.setattr(settings_checks, "log_stored_dangers", lambda: None)
@@ -35,7 +36,7 @@ def test_loaded_objects_are_frozen_before_forking(monkeypatch: pytest.MonkeyPatc
 
     serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
 
-    assert order == ["freeze", "metrics", "workers"]
+    assert order == ["freeze", "metrics", "listen", "workers"]
 
 
 @pytest.mark.parametrize("taken", [True, False])
