@@ -52,6 +52,21 @@ def test_an_address_or_port_of_metrics_that_can_not_be_used_is_named(
             serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
 
 
+@pytest.mark.parametrize("is_passed", [True, False])
+def test_a_port_that_is_taken_or_differs_from_the_one_of_systemd_is_named(
+    is_passed: bool, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(settings_checks, "log_stored_dangers", lambda: None)
+    monkeypatch.setattr(serve, "freeze_loaded_objects", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        monkeypatch.setattr(supervisor, "passed_listener", lambda: other if is_passed else None)
+        port = other.getsockname()[1]
+        settings.EMBEDDED, settings.METRICS_PORT, settings.PORT = False, 0, port - is_passed
+        message = f"the socket from systemd has port {port}" if is_passed else f"Can't listen on 127.0.0.1, PORT {port}"
+        with pytest.raises(CommandError, match=message):
+            serve.Command().handle(demo=None, address="127.0.0.1", workers=1)
+
+
 @pytest.mark.parametrize("address", ["localhost", "256.1.1.1", "127.0.0.1:8000"])
 def test_only_an_ip_address_can_be_listened_on(address: str) -> None:
     with pytest.raises(CommandError, match=r"--address: .* is not an IP address"):
