@@ -125,7 +125,7 @@ def test_a_deploy_a_rotation_of_all_keys_and_a_new_certificate_lose_no_request(
     first = servers[0]
     secret, key = first.settings["SECRET_KEY"], first.settings["KEY_ENCRYPTION_KEY"]
     new_secret, new_key = secrets.token_urlsafe(48), secrets.token_urlsafe(48)
-    with load(first, client_id, APPS) as running:
+    with load(first, client_id, APPS, pause=0.2) as running:
         roll_out(
             servers,
             SERVICE_NAME="Another name",
