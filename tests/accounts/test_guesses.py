@@ -31,9 +31,10 @@ def guess(sleeps: float = 0, is_right: bool = True) -> None:
 
 
 def test_right_guesses_at_the_same_moment_wait_for_each_other(
-    stopped_clock: None, monkeypatch: pytest.MonkeyPatch
+    stopped_clock: None, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     monkeypatch.setattr(guesses, "TURN_SECONDS", 0.01)
+    settings.PASSWORD_WAIT_SECONDS = 60
     with ThreadPoolExecutor(25) as pool:  # no more of one IP address may wait
         list(pool.map(lambda _: guess(sleeps=0.02), range(30)))
     for _ in range(3):
