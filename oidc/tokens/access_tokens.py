@@ -71,7 +71,7 @@ def find_userinfo_token(raw: str) -> AccessToken:
 
 
 def _is_known_audience(audience: object) -> bool:
-    return audience in (api.identifier for api in current_registry().apis.values())
+    return audience in [api.identifier for api in current_registry().apis.values()]
 
 
 def check_audience(row: AccessToken, claims: jwt.SignedClaims, audience: str) -> None:

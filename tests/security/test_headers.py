@@ -162,7 +162,8 @@ def test_only_pages_on_the_way_to_an_app_may_be_in_a_popup_of_the_app(client: Br
         is_on_the_way = url.example.startswith("/connect/") or url.name in ON_THE_WAY
         answers = [client.get(url.example), Browser(enforce_csrf_checks=True).post(url.example)]
         if is_on_the_way:
-            answers.append(client.get(url.example, **{UNREADABLE_COOKIES: True}))  # before a view is called
+            unreadable: dict[str, Any] = {UNREADABLE_COOKIES: True}
+            answers.append(client.get(url.example, **unreadable))  # before a view is called
         for response in answers:
             if response.get("Cross-Origin-Opener-Policy") != (None if is_on_the_way else "same-origin"):
                 wrong.append((url.name, response.status_code))

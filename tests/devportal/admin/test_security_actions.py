@@ -109,4 +109,3 @@ def test_accounts_with_more_permissions_are_protected(as_operator: Browser, supe
 @pytest.mark.parametrize("name", ACTS)
 def test_reviewers_can_not_use_security_actions(as_reviewer: Browser, person: Account, name: str) -> None:
     assert act(as_reviewer, person, name, reason=REASON).status_code == 403
-
