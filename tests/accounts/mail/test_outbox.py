@@ -103,7 +103,7 @@ def test_a_rolled_back_transaction_sends_nothing() -> None:
         "",
         "ada",
         "ada@example.com\nBcc: eve@example.com",
-        "a@b.example\r\n",
+        "a@b\r\n.example",
         "a\x00@b.example",
         "a@b.example, c@d.example",
     ],
