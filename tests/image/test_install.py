@@ -104,7 +104,7 @@ def test_one_command_leads_to_the_first_sign_in_and_can_be_repeated(machine: Mac
     password = re.search(rf"The password of {OPERATOR} is (\S+)", said)
     assert password is not None, said
     files = machine.run(FILES)
-    machine.start("portal-web")
+    machine.start("portal-web@")
     (tmp_path / "ca.pem").write_text(machine.run("cat /etc/portal/authority/ca.pem"))
     pid = podman.podman("inspect", "--format", "{{.State.Pid}}", machine.name).stdout.strip()
     with ThreadPoolExecutor(1, initializer=enter_network, initargs=(pid,)) as inside:
