@@ -1,7 +1,7 @@
 """Filters of the logs and lists, from the query string, and the toolbar above a log."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -11,12 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from core import clock
+from core.database.batches import parse_key
 from core.database.storable import is_key
 from devportal.console.access import Membership
 from devportal.console.export import MOST_ROWS, Columns, export, requested_format
 from devportal.console.fixes import Fix
 from devportal.console.navigation import render_page
-from devportal.console.pagination import paginate
+from devportal.console.pagination import AFTER, BEFORE, Page, paginate, query_of_page
 from oidc.models import Client
 
 MAX_LENGTH = 255  # characters
@@ -28,6 +29,10 @@ RANGES = {
     "24h": ("24 h", timedelta(hours=24)),
     "7d": ("7 d", timedelta(days=7)),
 }
+
+# The entries that are searched for one page, unless a filter has an index or the person has chosen the time.
+SEARCHED = 50_000
+BOUNDED = {"request_id", "status", "from", "to"}
 
 
 @dataclass
@@ -241,7 +246,7 @@ def render_log(
     found = rows.filter(filters.where)
     if file_format := requested_format(request):
         return export(name, file_format, columns, found.order_by("-pk")[:MOST_ROWS].iterator(chunk_size=1000))
-    page = paginate(found, request)
+    page = _search(rows, filters, request)
     return render_page(
         request,
         template,
@@ -255,6 +260,23 @@ def render_log(
         log_days=log_days,
         **context,
     )
+
+
+def _search(rows: "QuerySet[Row]", filters: LogFilters, request: HttpRequest) -> "Page[Row]":
+    """Return the page of the rows that match the filters. Without an index for them, it is found among SEARCHED rows.
+
+    If that leaves rows unsearched, the link to older entries goes on with them.
+    """
+    found = rows.filter(filters.where)
+    if AFTER in request.GET or not filters.applied or BOUNDED & filters.applied.keys():
+        return paginate(found, request)
+    before = parse_key(request.GET.get(BEFORE))
+    newest = rows if before is None else rows.filter(pk__lt=before)
+    last = next(iter(newest.order_by("-pk").values_list("pk", flat=True)[SEARCHED - 1 : SEARCHED]), None)
+    if last is None:
+        return paginate(found, request)
+    page = paginate(found.filter(pk__gte=last), request)
+    return page if page.older else replace(page, older=query_of_page(request, BEFORE, last), searched=SEARCHED)
 
 
 def find_entry(rows: "QuerySet[Row]", entry_id: str) -> Row | None:

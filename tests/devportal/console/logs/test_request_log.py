@@ -247,6 +247,25 @@ def test_pages_keep_the_filters(as_viewer: Browser, project: Project) -> None:
 # --- Who, and at what cost ---
 
 
+def test_a_page_searches_a_bounded_number_of_entries(
+    as_viewer: Browser, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devportal.console.logs.filters.SEARCHED", 4)
+    for number in range(10):
+        log(project, path="/v1/rare" if number in (1, 2) else "/v1/me", request_id=f"r{number}")
+    path = reverse("console:requests", args=[project.public_id])
+    query, pages = "?q=rare", []
+    for _ in range(3):
+        response = as_viewer.get(path + query)
+        pages.append([line.row.request_id for line in response.context["lines"]])
+        query = response.context["page"].older
+        is_last = query == ""
+        assert ("4 entries were searched for this page" in response.content.decode()) == (not is_last)
+    assert (pages, is_last) == ([[], ["r2"], ["r1"]], True)
+    assert shown(as_viewer, project, request_id="r1") == ["r1"]
+    assert shown(as_viewer, project, q="rare", **{"from": "2026-01-01T00:00"}) == ["r2", "r1"]
+
+
 def test_outsiders_have_no_access(as_outsider: Browser, varied: Project) -> None:
     assert as_outsider.get(address(varied)).status_code == 404
 
