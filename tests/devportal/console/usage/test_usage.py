@@ -276,7 +276,7 @@ def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, 
 @pytest.mark.parametrize(("query", "unit"), [("?range=1h", "minute"), ("?range=7d", "hour"), ("?range=30d", "day")])
 def test_the_unit_of_the_csv(query: str, unit: str, as_viewer: Browser, project: Project) -> None:
     response = as_viewer.get(address(project, query, "usage_csv"))
-    assert b"".join(response).startswith(f"{unit}_utc,".encode())
+    assert b"".join(response).decode("utf-8-sig").startswith(f"{unit}_utc,")
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", '=cmd|"/c calc"!A0'])  # noqa: RUF001  (full-width)
