@@ -1,7 +1,7 @@
 """Account recovery that people start themselves at sign-in, when they have lost every factor.
 
 They have typed the password, and type a code from the account's mailbox. A password that was chosen with a code from a
-mail proves no more than the mailbox, until somebody has signed in with a factor after it. Then the waiting time is
+mail proves no more than the mailbox, until someone has signed in with a factor after it. Then the waiting time is
 longer, and all browsers are signed out at its start (docs/accounts.md#recovery-at-sign-in).
 """
 
@@ -30,7 +30,7 @@ _AFTER_PASSWORD = {"totp", "recovery_codes", "security_key"}
 
 
 class Way(enum.Enum):
-    """What somebody who has lost every factor can do now."""
+    """What someone who has lost every factor can do now."""
 
     WAIT = "wait"  # a recovery is under way
     PASSWORD = "password"  # they may start one, with the password and the mailbox

@@ -54,9 +54,9 @@ class ResponseBuffer:
                 if length > IN_MEMORY_BYTES and isinstance(kept, io.BytesIO):
                     if len(self._long) >= self._most_long:
                         raise HTTPError(503, ends=False)
-                    begun = kept.getvalue()
+                    started = kept.getvalue()
                     kept = stack.enter_context(tempfile.TemporaryFile())
-                    kept.write(begun)
+                    kept.write(started)
                 kept.write(piece)
             if isinstance(kept, io.BytesIO):
                 return [kept.getvalue()]
@@ -184,11 +184,11 @@ def _read(source: BinaryIO, length: int, kept: BinaryIO) -> BinaryIO:
     return kept
 
 
-def _in_file(begun: BinaryIO) -> BinaryIO:
+def _in_file(started: BinaryIO) -> BinaryIO:
     """Return a temporary file that begins with the content of another one."""
     file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115  (Django closes it with the request)
-    begun.seek(0)
-    file.write(begun.read())
+    started.seek(0)
+    file.write(started.read())
     return file
 
 

@@ -147,7 +147,7 @@ def _decode(image: Image.Image, shape: Shape) -> Image.Image:
     pixels = _to_srgb(pixels, image)
     pixels.info = {name: value for name, value in image.info.items() if name != "transparency"}
     pixels = ImageOps.exif_transpose(pixels)
-    # Colours of invisible pixels may show what somebody removed. This makes them black, and leaves visible ones.
+    # Colours of invisible pixels may show what someone removed. This makes them black, and leaves visible ones.
     return pixels.convert("RGBa").convert("RGBA") if pixels.mode == "RGBA" else pixels
 
 
