@@ -76,8 +76,6 @@ def first_approval(review: AppReview) -> FirstApproval | None:
         return None
     if given["revision"] != review.revision or not may_decide(by, review.client.project, review):
         return None
-    if "domains" not in given:  # from a development state (docs/upgrades.md#from-a-development-state)
-        return None
     return FirstApproval(by, review.first_approval_at, given["scopes"], given["text"], frozenset(given["domains"]))
 
 

@@ -74,7 +74,6 @@ class FormerMember(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    # None if unknown, in rows carried over from a development state (docs/upgrades.md#from-a-development-state).
     joined_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField()
     # When this person was last an owner; None for people who never were.

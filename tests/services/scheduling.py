@@ -122,7 +122,6 @@ THOROUGH = (
     "tests/test_risks.py",
     "tests/test_stylesheets.py",
     "tests/test_words.py",
-    "tests/upgrades/test_load_prerelease.py",
 )
 # Each of these takes half a minute or more; the longest come first.
 BEGIN_FIRST = (

@@ -105,13 +105,6 @@ class TestTwoApprovals:
         reviewer_actions.withdraw_approval(fresh(app), make_reviewer(), reasons=["unsafe"])
         assert held(again) is None
 
-    def test_a_first_approval_that_names_no_domains_does_not_count(self, review: AppReview, reviewer: Account) -> None:
-        """One that `load_prerelease` has loaded does not say which domains the page showed."""
-        approve(review, reviewer)
-        AppReview.objects.update(first_approval={"revision": 1, "scopes": YES, "text": ""})
-        assert held(review) is None
-        assert approve(review, make_reviewer()).status == Status.IN_REVIEW
-
     def test_an_address_that_nobody_sent_is_never_approved(
         self, review: AppReview, app: Client, reviewer: Account
     ) -> None:
