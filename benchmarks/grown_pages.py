@@ -16,6 +16,20 @@ from benchmarks.profile_requests import services  # after the path
 
 RUNS = 9  # PostgreSQL may choose another plan from the sixth run of a prepared statement on
 MOST_MS = 300
+# Pages of a project, for the biggest and for a small one: their names and paths, with the id of a client.
+CONSOLE_PAGES = (
+    ("overview of a {} project", "/"),
+    ("people of a {} project", "/people"),
+    ("sign-in log of a {} project", "/sign-in-log"),
+    ("sign-in log of a {} project, refused", "/sign-in-log?outcome=refused"),
+    ("sign-in log of a {} project, cancelled", "/sign-in-log?outcome=cancelled"),
+    ("sign-in log of a client of a {} project", "/clients/{}/sign-ins"),
+    ("request log of a {} project", "/requests"),
+    ("request log of a {} project, only errors", "/requests?status=errors"),
+    ("request log of a {} project, 429", "/requests?status=429"),
+    ("request log of a {} project, text", "/requests?q=nothing"),
+    ("activity of a {} project", "/activity"),
+)
 
 
 def pages() -> list[tuple[str, Any, str]]:
@@ -43,19 +57,7 @@ def pages() -> list[tuple[str, Any, str]]:
     console = [
         (name.format(size), owners[client.pk], f"/console/p/{client.project.public_id}{path.format(client.client_id)}")
         for size, client in (("big", big), ("small", small))
-        for name, path in (
-            ("overview of a {} project", "/"),
-            ("people of a {} project", "/people"),
-            ("sign-in log of a {} project", "/sign-in-log"),
-            ("sign-in log of a {} project, refused", "/sign-in-log?outcome=refused"),
-            ("sign-in log of a {} project, cancelled", "/sign-in-log?outcome=cancelled"),
-            ("sign-in log of a client of a {} project", "/clients/{}/sign-ins"),
-            ("request log of a {} project", "/requests"),
-            ("request log of a {} project, only errors", "/requests?status=errors"),
-            ("request log of a {} project, 429", "/requests?status=429"),
-            ("request log of a {} project, text", "/requests?q=nothing"),
-            ("activity of a {} project", "/activity"),
-        )
+        for name, path in CONSOLE_PAGES
     ]
     trail, reviews = "/admin/console/auditevent/", "/admin/review/appreview/"
     return [
@@ -86,9 +88,9 @@ def measure(account: Any, path: str) -> tuple[list[float], list[tuple[float, str
     browser.force_login(account)
     taken = []
     for _ in range(RUNS):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         answer = browser.get(path)
-        taken.append(1000 * (time.perf_counter() - begun))
+        taken.append(1000 * (time.perf_counter() - started))
     with CaptureQueriesContext(connection) as queries:
         browser.get(path)
     return (

@@ -20,6 +20,9 @@ from core import clock
 
 FOLDER, LAST = settings.DATA_DIR / "backups", settings.DATA_DIR / "last-backup"
 DUMP, FILES = "database.dump", "media.tar"
+FORMAT = ("--format=custom", "--no-owner", "--no-privileges")
+RESTORE = ("--exit-on-error", "--no-owner", "--no-privileges")
+SERVER = "-c listen_addresses='' -c fsync=off -c autovacuum=off"
 
 
 def back_up(keep: int) -> Path:
@@ -51,11 +54,6 @@ def restore(folder: Path) -> None:
     _run([_program("pg_restore"), *RESTORE, "--dbname", target, folder / DUMP], secrets)
     if (folder / FILES).exists():
         _run(["tar", "-C", settings.DATA_DIR, "-xf", folder / FILES])
-
-
-FORMAT = ("--format=custom", "--no-owner", "--no-privileges")
-RESTORE = ("--exit-on-error", "--no-owner", "--no-privileges")
-SERVER = "-c listen_addresses='' -c fsync=off -c autovacuum=off"
 
 
 @contextlib.contextmanager

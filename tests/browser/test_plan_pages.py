@@ -13,7 +13,7 @@ from tests.services.service import Service
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 OWNER, SISTER, INVITED, ALONE = (f"{name}@example.com" for name in ("grace", "sister-of-grace", "invited", "alone"))
-LONG = f"{'somebody.with.a.very.long.email' * 2}@{'long' * 12}.example"
+LONG = f"{'someone.with.a.very.long.email' * 2}@{'long' * 12}.example"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.services.service import Service
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 OLGA, INES, NORA = (f"{name}@example.com" for name in ("olga.of-projects", "ines.of-projects", "nora.of-projects"))
-LONG = f"{'somebody.with.a.very.long.email' * 2}@{'long' * 12}.example"
+LONG = f"{'someone.with.a.very.long.email' * 2}@{'long' * 12}.example"
 NAME = "A product with a name that is as long as anybody might reasonably want to type it in here"
 
 

@@ -98,9 +98,9 @@ def test_one_command_leads_to_the_first_sign_in_and_can_be_repeated(machine: Mac
     for old, new in changes.items():
         assert old in answers
         answers = answers.replace(old, new)
-    podman.podman("exec", "--interactive", machine.name, "tee", "/root/answers", input=answers)
+    podman.podman("exec", "--interactive", machine.name, "tee", "/etc/portal-answers", input=answers)
 
-    said = machine.run(f"{SCRIPT} /root/answers")
+    said = machine.run(f"{SCRIPT} /etc/portal-answers")
     password = re.search(rf"The password of {OPERATOR} is (\S+)", said)
     assert password is not None, said
     files = machine.run(FILES)
@@ -114,7 +114,7 @@ def test_one_command_leads_to_the_first_sign_in_and_can_be_repeated(machine: Mac
         inside.submit(see_profile, person).result()
         assert person.asked == []  # still signed in
 
-    assert "password" not in machine.run(f"{SCRIPT} /root/answers")
+    assert "password" not in machine.run(f"{SCRIPT} /etc/portal-answers")
     assert machine.run(FILES) == files
 
 
