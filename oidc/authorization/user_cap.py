@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import (
-    Count,
-    Exists,
-    IntegerField,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    Value,
-)
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, QuerySet, Value
 
 from accounts.models import Account
 from core.database.prepared_queries import PreparedQuery, as_number
@@ -77,26 +68,6 @@ def _find_place_among_many(account: Account, client: Client) -> Any:
 def _is_owner(account: Account, client: Client) -> bool:
     owner = ProjectMember.Role.OWNER
     return ProjectMember.objects.filter(project_id=client.project_id, account=account, role=owner).exists()
-
-
-def annotate_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
-    """Annotate clients with `people`, everyone who ever authorized the app, and `people_now`, who have not removed it.
-
-    Deleted accounts count among `people`. The project's owners do not.
-    """
-    everybody = Connection.objects.filter(client=OuterRef("pk"))
-    owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
-    annotated: QuerySet[Client] = clients.annotate(
-        # All people minus the owners: filtering out owners would need a subquery per person.
-        people=_number_of(everybody) - _number_of(everybody.filter(account__in=owners.values("account"))),
-        people_now=_number_of(everybody.filter(removed_at=None, account__isnull=False)),
-    )
-    return annotated
-
-
-def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
-    counted = connections.order_by().values("client").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 def _places(clients: "QuerySet[Client]", person: Any, has_too_many: Any) -> "QuerySet[Any, Any]":

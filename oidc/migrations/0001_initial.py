@@ -231,6 +231,7 @@ class Migration(migrations.Migration):
                     "account",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="connections",
@@ -240,6 +241,7 @@ class Migration(migrations.Migration):
                 (
                     "client",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="connections",
                         to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
@@ -808,6 +810,10 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        migrations.AddIndex(
+            model_name="connection",
+            index=models.Index(fields=["client", "account", "removed_at"], name="people_of_a_client"),
         ),
         migrations.AddIndex(
             model_name="connection",

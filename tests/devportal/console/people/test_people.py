@@ -10,11 +10,13 @@ from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
 from core import clock
+from devportal.console.analytics.store import SignInCount, add_counts
 from devportal.console.people import limit_usage, trend_chart
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.errors import UserCapExceeded
 from oidc.models import Client, Connection, Project
+from oidc.sign_in_steps import Step
 from tests.factories import make_account, make_client, make_project
 
 Later = Callable[[float], None]
@@ -119,37 +121,31 @@ def test_people_are_not_named(as_owner: Browser, project: Project) -> None:
 
 
 def test_another_projects_people_are_not_counted(as_viewer: Browser, project: Project) -> None:
-    make_client(project, name="Starling")
+    client = make_client(project, name="Starling")
     other = make_client(make_project(name="Elsewhere"), name="Paperboat")
     join(other, 2)
     text = text_of(as_viewer, project)
     assert "0 of 100 people" in text
     assert "Starling 0 0 The project’s limit, until review" in text
     assert "Paperboat" not in text
-    assert trend_chart(project).is_empty
+    assert trend_chart([client.pk]).is_empty
 
 
-def test_the_trend_counts_first_authorizations_by_day(as_viewer: Browser, project: Project, later: Later) -> None:
-    client = make_client(project)
-    first = join(client, 2)
-    later(24 * 3600)
-    join(client, 1)
-    consent.record_consent(first[0], client, ["openid", "email"])  # comes back: not new
-    bars = trend_chart(project)
-    assert len(bars.starts) == 30
-    assert list(bars.bands[0].values[-3:]) == [0, 2, 1]
-    later(29 * 24 * 3600)
-    assert sum(trend_chart(project).bands[0].values) == 1
-    assert "Show as a table" in text_of(as_viewer, project)
-
-
-def test_the_days_of_the_trend_are_those_of_utc(project: Project) -> None:
-    client = make_client(project)
-    join(client, 1)
+def test_the_trend_counts_new_people_by_day(as_viewer: Browser, project: Project, later: Later) -> None:
+    clients = [make_client(project), make_client(project, name="Starling")]
+    keys = [client.pk for client in clients]
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    for moment, place in ((midnight, -1), (midnight - timedelta(microseconds=1), -2)):
-        Connection.objects.update(first_authorized_at=moment)
-        assert trend_chart(project).bands[0].values[place] == 1
+    for client, ago, step, times in (
+        (clients[0], 0, Step.NEW_PERSON, 1), (clients[0], 1, Step.NEW_PERSON, 2), (clients[1], 1, Step.NEW_PERSON, 3),
+        (clients[1], 1, Step.RETURNING, 7), (clients[1], 30, Step.NEW_PERSON, 9),
+    ):  # fmt: skip
+        add_counts([SignInCount(client.pk, midnight - timedelta(days=ago), step, "", times)])
+    bars = trend_chart(keys)
+    assert len(bars.starts) == 30
+    assert list(bars.bands[0].values[-3:]) == [0, 5, 1]
+    assert "Show as a table" in text_of(as_viewer, project)
+    later(29 * 24 * 3600)
+    assert sum(trend_chart(keys).bands[0].values) == 1
 
 
 def test_many_clients_are_paged_in_few_statements(
@@ -160,7 +156,7 @@ def test_many_clients_are_paged_in_few_statements(
         consent.record_consent(person, make_client(project, name=f"C{number}."), ["openid"])
     url = f"/console/p/{project.public_id}/people"
     as_viewer.get(url)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         response = as_viewer.get(url)
     first = re.findall(r"C\d+\.", text_of(as_viewer, project))
     second = re.findall(r"C\d+\.", text_of(as_viewer, project, response.context["page"].older))
