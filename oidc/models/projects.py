@@ -143,7 +143,7 @@ class Connection(models.Model):
     account is deleted.
     """
 
-    # Neither column has an index of its own: others begin with them.
+    # Both columns are the first of another index.
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="connections", db_index=False
     )
