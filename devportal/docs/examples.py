@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
-from django.template.loader import render_to_string
 
 from api import me, plan
 from api.deprecation import Deprecation
@@ -118,10 +117,6 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "me": lambda: {"me_example": shell_example("me"), "answer_example": _json(_answer(me.OPERATION))},
     "me_plan": lambda: {"plan_example": shell_example("plan"), "answer_example": _json(_answer(plan.OPERATION))},
     "errors": _errors,
-    "testing": lambda: {
-        "run_example": render_to_string("snippets/testing_run.txt").strip(),
-        "ci_example": render_to_string("snippets/testing_ci.txt").strip(),
-    },
     "deprecation": lambda: {"headers_example": _deprecation_headers()},
     "plans": lambda: {"entitlements_example": _json({"entitlements": _answer(plan.OPERATION)["entitlements"]})},
 }

@@ -96,6 +96,14 @@ def guide_code(
     return {"id": anchor, "label": label, "file": file, "kind": kind, "code": code, "language": language}
 
 
+@register.simple_block_tag
+def code_lines(content: str, anchor: str, language: str, label: str, kind: str = "Terminal") -> SafeString:
+    """Show the lines of the block as code. They contain no values except `reader.port`, which needs no quotes."""
+    code = content.lstrip("\n").rstrip()
+    values = {"id": anchor, "label": label, "kind": kind, "code": code, "language": language}
+    return render_to_string("partials/snippet.html", values)
+
+
 @register.simple_tag
 def specification(name: str, section: str = "") -> SafeString:
     """Show the name of a specification, with the number of a section, as a link to it."""
