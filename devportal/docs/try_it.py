@@ -143,6 +143,7 @@ def _log_url(key: ApiKey, exchange: Exchange) -> str:
 
 
 OWN, PASTED = "own", "pasted"
+SOURCES = {OWN: "One of my API keys", PASTED: "An API key or token that I paste"}
 _CREDENTIAL = re.compile(r"[\x21-\x7e]+")  # wider than RFC 6750 §2.1; the API rejects the rest
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 LONGEST_CREDENTIAL, LONGEST_HEADER = 4000, 200
@@ -153,7 +154,7 @@ class TryItForm(forms.Form):
 
     source = forms.ChoiceField(
         label="Credential",
-        choices=[(OWN, "One of my API keys"), (PASTED, "An API key or token that I paste")],
+        choices=SOURCES.items(),
         error_messages={"required": "Choose one.", "invalid_choice": "Choose one of the options."},
     )
     key = forms.ChoiceField(
@@ -172,12 +173,8 @@ class TryItForm(forms.Form):
         super().__init__(data, initial={"source": OWN if own else PASTED}, auto_id="try_%s")
         self.own = {key.public_id: key for key in own}
         self.headers = {f"header_{place}": name for place, (name, _) in enumerate(operation.parameters)}
-        self.fields["key"] = forms.ChoiceField(
-            label="API key",
-            required=False,
-            choices=[(key.public_id, f"{key.name} in {key.project.name} (…{key.last_four})") for key in own],
-            error_messages={"invalid_choice": "This is not one of your live API keys."},
-        )
+        keys: Any = self.fields["key"]
+        keys.choices = [(key.public_id, f"{key.name} in {key.project.name} (…{key.last_four})") for key in own]
         for field, (name, said) in zip(self.headers, operation.parameters, strict=True):
             self.fields[field] = forms.CharField(
                 label=name, required=False, max_length=LONGEST_HEADER, help_text=said,
@@ -221,8 +218,7 @@ class TryItForm(forms.Form):
     def sources(self) -> list[dict[str, Any]]:
         """The options of the choice: value, label, and whether it is selected."""
         ticked = self["source"].value()
-        rows = ((OWN, "One of my API keys"), (PASTED, "An API key or token that I paste"))
-        return [{"value": value, "label": label, "on": value == ticked} for value, label in rows]
+        return [{"value": value, "label": label, "on": value == ticked} for value, label in SOURCES.items()]
 
 
 # Not in the list of pages: it has no Markdown version and no previous or next page.

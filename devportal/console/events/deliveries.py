@@ -22,8 +22,6 @@ from devportal.console.events.views import act
 from devportal.console.export import Columns
 from devportal.console.fixes import client_page
 from devportal.console.logs.filters import (
-    RANGE,
-    RANGES,
     LogFilters,
     Selects,
     choice_filter,
@@ -32,7 +30,7 @@ from devportal.console.logs.filters import (
     parse_filters,
     render_log,
     render_missing,
-    time_filter,
+    time_filters,
 )
 from devportal.console.navigation import console_page, render_page
 from oidc.events.registration import send_again
@@ -113,22 +111,13 @@ def _by_person(text: str) -> Q:
     return Q(sub__startswith=start, sub__endswith=end) & ~Q(sub="") if mask else Q(sub=text)
 
 
-def _since(text: str) -> Q:
-    if text not in RANGES:
-        raise ValueError(f"The time ranges are {', '.join(RANGES)}.")
-    return Q(happened_at__gte=clock.now() - RANGES[text][1])
-
-
 _CONDITIONS: dict[str, Callable[[str], Q]] = {
     "state": choice_filter({state: Q(state=state) for state in Delivery.State.values}),
     "event": choice_filter({event: Q(event=event) for event in _EVENTS}),
     "channel": choice_filter({channel: Q(receiver__channel=channel) for channel in EventReceiver.Channel.values}),
     "sub": _by_person,
     "jti": exact_filter("jti"),
-    "from": time_filter("happened_at__gte"),
-    "to": time_filter("happened_at__lt"),
-    RANGE: _since,
-}
+} | time_filters("happened_at")
 
 
 def read_filters(request: HttpRequest) -> LogFilters:

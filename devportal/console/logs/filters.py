@@ -112,20 +112,19 @@ def time_filter(lookup: str) -> Callable[[str], Q]:
     return condition
 
 
-def _since(text: str) -> Q:
-    """Return the condition of one of RANGES. Raises ValueError for another."""
-    if text not in RANGES:
-        raise ValueError(f"The time ranges are {', '.join(RANGES)}.")
-    return Q(at__gte=clock.now() - RANGES[text][1])
+def time_filters(column: str) -> dict[str, Callable[[str], Q]]:
+    """Return the filters by time. Each raises ValueError for an invalid value."""
+
+    def since(text: str) -> Q:
+        if text not in RANGES:
+            raise ValueError(f"The time ranges are {', '.join(RANGES)}.")
+        return Q(**{f"{column}__gte": clock.now() - RANGES[text][1]})
+
+    return {"from": time_filter(f"{column}__gte"), "to": time_filter(f"{column}__lt"), RANGE: since}
 
 
-# Filters of every log.
-ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {
-    "request_id": exact_filter("request_id"),
-    "from": time_filter("at__gte"),
-    "to": time_filter("at__lt"),
-    RANGE: _since,
-}
+# Filters of the logs of requests.
+ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {"request_id": exact_filter("request_id")} | time_filters("at")
 
 
 def parse_time(text: str) -> datetime:

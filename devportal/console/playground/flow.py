@@ -144,13 +144,10 @@ def begin_run(
     client: Client,
     scope: str,
     *,
-    prompt: str = "",
-    max_age: str = "",
-    login_hint: str = "",
-    acr_values: str = "",
     resources: Sequence[str] = (),
+    **optional: Any,
 ) -> PlaygroundRun:
-    """Begin a run. The previous run ends and its tokens are revoked. The request has the parameters that are given."""
+    """Begin a run. The previous run ends and its tokens are revoked. `optional` are OPTIONAL_PARAMETERS."""
     end_run(session, account)
     run = PlaygroundRun(
         account=account.pk,
@@ -161,11 +158,8 @@ def begin_run(
         nonce=random_text(22),
         verifier=random_text(64),
         at=clock.timestamp(),
-        prompt=prompt,
-        max_age=max_age,
-        login_hint=login_hint,
-        acr_values=acr_values,
         resources=list(resources),
+        **optional,
     )
     _keep(session, run)
     return run
