@@ -209,8 +209,3 @@ def test_the_link_leads_to_the_file(as_viewer: Browser, app: Client, calendar: A
 
 def test_the_file_is_empty_without_another_api(as_viewer: Browser, app: Client) -> None:
     assert lines(as_viewer, address(app, "?table=apis", "client_analytics_csv"))[1] == []
-
-
-def test_outsiders_get_no_file(as_outsider: Browser, app: Client, calendar: Api) -> None:
-    assert as_outsider.get(address(app, "?table=apis", "client_analytics_csv")).status_code == 404
-    assert as_outsider.get(project_address(app.project, "?table=apis", "project_analytics_csv")).status_code == 404

@@ -196,13 +196,6 @@ def test_empty_pages_say_what_to_do(as_viewer: Browser, project: Project) -> Non
     assert "There were no sign-ins in the last 90 days" in text_of(as_viewer, address(client, "?range=90d"))
 
 
-def test_outsiders_have_no_access(as_outsider: Browser, project: Project, app: Client) -> None:
-    for name in ("client_analytics", "client_analytics_csv"):
-        assert as_outsider.get(address(app, name=name)).status_code == 404
-    for name in ("project_analytics", "project_analytics_csv"):
-        assert as_outsider.get(project_address(project, name=name)).status_code == 404
-
-
 def test_the_pages_take_few_statements(as_viewer: Browser, project: Project, app: Client) -> None:
     for number in range(8):
         client = make_client(project, name=f"App {number}")

@@ -38,14 +38,6 @@ def feet(svg: ElementTree.Element, kind: str) -> list[float]:
 # --- Axes ---
 
 
-@pytest.mark.parametrize(
-    ("peak", "top", "distance"),
-    [(0, 1, 1), (1, 1, 1), (4, 4, 1), (5, 6, 2), (8, 8, 2), (9, 10, 5), (600, 600, 200), (1234, 1500, 500)],
-)
-def test_an_axis_ends_at_a_round_number_that_holds_the_peak(peak: int, top: int, distance: int) -> None:
-    assert nice_scale(peak) == (top, distance)
-
-
 def test_every_axis_has_whole_numbers_and_few_marks() -> None:
     for peak in [*range(2000), 10**6, 10**9 + 1, 10**15]:
         top, distance = nice_scale(peak)

@@ -79,15 +79,6 @@ def test_a_masked_id_can_not_be_found_out_letter_by_letter(
     assert listed(as_viewer, app, sub=sub) == listed(as_viewer, app, sub=wrong)
 
 
-@pytest.mark.parametrize("name", ["state", "event", "channel", "sub", "jti", "from", "range", "before"])
-def test_odd_filters_are_no_error(name: str, as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
-    make_delivery(receiver)
-    for value in ("<script>", "'", "%", "x" * 5000, "…" * 50, "\\", "0", "-1"):
-        response = as_viewer.get(at("deliveries", app.project, app), {name: value})
-        assert response.status_code == 200
-        assert "<script>" not in response.content.decode()
-
-
 def test_pages_are_read_by_key(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
     rows = [make_delivery(receiver, state="failed") for _ in range(55)]
     response = as_viewer.get(at("deliveries", app.project, app), {"state": "failed"})

@@ -111,11 +111,6 @@ def test_viewers_see_the_settings_and_change_nothing(as_viewer: Browser, app: Cl
     assert not Delivery.objects.exists()
 
 
-def test_outsiders_find_nothing(as_outsider: Browser, app: Client, receiver: EventReceiver) -> None:
-    assert as_outsider.get(page(app)).status_code == 404
-    assert save(as_outsider, app, "events", "").status_code == 404
-
-
 REFUSED = {
     "https://evil.example.net/x": "evil.example.net is neither the host of one of the client’s redirect URLs",
     "https://10.0.0.7/x": "10.0.0.7",

@@ -222,12 +222,6 @@ def test_an_entry_of_another_project_is_not_found(as_viewer: Browser, project: P
     assert "/v1/secret" not in response.content.decode()
 
 
-def test_outsiders_have_no_access(as_outsider: Browser, project: Project) -> None:
-    response = as_outsider.get(address(log(project), project))
-    assert response.status_code == 404
-    assert "kept for" not in response.content.decode()
-
-
 def test_hostile_values_are_escaped(as_viewer: Browser, project: Project) -> None:
     hostile = '"><script>alert(1)</script>'
     text = page(as_viewer, log(project, client=hostile, request_id=hostile, path=hostile, method="<b>", subject="<b>"))

@@ -266,10 +266,6 @@ def test_a_page_searches_a_bounded_number_of_entries(
     assert shown(as_viewer, project, q="rare", **{"from": "2026-01-01T00:00"}) == ["r2", "r1"]
 
 
-def test_outsiders_have_no_access(as_outsider: Browser, varied: Project) -> None:
-    assert as_outsider.get(address(varied)).status_code == 404
-
-
 def test_at_most_ten_statements(as_owner: Browser, project: Project) -> None:
     for number in range(60):
         log(project, client=make_client(project, name=f"Client {number}").client_id)

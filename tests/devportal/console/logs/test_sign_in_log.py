@@ -88,13 +88,6 @@ def test_each_outcome_has_a_badge_a_filter_and_a_meaning(outcome: Outcome, as_vi
     assert MEANINGS[outcome]
 
 
-def test_times_are_shown_in_utc_with_seconds(as_viewer: Browser, app: Client) -> None:
-    log(app)
-    text = page(as_viewer, app)
-    assert "Sat, 21 Nov 2026 (UTC)" in text
-    assert ">04:30:20<" in text
-
-
 def test_logs_of_other_clients_are_separate(as_viewer: Browser, app: Client, project: Project) -> None:
     log(make_client(project, name="Other"), request_id="other")
     log(app, request_id="mine")
@@ -160,17 +153,6 @@ def test_every_error_that_is_recorded_can_be_chosen(as_viewer: Browser, app: Cli
     assert wanted | {"unavailable", "app_full", "access_denied", "invalid_client", "invalid_grant"} <= choices
 
 
-@pytest.mark.parametrize("value", ["\x00", "x" * 5000, '"><script>alert(1)</script>', "' OR 1=1 --", "\u202e"])
-@pytest.mark.parametrize(
-    "name", ["outcome", "endpoint", "error", "reason", "request_id", "from", "to", "before", "after"]
-)
-def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Client) -> None:
-    response = as_viewer.get(address(varied, **{name: value}))
-    # What is no text at all is refused for the whole site.
-    assert response.status_code == (400 if "\x00" in value else 200)
-    assert b"<script>alert" not in response.content
-
-
 @pytest.mark.parametrize(
     "sent", ['"><script>alert(1)</script>', "https://x.example/'\"<b>", "\u202ehttps://x.example/", "x" * 2000]
 )
@@ -184,19 +166,7 @@ def test_hostile_urls_are_escaped(sent: str, as_owner: Browser, app: Client) -> 
     assert f"<bdi>{escape(sent)[:4]}" in text
 
 
-def test_pages_keep_the_filters(as_viewer: Browser, app: Client) -> None:
-    for number in range(110):
-        log(app, request_id=str(number), outcome=Outcome.REFUSED if number % 2 else Outcome.SIGNED_IN)
-    context = as_viewer.get(address(app, outcome="refused")).context
-    assert [line.row.request_id for line in context["lines"]] == [str(n) for n in range(109, 9, -2)]
-    assert "outcome=refused" in context["page"].older
-
-
 # --- Who, and at what cost ---
-
-
-def test_outsiders_have_no_access(as_outsider: Browser, varied: Client) -> None:
-    assert as_outsider.get(address(varied)).status_code == 404
 
 
 def test_at_most_ten_statements(as_owner: Browser, app: Client) -> None:

@@ -216,11 +216,6 @@ class TestSwitches:
         content = as_viewer.get(self.page(project)).content.decode()
         assert 'name="mail-domains" checked' in content
 
-    def test_outsiders_have_no_switches(self, project: Project, as_outsider: Browser) -> None:
-        assert as_outsider.get(self.page(project)).status_code == 404
-        assert as_outsider.post(self.page(project), {"mail-leaks": "on"}).status_code == 404
-        assert not NoticeSettings.objects.exists()
-
 
 def test_the_jump_box_finds_the_list_and_the_switches(project: Project, as_viewer: Browser) -> None:
     page = as_viewer.get("/console/jump?q=notices").content.decode()

@@ -47,11 +47,6 @@ def test_only_members_see_the_quick_start(
     assert as_owner.post(path).status_code == 405
 
 
-def test_a_client_of_another_project_is_not_found(project: Project, as_owner: Browser) -> None:
-    other = make_client()
-    assert as_owner.get(reverse("console:quick_start", args=[project.public_id, other.client_id])).status_code == 404
-
-
 def test_it_begins_with_the_guides_for_the_type_of_the_client(project: Project, as_owner: Browser) -> None:
     for app_type, named, left_out in (
         ("web", "flask", "react"),

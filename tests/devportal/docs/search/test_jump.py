@@ -295,7 +295,3 @@ def test_options_are_those_of_a_listbox(as_owner: Browser, project: Project) -> 
     assert len({option["id"] for option in options}) == len(options)
     assert {str(option["tabindex"]) for option in options} == {"-1"}
     assert not soup.select("header, main")
-
-
-def test_anonymous_people_are_sent_to_sign_in() -> None:
-    assert Browser().get(PAGE)["Location"].startswith("/account/login/")
