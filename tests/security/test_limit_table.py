@@ -47,7 +47,7 @@ def quoted(cell: str) -> tuple[str, ...]:
 
 
 LIMITS, NOTHING_TO_BOUND = table_of("The table"), table_of("What takes a POST and has nothing to bound")
-ROWS = [Row(what, quoted(paths), by, quoted(setting)[0], beyond) for what, paths, by, setting, _, beyond in LIMITS]
+ROWS = [Row(what, quoted(paths), by, quoted(setting)[0], beyond) for what, paths, by, setting, beyond in LIMITS]
 EACH = [pytest.param(row, path, id=f"{row.what}: {path}") for row in ROWS for path in row.paths]
 LISTED = {path for row in ROWS for path in row.paths}
 LISTED |= {path for cells in NOTHING_TO_BOUND for path in quoted(cells[0])}
