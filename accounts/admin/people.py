@@ -65,7 +65,7 @@ def record_action(account: Account, kind: str, *, notify: bool = True, **details
 
 
 # Operators never see what a person does, and never get a code or a link that opens the account. Signing out ends
-# sessions; a reset asks the person, who confirms their email address as usual (docs/accounts.md#what-operators-can-do).
+# sessions; a reset asks the person, who confirms their email address as usual (docs/operations.md#the-admin).
 
 
 def _report(action: str, request: HttpRequest, account: Account, form: Any) -> None:
