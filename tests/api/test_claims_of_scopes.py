@@ -62,7 +62,7 @@ def test_the_documentation_lists_the_identity_scopes_with_their_claims() -> None
     assert told == claims, "the table “Scopes” of docs/sign-in.md"
 
 
-@pytest.mark.parametrize("names", [("email",), ("profile",), ("email", "profile")])
+@pytest.mark.parametrize("names", [("email",), ("profile",), ("email", "profile"), ("email", "offline_access")])
 def test_an_app_gets_the_claims_that_its_scopes_name(reviewed: Client, names: tuple[str, ...]) -> None:
     assert fields_with(reviewed, *names) == set().union(*(CLAIMS[name][1] for name in names))
 

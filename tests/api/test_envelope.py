@@ -33,6 +33,9 @@ NOWHERE = [
     "/v1/%0A",
     "/v1/" + "a" * 5000,
     "/v1/calendar/events",
+    "/v1?x=%ff",
+    "/v1?%00",
+    "/v1/x?%ff=%00",
 ]
 
 
@@ -126,11 +129,6 @@ def test_unknown_paths_are_404(path: str, method: str) -> None:
     assert allows_any_origin(response)
     if method != "HEAD":
         assert refusal(response) == (404, "not_found")
-
-
-@pytest.mark.parametrize("path", ["/v1?x=%ff", "/v1?%00", "/v1/x?%ff=%00"])
-def test_a_bad_query_of_nothing_is_nothing(path: str) -> None:
-    assert refusal(call(path)) == (404, "not_found")
 
 
 @pytest.mark.parametrize("query", ["x=%ff", "%00=%00", "a&a&a", "=", "&&&", "x=" + "y" * 4000])
@@ -291,19 +289,8 @@ def test_a_preflight_is_no_call(key: Key, count: Any) -> None:
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"
 
 
-def test_a_browser_may_send_a_condition_across_origins(key: Key) -> None:
-    # A script that keeps the ETag sends If-None-Match, which is no simple header.
-    wanted = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization,if-none-match"}
-    response = call(PLAN, method="OPTIONS", Origin="https://app.example", **wanted)
-    assert "if-none-match" in response["Access-Control-Allow-Headers"].lower()
-
-
 @pytest.mark.parametrize("path", [ME, PLAN, SCHEMA, "/v1/x"])
 def test_monitoring_tools_may_add_their_headers_to_a_call(path: str) -> None:
     wanted = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "baggage,x-datadog-origin"}
     response = call(path, method="OPTIONS", Origin="https://app.example", **wanted)
     assert response["Access-Control-Allow-Headers"] == "baggage, x-datadog-origin"
-
-
-def test_options_of_another_kind_is_another_method(key: Key) -> None:
-    assert refusal(call(ME, key.raw, "OPTIONS")) == (405, "method_not_allowed")

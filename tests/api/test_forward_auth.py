@@ -226,11 +226,6 @@ def test_a_key_counts_no_longer_at_the_next_call(key: tuple[ApiKey, str], end: C
     assert ask(key[1]).status_code == 401
 
 
-def test_a_withdrawn_scope(token: str) -> None:
-    Connection.objects.update(scopes="openid")
-    assert refusal(ask(token)) == (403, "insufficient_scope")
-
-
 # --- Limits, usage and request log ---
 
 

@@ -19,7 +19,6 @@ from oidc import signing_keys
 from oidc.apis.credentials import create_credential
 from oidc.apis.registry import reload_registry
 from oidc.models import AccessToken, ApiScope, Client, Connection, Project, TokenFamily
-from tests.api.calls import ME, call
 from tests.api.introspecting import INACTIVE, PATH, Server, basic, make_server, post
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project, make_web_client
 from tests.relying_party import FORM
@@ -406,12 +405,6 @@ def test_refused_calls_of_known_tokens_are_logged(
     row = RequestLog.objects.get()
     assert (row.code, row.status) == (code, 403 if code == "insufficient_scope" else 401)
     assert row.project == app.project
-
-
-def test_calls_of_v1_have_no_api(person: Account) -> None:
-    call(ME, make_key(make_project(person), person)[1])
-    usage_counts.flush_usage()
-    assert RequestLog.objects.get().api == ""
 
 
 # --- Budget ---

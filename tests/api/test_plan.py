@@ -6,13 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from accounts.models import Account
 from accounts.plans import resolution
 from accounts.sources import HttpSource
-from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
-from tests.factories import make_access_token
 
 PAID: dict[str, Any] = {
     "plan_id": "pro",
@@ -25,33 +22,6 @@ PAID: dict[str, Any] = {
     "addons": {"storage": {"quantity": 2}},
     "entitlements": {"notes.count": {"status": "granted_with_limit", "limit": 12.5, "unit": "GB"}},
 }
-
-
-def test_without_a_paid_plan(key: Key) -> None:
-    assert call(PLAN, key.raw).json() == {
-        "plan_id": "free",
-        "plan_display_name": "Free",
-        "source": "free",
-        "state": "free",
-        "read_only": False,
-        "cache_max_age": 300,
-        "apps": [],
-        "addons": None,
-        "entitlements": {},
-    }
-
-
-def test_an_approved_app_reads_it_too(approved: Client, person: Account) -> None:
-    token = make_access_token(approved, person, ["openid", "account.read"])
-    assert call(PLAN, token).json()["plan_id"] == "free"
-
-
-def test_it_says_how_long_it_may_be_kept(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution.DatabasePlans, "plan", lambda self, account: PAID)
-    response = call(PLAN, key.raw)
-    assert response.json() == PAID
-    assert response["Cache-Control"] == "private, max-age=17"
-    assert response["Vary"] == "Authorization"
 
 
 def test_a_plan_that_may_not_be_kept_says_so(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:

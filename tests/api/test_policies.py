@@ -10,12 +10,10 @@ from django.http import Http404, HttpResponse
 from django.test import RequestFactory
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.negotiation import DefaultContentNegotiation
-from rest_framework.permissions import AllowAny, BasePermission, IsAuthenticated
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
-from rest_framework.versioning import AcceptHeaderVersioning
 from rest_framework.views import APIView
 
 from accounts.models import Account
@@ -93,12 +91,6 @@ def test_a_permission_class_that_asks_for_somebody_acts(db: None) -> None:
         assert refusal(ask(None, permission_classes=[asking])) == (401, "unauthenticated")
 
 
-def test_permission_classes_are_combined(key: Key) -> None:
-    assert ask(key.raw, permission_classes=[AllowAny | DenyAll]).status_code == 200
-    assert ask(key.raw, permission_classes=[AllowAny & DenyAll]).status_code == 403
-    assert ask(key.raw, permission_classes=[AllowAny, DenyAll]).status_code == 403
-
-
 def test_the_scopes_that_a_view_names_act(key: Key, token: str) -> None:
     nothing: dict[str, Any] = {"required_scopes": (), "required_permissions": ()}
     for credential in (key.raw, token):
@@ -159,40 +151,11 @@ def test_somebody_who_is_no_caller_has_no_scope(db: None) -> None:
     assert seen == ["x@example.com"]
 
 
-def test_the_view_knows_the_caller_and_the_person(key: Key) -> None:
-    seen: list[Any] = []
-
-    def get(self: Any, request: Request) -> HttpResponse:
-        seen.append((request.user, request.auth))
-        return HttpResponse()
-
-    ask(key.raw, get)
-    ((user, caller),) = seen
-    assert isinstance(caller, Caller)
-    assert (user, caller.account, caller.key) == (key.owner, key.owner, key.row.public_id)
-
-
 def test_a_response_is_rendered_as_json_whatever_is_accepted(key: Key) -> None:
     for accept in ("text/html", "nonsense", "application/json"):
         response = ask(key.raw, lambda self, request: Response({"a": 1}), accept=accept)
         assert (response.status_code, response.json()) == (200, {"a": 1})
         assert response["Content-Type"] == "application/json"
-
-
-def test_negotiation_and_versioning_act(key: Key) -> None:
-    # Neither refusal has a separate code in the table of errors.
-    negotiating: dict[str, Any] = {"content_negotiation_class": DefaultContentNegotiation}
-    assert ask(key.raw, accept="text/html", **negotiating).status_code == 500
-    assert ask(key.raw, accept="application/json", **negotiating).status_code == 200
-    seen: list[Any] = []
-
-    def get(self: Any, request: Request) -> HttpResponse:
-        seen.append(request.version)
-        return HttpResponse()
-
-    versioned: dict[str, Any] = {**negotiating, "versioning_class": AcceptHeaderVersioning}
-    assert ask(key.raw, get, accept="application/json; version=2", **versioned).status_code == 200
-    assert seen == ["2"]
 
 
 # --- What a view raises ---

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Account, PairwiseSubject
+from accounts.models import Account
 from accounts.profile import Profile
 from oidc.models import Client
 from oidc.scopes import CLAIM_SCOPES
@@ -13,43 +13,9 @@ from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.factories import make_access_token, make_account, make_client
 
-EMAIL = {"email", "email_verified"}
-NAMES = {"name", "given_name", "family_name", "picture"}
-
-
-@pytest.mark.parametrize(
-    ("scopes", "fields"),
-    [
-        ("openid email", {"id"} | EMAIL),
-        ("openid profile", {"id"} | NAMES),
-        ("openid email profile", {"id"} | EMAIL | NAMES),
-        ("openid email offline_access", {"id"} | EMAIL),
-        ("openid email account.read", {"id"} | EMAIL | NAMES),
-        ("openid profile account.read", {"id"} | EMAIL | NAMES),
-    ],
-)
-def test_the_scopes_decide_which_fields_are_there(
-    scopes: str, fields: set[str], approved: Client, person: Account
-) -> None:
-    body = call(ME, make_access_token(approved, person, scopes.split())).json()
-    assert set(body) == fields
-
 
 def test_a_scope_opens_each_field_of_a_profile() -> None:
     assert [field.name for field in fields_of(Profile)] == list(CLAIM_SCOPES)
-
-
-def test_a_key_reads_all_of_its_owners(key: Key) -> None:
-    subject = PairwiseSubject.objects.get(account=key.owner, sector=key.project.public_id)
-    assert call(ME, key.raw).json() == {
-        "id": subject.sub,
-        "email": "ada@example.com",
-        "email_verified": True,
-        "name": "Ada Lovelace",
-        "given_name": "Ada",
-        "family_name": "Lovelace",
-        "picture": None,
-    }
 
 
 def test_it_is_the_id_that_the_projects_apps_see(key: Key) -> None:

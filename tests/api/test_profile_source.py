@@ -84,15 +84,6 @@ def test_nothing_is_kept(key: Key) -> None:
     assert {response["Cache-Control"] for response in responses} == {"no-store"}
 
 
-def test_a_failure_is_not_cached_and_the_stale_value_stays(key: Key) -> None:
-    use(says())
-    assert call(ME, key.raw).status_code == 200
-    use(lambda request: httpx.Response(500))
-    assert refusal(call(ME, key.raw)) == DOWN
-    use(says(name="Back"))
-    assert call(ME, key.raw).json()["name"] == "Back"
-
-
 # --- Failures ---
 
 NONSENSE: list[Any] = [
@@ -278,12 +269,6 @@ def test_it_has_two_seconds_in_all(behave: Callable[[Any], None], key: Key) -> N
         started = time.monotonic()
         assert refusal(call(ME, key.raw)) == DOWN
         assert 1.5 <= time.monotonic() - started <= 2.5
-
-
-def test_a_server_that_answers(key: Key) -> None:
-    with slow_server(answer_well) as url:
-        sources._sources = sources._Sources(HttpProfiles(HttpSource(url, "")))
-        assert call(ME, key.raw).json()["name"] == "Ada King"
 
 
 def test_it_recovers_from_answers_that_never_end(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
 from api import keys, request_log, tasks, usage_counts
-from api.models import RequestLog, UsageBatch, UsageBucket
+from api.models import RequestLog, UsageBucket
 from core import clock
 from core.limits import counters, log_buffer
-from core.limits.counters import Counters, Finished, LocalCounters
+from core.limits.counters import Finished
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -280,27 +280,6 @@ def test_a_project_takes_its_log_with_it(key: Key) -> None:
 
 
 # --- Once, and bounded ---
-
-
-class Holder(LocalCounters):
-    """Counters that hold a batch until it is settled, as Redis does."""
-
-    def __init__(self, *entries: str) -> None:
-        super().__init__()
-        self.held = Finished(entries=entries)
-
-    def drain(self) -> tuple[str, Finished] | None:
-        return ("batch", self.held)
-
-    def settle(self, batch_id: str) -> None:
-        """Nothing: as if a crash came before it."""
-
-
-def test_a_batch_that_comes_again_is_not_written_again(key: Key, count: Counters) -> None:
-    count.local = Holder(entry(key.project))
-    for _ in range(3):
-        usage_counts.flush_usage()
-    assert RequestLog.objects.count() == UsageBatch.objects.count() == 1
 
 
 def test_a_failure_writes_neither_counts_nor_entries_and_loses_none(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,15 +66,6 @@ def held(key: Key, count: Counters) -> Holder:
     return holder
 
 
-def test_a_batch_that_comes_again_is_not_counted_twice(held: Holder) -> None:
-    batch = held.batch
-    assert usage_counts.flush_usage() == 4
-    held.batch = batch
-    assert usage_counts.flush_usage() == 0
-    assert held.batch is None
-    assert [count for _, count in written()] == [4]
-
-
 def test_a_crash_between_writing_and_settling(held: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(batch_id: str) -> None:
         raise RuntimeError("killed")
@@ -101,20 +92,6 @@ def test_a_failure_in_the_middle_writes_nothing_and_loses_nothing(
             usage_counts.flush_usage()
     assert written() == []
     assert usage_counts.flush_usage() == 4
-
-
-def test_counts_in_the_process_survive_a_database_failure(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    call(ME, key.raw)
-
-    def fail(counts: Any) -> None:
-        raise DatabaseError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(usage_counts, "add_counts", fail)
-        with pytest.raises(DatabaseError):
-            usage_counts.flush_usage()
-    call(ME, key.raw)
-    assert usage_counts.flush_usage() == 2
 
 
 def test_none_is_lost_while_it_is_flushed(key: Key) -> None:
