@@ -28,10 +28,6 @@ ELSEWHERE = {
     "docs/settings.md": {"media/"},  # in DATA_DIR
     "README.md": {".data/mail/"},  # in DATA_DIR
 }
-# The packages of the service.
-PACKAGES = frozenset({"core", "accounts", "oidc", "api", "devportal"})
-# The packages whose modules docs/architecture.md lists, by the heading of their table.
-PACKAGE = re.compile(r"^### `([\w/]+)/`")
 
 
 @cache
@@ -102,79 +98,9 @@ def test_every_test_that_is_named_with_its_file_is_in_it(document: Path) -> None
     assert found == []
 
 
-def listed_modules() -> Iterator[tuple[int, str, str]]:
-    """Yield line, folder and name of each module that the tables of docs/architecture.md list."""
-    package = ""
-    lines = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, 1):
-        if line.startswith("#"):
-            package = match[1] if (match := PACKAGE.match(line)) else ""
-        if not package or not line.startswith("| `"):
-            continue
-        first, _, rest = line.removeprefix("| ").partition(" | ")
-        names = [name.rstrip("/") for name in CODE.findall(first)]
-        for name in names:
-            yield number, package, name
-        if len(names) == 1 and "." not in names[0]:  # a folder, whose modules follow by their bare names
-            bare = [name for name in CODE.findall(rest) if re.fullmatch(r"\w+\.py", name)]
-            for name in bare:
-                yield number, f"{package}/{names[0]}", name
-
-
-def test_every_module_in_the_tables_of_the_architecture_is_in_its_folder() -> None:
-    listed = list(listed_modules())
-    assert len(listed) > 150
-    assert [f"{number}: {folder}/{name}" for number, folder, name in listed if f"{folder}/{name}" not in paths()] == []
-
-
-def listed_signals() -> dict[str, set[str]]:
-    """Return each signal in the table of docs/architecture.md with the files of its receivers, none if only described.
-
-    The first name in a cell has its module, and the following ones are in the same module.
-    """
-    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("| signal |")[2]
-    found = {}
-    for line in table.partition("\n\n")[0].splitlines()[2:]:
-        signals, _, receivers = line.strip("| ").split(" | ")
-        first, *others = CODE.findall(signals)
-        module = first.rpartition(".")[0]
-        for name in (first, *(f"{module}.{other}" for other in others)):
-            found[name] = set(CODE.findall(receivers))
-    return found
-
-
-def test_the_architecture_lists_every_signal_with_its_receivers() -> None:
-    sources = {
-        path: (ROOT / path).read_text(encoding="utf-8")
-        for path in paths()
-        if path.endswith(".py") and path.split("/")[0] in PACKAGES
-    }
-    defined = {
-        f"{path.removesuffix('.py').replace('/', '.')}.{name}"
-        for path, text in sources.items()
-        for name in re.findall(r"^(\w+) = Signal\(\)", text, re.MULTILINE)
-    }
-    listed = listed_signals()
-    assert sorted(defined ^ set(listed)) == [], "only in the source, or only in the table of docs/architecture.md"
-    for signal, files in listed.items():
-        decorated = re.compile(rf"^@receiver\([^)]*\b{signal.rpartition('.')[2]}\b", re.MULTILINE)
-        receiving = {path for path, text in sources.items() if decorated.search(text)}
-        assert not files or files == receiving, f"docs/architecture.md does not name the receivers of {signal}"
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("See `oidc/scopes.py` and `lookup.py`.", ["oidc/scopes.py", "lookup.py"]),
-        ("`tests/oidc/` and `views/`", ["tests/oidc/", "views/"]),
-        ("`test_x.py::test_name` in `requirements/*.in`", ["test_x.py", "requirements/*.in"]),
-        ("`/v1/me`, `application/json`, `10.0.0.0/8`, `make test`, `DATA_DIR/mail`, `account.read`", []),
-    ],
-)
-def test_paths_differ_from_other_code(line: str, expected: list[str]) -> None:
-    assert list(named_paths(line)) == expected
-
-
-@pytest.mark.parametrize("name", ["oidc/no_such_module.py", "no_such_module.py", "tests/nowhere/", "devportal/*.no"])
-def test_a_path_that_does_not_exist_is_found(name: str) -> None:
-    assert not exists(name)
+def test_every_test_that_the_threat_model_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8")))
+    sources = [(ROOT / path).read_text(encoding="utf-8") for path in paths() if PurePosixPath(path).match("test_*.py")]
+    tests = {name for source in sources for name in re.findall(r"\bdef (test_\w+)\(", source)}
+    files = {PurePosixPath(path).stem for path in paths()}
+    assert sorted(named - tests - files) == []

@@ -1,61 +1,20 @@
-"""No cache stores a page of a person, nor one that is for a single browser; what is the same for everybody may be."""
+"""No cache stores a page that is for a single browser. Pages of signed-in people are in crawl_table.py."""
 
 from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client as Browser
-from django.urls import URLPattern, URLResolver, get_resolver, path
+from django.urls import path
 
 from accounts.models import Account
 from oidc.models import Client
 from tests.relying_party import RelyingParty
 
-PUBLIC = {"logo", "picture", "openapi"}
-
 
 def is_stored_by_none(response: Any) -> bool:
     directives = {part.strip() for part in response.get("Cache-Control", "").split(",")}
     return {"no-store", "private"} <= directives and "public" not in directives
-
-
-def plain_paths(patterns: list[Any], before: str = "") -> list[str]:
-    """Return the addresses of the resolver that take no argument."""
-    found: list[str] = []
-    for each in patterns:
-        whole = before + str(each.pattern)
-        if isinstance(each, URLResolver):
-            found += plain_paths(each.url_patterns, whole)
-        elif isinstance(each, URLPattern) and not set(whole) & set("<^(") and each.name not in PUBLIC:
-            found.append(f"/{whole}")
-    return found
-
-
-# For programs, or the same for everybody.
-OTHERS = (
-    "/v1",
-    "/.well-known",
-    "/health",
-    "/connect/token",
-    "/connect/userinfo",
-    "/connect/revoke",
-    "/connect/introspect",
-    "/robots",
-    "/docs/changelog.atom",
-    "/llms",
-)
-OF_A_PERSON = [each for each in plain_paths(get_resolver().url_patterns) if not each.startswith(OTHERS)]
-
-
-def test_the_list_of_pages_is_not_empty() -> None:
-    assert len(OF_A_PERSON) > 60
-    assert {"/", "/docs/", "/account/", "/account/2fa/recovery-codes/", "/console/", "/admin/"} <= set(OF_A_PERSON)
-
-
-def test_pages_of_signed_in_people_are_not_cached(signed_in: Browser) -> None:
-    for address in OF_A_PERSON:
-        assert is_stored_by_none(signed_in.get(address)), address
-    assert signed_in.get("/account/").status_code == 200
 
 
 def test_pages_of_unfinished_sign_ins_are_not_cached(spa: Client) -> None:

@@ -117,11 +117,6 @@ def test_only_the_owner_of_the_address_learns_of_a_reset(db: None, mailoutbox: l
     assert [mail.to for mail in mailoutbox] == [[UNKNOWN]]
 
 
-def test_the_form_of_a_taken_address_does_not_say_so(person: Account) -> None:
-    answer = sign_up(KNOWN)[0]
-    assert answer.status_code == 302
-
-
 def test_adding_an_address_does_not_say_whether_it_is_taken(person: Account) -> None:
     from tests.relying_party import sign_in as through_the_page
 
@@ -132,8 +127,3 @@ def test_adding_an_address_does_not_say_whether_it_is_taken(person: Account) -> 
         answer = browser.post("/account/email/", {"action_add": "", "email": address})
         answers.append((answer.status_code, answer.headers.get("Location")))
     assert answers[0] == answers[1]
-
-
-def test_profile_pages_of_others_do_not_exist(person: Account, client: Browser) -> None:
-    for path in (f"/account/{person.pk}/", f"/accounts/{person.pk}", f"/pictures/{person.pk}/x.webp"):
-        assert client.get(path).status_code == 404

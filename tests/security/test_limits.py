@@ -10,7 +10,6 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
-from oidc.models import AuthorizationCode
 from tests.factories import PASSWORD, make_account, make_client, make_web_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 from tests.soft_key import SoftKey, give_key
@@ -34,13 +33,6 @@ def token_failure(ip: str = "203.0.113.1", **headers: str) -> Any:
     return Browser().post("/connect/token", urlencode(form), content_type=FORM, REMOTE_ADDR=ip, headers=headers)
 
 
-def test_the_default_limits() -> None:
-    from devportal import settings as declared
-
-    assert declared.CLIENT_REQUESTS_PER_MINUTE == 600
-    assert declared.FAILURES_PER_MINUTE == 30
-
-
 # --- Failures by address ---
 
 
@@ -60,37 +52,12 @@ def test_another_ip_address_is_not_affected(db: None) -> None:
     assert token_failure("203.0.113.2").status_code == 401
 
 
-def test_an_address_cannot_be_chosen_by_a_header(db: None) -> None:
-    answers = [
-        token_failure(**{"X-Forwarded-For": f"198.51.100.{n}", "X-Real-IP": f"198.51.100.{n}", "Forwarded": f"for={n}"})
-        for n in range(31)
-    ]
-    assert is_limited(answers[-1])
-
-
 def test_behind_a_trusted_proxy_the_header_counts_from_the_right(db: None, settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["203.0.113.0/24"]
     for n in range(31):
         last = token_failure(**{"X-Forwarded-For": f"192.0.2.{n}, 198.51.100.7"})
     assert is_limited(last)
     assert token_failure(**{"X-Forwarded-For": "198.51.100.8"}).status_code == 401
-
-
-def test_an_ipv6_network_counts_as_one_ip_address(db: None) -> None:
-    for n in range(31):
-        last = token_failure(f"2001:db8:1:2::{n:x}")
-    assert is_limited(last)
-    assert token_failure("2001:db8:1:3::1").status_code == 401
-
-
-@pytest.mark.parametrize("path", ["/connect/userinfo", "/connect/revoke"])
-def test_failures_at_userinfo_and_revocation_count_too(db: None, path: str) -> None:
-    def fail() -> Any:
-        return Browser().post(path, "token=x&client_id=x", content_type=FORM, headers={"Authorization": "Bearer x"})
-
-    for _ in range(30):
-        assert fail().status_code in (400, 401)
-    assert is_limited(fail())
 
 
 def test_successful_requests_are_not_counted_as_failures(app: RelyingParty, settings: Any) -> None:
@@ -115,14 +82,6 @@ def test_an_authenticated_client_is_not_affected_by_other_clients(app: RelyingPa
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def test_failures_of_an_authenticated_client_count_for_it(web_app: RelyingParty, settings: Any) -> None:
-    settings.CLIENT_REQUESTS_PER_MINUTE = 5
-    answers = [dead_refresh(web_app.client, web_app.secret, f"203.0.113.{n}") for n in range(6)]
-    assert [answer.status_code for answer in answers[:5]] == [400] * 5
-    assert is_limited(answers[-1])
-    assert token_failure("203.0.113.1").status_code == 401
-
-
 def test_codes_that_strangers_invent_do_not_use_up_the_limit_of_a_web_app(web_app: RelyingParty, settings: Any) -> None:
     """Anyone can send a web app's callback a code, which the app then presents with its secret."""
     settings.CLIENT_REQUESTS_PER_MINUTE = 5
@@ -145,20 +104,6 @@ def test_a_guessed_secret_counts_by_address_whatever_client_it_is_for(web_app: R
 
 
 # --- Requests by client ---
-
-
-def test_a_client_is_limited_at_the_token_endpoint(app: RelyingParty, web_app: RelyingParty, settings: Any) -> None:
-    settings.CLIENT_REQUESTS_PER_MINUTE = 3
-    token = app.tokens()["refresh_token"]
-    statuses = []
-    for _ in range(5):
-        response = app.refresh(token)
-        statuses.append(response.status_code)
-        if response.status_code == 200:
-            token = response.json()["refresh_token"]
-    assert statuses[-1] == 429
-    assert is_limited(response)
-    assert web_app.tokens()["token_type"] == "Bearer"
 
 
 def test_one_person_can_not_use_up_the_limit_of_a_client(app: RelyingParty) -> None:
@@ -196,28 +141,12 @@ def test_the_authorization_endpoint_is_limited_with_a_page(app: RelyingParty, se
     assert responses[-1]["Content-Type"].startswith("text/html")
 
 
-def test_a_consent_form_is_not_sent_without_end(app: RelyingParty, settings: Any) -> None:
-    """Each time, a code is stored, and the end of the one before in the audit trail."""
-    settings.FORMS_PER_PERSON_PER_MINUTE = 3
-    page = app.authorize()
-    answers = [app.answer_consent(page) for _ in range(5)]
-    assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
-    assert AuthorizationCode.objects.count() == 3
-
-
 # --- Signing in ---
 
 
 def attempt(login: str, password: str = "wrong horse 9", ip: str = "203.0.113.1", host: str = "localhost") -> Any:
     form = {"login": login, "password": password}
     return Browser().post("/account/login/", form, REMOTE_ADDR=ip, headers={"Host": host})
-
-
-def test_guessing_at_an_account_from_one_address_is_limited(person: Account) -> None:
-    answers = [attempt(person.email) for _ in range(6)]
-    assert [answer.status_code for answer in answers[:5]] == [200] * 5
-    assert is_limited(answers[-1])
-    assert is_limited(attempt(person.email, PASSWORD))
 
 
 def test_guesses_do_not_lock_the_owner_out(person: Account) -> None:
@@ -289,33 +218,6 @@ def test_the_longest_of_several_waits_is_shown(person: Account, settings: Any, l
     assert attempt(person.email, PASSWORD).status_code == 302
 
 
-def test_other_spellings_of_the_email_address_share_the_limit(person: Account) -> None:
-    spellings = [person.email, person.email.upper(), person.email.title(), f" {person.email}", f"{person.email} "] * 2
-    assert is_limited([attempt(login) for login in spellings][-1])
-
-
-def test_other_hosts_share_the_limit(person: Account) -> None:
-    """A foreign port is refused before it counts (test_host_header.py); the spellings that are left share one count."""
-    hosts = ["localhost", "127.0.0.1", "LOCALHOST", "localhost:8000", "127.0.0.1:8000"]
-    assert not any(is_limited(attempt(person.email, host=host)) for host in hosts)
-    assert is_limited(attempt(person.email, host="LocalHost:8000"))
-    assert [attempt(person.email, host=f"localhost:{1001 + n}").status_code for n in range(3)] == [400] * 3
-
-
-def test_guessing_at_many_accounts_is_limited_by_address(db: None) -> None:
-    answers = [attempt(f"p{n}@example.com") for n in range(12)]
-    assert is_limited(answers[-1])
-    assert attempt("somebody@example.com", ip="203.0.113.2").status_code == 200
-
-
-def test_forwarding_headers_do_not_bypass_the_limit(db: None) -> None:
-    for n in range(12):
-        headers = {"X-Forwarded-For": f"198.51.100.{n}"}
-        form = {"login": f"p{n}@example.com", "password": "x"}
-        last = Browser().post("/account/login/", form, headers=headers)
-    assert is_limited(last)
-
-
 def test_a_successful_sign_in_is_not_counted(person: Account) -> None:
     for _ in range(8):
         assert attempt(person.email, PASSWORD).status_code == 302
@@ -346,42 +248,3 @@ def test_answers_without_a_passkey_are_limited_by_address(db: None, settings: An
     settings.PASSKEY_CHALLENGES_PER_MINUTE = 3
     answers = [Browser().post("/account/2fa/webauthn/login/", {"credential": "{}"}) for _ in range(4)]
     assert [is_limited(answer) for answer in answers] == [False, False, False, True]
-
-
-def test_right_passwords_of_one_account_are_limited(person: Account, settings: Any) -> None:
-    settings.SIGN_INS_PER_MINUTE = 3
-    answers = [attempt(person.email, PASSWORD) for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [302] * 3 + [429]
-
-
-def test_signing_up_and_resetting_are_limited_by_address(db: None) -> None:
-    ways: dict[str, Any] = {
-        "/account/signup/": lambda n: {
-            "email": f"n{n}@example.com",
-            "given_name": "N",
-            "password1": "quiet evening 42",
-        },
-        "/account/password/reset/": lambda n: {"email": f"n{n}@example.com"},
-    }
-    for path, form in ways.items():
-        answers = [Browser().post(path, form(n), REMOTE_ADDR="203.0.113.1") for n in range(22)]
-        assert is_limited(answers[-1]), path
-
-
-def test_asking_again_is_limited(app: RelyingParty, person: Account) -> None:
-    form = {"login": person.email, "password": "wrong horse 9"}
-    answers = [app.browser.post("/account/reauthenticate/", form) for _ in range(12)]
-    assert is_limited(answers[-1])
-
-
-@pytest.mark.parametrize("path", ["/account/confirm-email/", "/account/password/reset/confirm/"])
-def test_a_code_cannot_be_guessed_for_long(person: Account, path: str, mailoutbox: list[Any]) -> None:
-    browser = Browser()
-    if "reset" in path:
-        browser.post("/account/password/reset/", {"email": person.email})
-    else:
-        form = {"email": "new@example.com", "given_name": "N", "password1": "a quiet evening 42"}
-        browser.post("/account/signup/", form)
-    for n in range(5):
-        response = browser.post(path, {"code": f"AAAA-{n:04d}"})
-    assert response.status_code in (302, 429) or b"too many" in response.content.lower()

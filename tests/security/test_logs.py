@@ -174,6 +174,7 @@ def test_the_filter_rewrites_arguments_and_tracebacks() -> None:
 
 
 def test_every_handler_has_the_filter() -> None:
+    assert settings.LOGGING["handlers"]
     for handler in settings.LOGGING["handlers"].values():
         assert "no_secrets" in handler["filters"]
 

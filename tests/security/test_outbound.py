@@ -5,8 +5,6 @@ servers are in test_outbound_names.py.
 """
 
 import ipaddress
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from core import outbound
 from core.outbound.limits import MAX_DIALLED
 from core.outbound.targets import TEXTS, Code, is_public
-from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of, refused
+from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, kind_of, refused
 
 NOT_PUBLIC = {
     "loopback": "127.0.0.1",
@@ -72,11 +70,6 @@ PUBLIC_ONES = (PUBLIC, "1.1.1.1", "172.15.255.255", "172.32.0.1", "100.63.0.1", 
 PUBLIC_IPV6 = (ALSO_PUBLIC, "2a00:1450:4001::1", "2001:4860:4860::8888", "2003::1")
 
 
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
-    yield from build(monkeypatch, settings, tmp_path)
-
-
 def test_a_request_to_a_public_host_returns_its_response(rig: Rig) -> None:
     rig.site.set("/about?a=1", "<title>Shop</title>")
     answer = outbound.fetch(f"https://{NAME}/about?a=1#part")
@@ -94,6 +87,7 @@ def test_a_request_contains_only_the_name_of_the_service(rig: Rig, settings: Any
     rig.site.set("/", "hello", headers={"Set-Cookie": "a=b"})
     outbound.fetch(URL)
     outbound.fetch(URL)
+    assert len(rig.site.requests) == 2
     for request in rig.site.requests:
         assert set(request.headers) == {"host", "user-agent", "accept", "accept-encoding", "connection"}
         assert request.host == NAME

@@ -3,22 +3,14 @@
 import gzip
 import time
 import zlib
-from collections.abc import Iterator
 from io import BufferedIOBase
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core import outbound
 from core.outbound.limits import MAX_BYTES, MAX_HEADER_BYTES, MAX_REDIRECTS, MAX_WIRE_BYTES
-from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated, written
-
-
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
-    yield from build(monkeypatch, settings, tmp_path)
-
+from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, repeated, written
 
 # --- Redirects ---
 

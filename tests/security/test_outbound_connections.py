@@ -2,23 +2,14 @@
 
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpcore
 import pytest
 
-from core import outbound
 from core.outbound import fetching
-from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated
+from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, repeated
 from tests.services import pages
-
-
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
-    yield from build(monkeypatch, settings, tmp_path)
-
 
 # --- Time ---
 
@@ -67,10 +58,6 @@ def test_a_connection_attempt_times_out(rig: Rig, monkeypatch: pytest.MonkeyPatc
         assert_refused(URL, "timeout", "did not send a complete response")
     assert len(given) == 2  # a first address that is dead leaves time for the second one
     assert sum(given) <= SHORT
-
-
-def test_a_whole_request_has_five_seconds() -> None:
-    assert outbound.SECONDS == 5
 
 
 # --- Connections and certificates ---

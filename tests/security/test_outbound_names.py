@@ -1,6 +1,5 @@
 """Asking name servers for what developers name: failures, silence, TXT records, and names of one's own machine."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,8 @@ from core import outbound
 from core.outbound import name_lookup
 from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
 from core.outbound.name_lookup import LOOPBACK, find_addresses
-from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of
+from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, kind_of
 from tests.services import pages
-
-
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
-    yield from build(monkeypatch, settings, tmp_path)
-
 
 # --- Name servers ---
 

@@ -1,13 +1,11 @@
 """How an address may be written that the service is to ask: what is no plain https address of a host is refused."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core import outbound
-from tests.security.outbound_rig import NAME, URL, Rig, assert_refused, build
+from tests.security.outbound_rig import NAME, URL, Rig, assert_refused
 
 LITERALS = (
     "127.0.0.1", "127.1", "127.0.1", "127.0.0.1.", "0", "0.0.0.0", "2130706433", "0x7f000001", "0x7f.1", "0x7f.0.0.0x1",
@@ -16,11 +14,6 @@ LITERALS = (
     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[fe80::1%25eth0]", "[fd00:ec2::254]", "[64:ff9b::a9fe:a9fe]",
     "[2002:7f00:1::]", "[v1.a]", "[",
 )  # fmt: skip
-
-
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
-    yield from build(monkeypatch, settings, tmp_path)
 
 
 @pytest.mark.parametrize("host", LITERALS)

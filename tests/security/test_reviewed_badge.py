@@ -169,12 +169,6 @@ def test_the_limits_of_people_and_scopes_apply_without_a_badge(reviewed: Client,
     assert "error=invalid_scope" in app.authorize(scope="openid account.read")["Location"]
 
 
-def test_a_new_host_below_an_approved_domain_carries_the_badge(reviewed: Client, owner: Account) -> None:
-    uri = "https://new.app.example.com/callback"
-    add_redirect_uri(reviewed, owner, uri)
-    assert BADGE in consent_page(reviewed, uri)
-
-
 def test_another_approval_covers_the_domain(reviewed: Client, owner: Account) -> None:
     make_domain(reviewed.project, "later.test")
     uri = "https://later.test/callback"

@@ -102,7 +102,9 @@ def test_every_url_of_the_table_exists() -> None:
 
 
 def test_every_path_has_a_host_rule() -> None:
-    for path, belongs in places():
+    every_place = [*places()]
+    assert len(every_place) > 100
+    for path, belongs in every_place:
         path = path.replace("%61", "a")
         served = {host for host in HOSTS if split_hosts.is_served(host, path)}
         if path.startswith(("/health/", "/connect/forward-auth/")):  # answered before the rules, whatever the Host is
@@ -281,9 +283,9 @@ def test_two_of_three_services_can_share_a_host(settings: Any) -> None:
 
 def test_documents_name_the_hosts_that_answer() -> None:
     discovery = ask(AUTH, "/.well-known/openid-configuration").json()
-    for name, url in discovery.items():
-        if name.endswith(("_endpoint", "_uri")):
-            assert urlsplit(url).netloc == AUTH
+    urls = [url for name, url in discovery.items() if name.endswith(("_endpoint", "_uri"))]
+    assert urls
+    assert {urlsplit(url).netloc for url in urls} == {AUTH}
     resource = ask(API, "/.well-known/oauth-protected-resource").json()
     assert resource["resource"] == f"https://{API}"
     assert resource["resource_documentation"] == f"https://{AUTH}/docs/api/"

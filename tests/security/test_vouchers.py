@@ -18,7 +18,7 @@ from core import clock
 from core.credentials import digest, random_text
 from devportal.console.playground import flow, internal_client
 from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.clients.vouchers import VouchedRequest, Voucher
+from oidc.clients.vouchers import Voucher
 from oidc.models import Client, Project, ProjectMember
 from oidc.server import Backend
 from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_on
@@ -231,13 +231,6 @@ def test_a_request_within_and_beside_a_vouched_one_has_no_voucher(
     monkeypatch.setattr(authentication, "authenticate_client", during)
     assert attempt.send(attempt.voucher) == ("", 200)
     assert found == [None, 401, 401]
-
-
-def test_vouched_requests_are_made_in_one_place() -> None:
-    """Nothing that a server calls creates one."""
-    request = RequestFactory().post("/connect/token")
-    assert not isinstance(request, VouchedRequest)
-    assert issubclass(VouchedRequest, type(request))
 
 
 # --- Who gets one ---

@@ -144,16 +144,6 @@ def test_a_challenge_of_another_account_is_refused(person: Account, key: SoftKey
     assert not is_signed_in(browser)
 
 
-def test_a_state_that_the_version_before_left_is_not_accepted(person: Account, key: SoftKey) -> None:
-    browser = Browser()
-    options = login_options(browser)
-    session = browser.session
-    session["mfa.webauthn.state"] = session.pop("webauthn_challenges")["sign_in"]["state"]
-    session.save()
-    browser.post(LOGIN, {"credential": key.signed(options, person)})
-    assert not is_signed_in(browser)
-
-
 # --- One response, and five minutes ---
 
 
