@@ -1,6 +1,5 @@
 """GET /.well-known/openid-configuration (OpenID Connect Discovery 3, RFC 8414)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,12 +18,6 @@ def test_the_document_is_the_agreed_one(client: Browser) -> None:
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
     golden_files.compare("discovery", response.json())
-
-
-@pytest.mark.django_db
-def test_jwks_and_discovery_use_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
-    with django_assert_num_queries(0):
-        assert client.get(PATH).status_code == 200
 
 
 def test_two_leading_slashes_lead_to_the_same_document(client: Browser) -> None:
@@ -53,14 +46,6 @@ def test_an_issuer_with_a_path_has_it_after_the_name(client: Browser, settings: 
         assert client.get(path).status_code == 404
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("path", [PATH, SERVER, "/.well-known/jwks"])
-def test_head_is_answered_like_get(client: Browser, path: str) -> None:
-    got, head = client.get(path), client.head(path)
-    assert (head.status_code, head.content) == (200, b"")
-    assert head["Content-Length"] == got["Content-Length"]
-
-
 def test_a_trailing_slash_is_another_path(client: Browser) -> None:
     assert client.get(f"{PATH}/").status_code == 404
 
@@ -69,12 +54,6 @@ def test_the_issuer_comes_from_settings_and_not_from_the_host(client: Browser) -
     document = client.get(PATH, headers={"Host": "127.0.0.1"}).json()
     assert document["issuer"] == "http://localhost:8000/"
     assert not any("127.0.0.1" in str(value) for value in document.values())
-
-
-def test_a_request_to_an_unknown_host_is_rejected(client: Browser) -> None:
-    response = client.get(PATH, headers={"Host": "evil.example.com"})
-    assert response.status_code == 400 or response.json()["issuer"] == "http://localhost:8000/"
-    assert "evil.example.com" not in response.content.decode()
 
 
 def test_the_issuer_follows_the_settings(client: Browser, settings: Any) -> None:
@@ -89,21 +68,11 @@ def test_the_issuer_follows_the_settings(client: Browser, settings: Any) -> None
 @pytest.mark.parametrize("path", [PATH, DOUBLED])
 def test_every_address_in_it_answers(client: Browser, path: str) -> None:
     document = client.get(path).json()
-    for name, address in document.items():
-        if name.endswith(("_endpoint", "_uri")):
-            local = str(address).removeprefix("http://localhost:8000")
-            assert client.get(local).status_code not in (404, 500), name
-
-
-def test_it_may_be_cached(client: Browser) -> None:
-    assert "max-age=" in client.get(PATH)["Cache-Control"]
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
-def test_the_document_only_answers_get_and_head(client: Browser, method: str) -> None:
-    response = getattr(client, method)(PATH)
-    assert response.status_code == 405
-    assert "GET" in response["Allow"]
+    addresses = {name: address for name, address in document.items() if name.endswith(("_endpoint", "_uri"))}
+    assert len(addresses) > 5
+    for name, address in addresses.items():
+        local = str(address).removeprefix("http://localhost:8000")
+        assert client.get(local).status_code not in (404, 500), name
 
 
 @pytest.mark.django_db

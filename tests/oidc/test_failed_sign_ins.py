@@ -174,9 +174,3 @@ def test_a_deleted_project_shows_no_details(app: RelyingParty, member: Account) 
     delete_client(app.client, member)
     Project.objects.update(deleted_at="2026-01-01T00:00Z")
     assert MINE not in text_of(app.authorize(client_id=client_id))
-
-
-def test_each_kind_of_page_is_documented() -> None:
-    page = text_of(Browser().get("/docs/errors"))
-    for kind in ("client", "redirect-url", "request", "unavailable", "full"):
-        assert f'id="page-{kind}"' in page

@@ -212,14 +212,6 @@ def test_the_answer_goes_nowhere_that_the_form_names(app: RelyingParty) -> None:
     assert response["Location"] == "/connect/signed-out"
 
 
-def test_the_answer_is_a_post_with_a_csrf_token(app: RelyingParty) -> None:
-    assert app.browser.get(f"{CONFIRM}?decision=sign-out").status_code == 405
-    checked = Browser(enforce_csrf_checks=True)
-    checked.cookies = app.browser.cookies
-    assert checked.post(CONFIRM, {"decision": "sign-out"}).status_code == 403
-    assert is_signed_in(app.browser)
-
-
 def test_the_app_named_in_the_question_is_the_one_that_asked(app: RelyingParty) -> None:
     assert b"Orbit Notes" in log_out(app.browser, client_id=app.client.client_id).content
     assert b"Orbit Notes" in log_out(app.browser, id_token_hint=app.tokens()["id_token"]).content
@@ -319,17 +311,6 @@ def test_a_post_becomes_a_get(app: RelyingParty) -> None:
     assert response["Location"].startswith("/connect/logout?")
     assert is_signed_in(app.browser)
     assert app.browser.get(response["Location"])["Location"] == f"{SIGN_OUT_URI}?state=s"
-
-
-@pytest.mark.parametrize("method", ["put", "delete", "patch"])
-def test_other_methods_are_refused(app: RelyingParty, method: str) -> None:
-    assert getattr(app.browser, method)("/connect/logout").status_code == 405
-
-
-def test_pages_are_not_stored_nor_framed(app: RelyingParty) -> None:
-    for response in (log_out(app.browser), app.browser.get("/connect/signed-out")):
-        assert "no-store" in response["Cache-Control"]
-        assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
 
 
 # --- Several accounts in one browser ---

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.models import Account, PairwiseSubject
+from accounts.models import Account
 from oidc.models import Client
-from tests.factories import PASSWORD, make_account, make_client, make_project
+from tests.factories import make_account, make_client, make_project
 from tests.relying_party import RelyingParty, answer_of, claims_of, header_of, sign_in
 
 ACCOUNT_ID = 918_273_645
@@ -67,7 +67,9 @@ def test_nothing_shows_another_projects_sub(known: Account, spa: Client, client:
     browser = sign_in(client, known)
     other = RelyingParty(make_client(make_project(), name="Other"), browser)
     other_sub = claims_of(other.tokens()["id_token"])["sub"]
-    for text in everything_shown(RelyingParty(spa, browser)):
+    seen = everything_shown(RelyingParty(spa, browser))
+    assert len(seen) > 40
+    for text in seen:
         assert other_sub not in text
 
 
@@ -90,13 +92,6 @@ def test_every_endpoint_returns_the_same_sub(app: RelyingParty) -> None:
     assert len(subs) == 1
 
 
-def test_a_sub_is_opaque_and_at_most_64_characters(app: RelyingParty, person: Account) -> None:
-    sub = claims_of(app.tokens()["id_token"])["sub"]
-    assert 22 <= len(sub) <= 64
-    assert sub.isascii()
-    assert sub.isalnum()
-
-
 def test_two_projects_share_nothing_that_links_a_person(
     app: RelyingParty, web_app: RelyingParty, person: Account
 ) -> None:
@@ -109,27 +104,3 @@ def test_two_projects_share_nothing_that_links_a_person(
         for claim in set(mine) - shared_on_purpose:
             assert mine[claim] != theirs[claim], claim
     assert claims_of(first["id_token"])["picture"] != claims_of(second["id_token"])["picture"]
-
-
-def test_a_picture_url_reveals_neither_file_nor_account(known: Account, spa: Client, client: Browser) -> None:
-    Account.objects.filter(pk=known.pk).update(picture="pictures/secretfilename.webp")
-    app = RelyingParty(spa, sign_in(client, known))
-    url = claims_of(app.tokens()["id_token"])["picture"]
-    assert "secretfilename" not in url
-    assert str(ACCOUNT_ID) not in url
-    assert PairwiseSubject.objects.get().sub not in url
-
-
-def test_an_account_made_after_a_deletion_gets_another_sub(spa: Client) -> None:
-    subs = []
-    for _ in range(2):
-        account = make_account("same@example.com")
-        subs.append(claims_of(RelyingParty(spa, sign_in(Browser(), account)).tokens()["id_token"])["sub"])
-        account.delete()
-    assert subs[0] != subs[1]
-
-
-def test_signing_in_takes_the_right_password(known: Account) -> None:
-    """The helper above would hide a service that lets everybody in."""
-    response = Browser().post("/account/login/", {"login": known.email, "password": PASSWORD + "x"})
-    assert response.status_code == 200

@@ -342,18 +342,6 @@ def test_a_secret_of_a_client_that_has_none(app: RelyingParty) -> None:
     refused(app, app.exchange(code, client_secret="x"), "invalid_client", why)
 
 
-def test_a_wrong_verifier(app: RelyingParty) -> None:
-    code = app.code()
-    forget(app)
-    why = Reason.VERIFIER_WRONG
-    refused(app, app.exchange(code, code_verifier="x" * 43), "invalid_grant", why)
-    why = Reason.VERIFIER_MALFORMED
-    app.verifier = "short"
-    code = app.code()
-    forget(app)
-    refused(app, app.exchange(code), "invalid_grant", why)
-
-
 def test_another_redirect_uri_than_before(app: RelyingParty) -> None:
     code = app.code()
     forget(app)
@@ -364,81 +352,12 @@ def test_another_redirect_uri_than_before(app: RelyingParty) -> None:
     assert entry.redirect_uri == "https://app.example.com/other"
 
 
-def test_a_code_that_is_used_again(app: RelyingParty) -> None:
-    code = app.code()
-    assert app.exchange(code).status_code == 200
-    forget(app)
-    why = Reason.CODE_USED
-    refused(app, app.exchange(code), "invalid_grant", why)
-
-
-def test_a_code_that_is_too_old(app: RelyingParty, later: Mover) -> None:
-    code = app.code()
-    forget(app)
-    later(61)
-    refused(app, app.exchange(code), "invalid_grant", Reason.CODE_EXPIRED)
-
-
-def test_an_unknown_code_or_one_of_another_client_is_logged(app: RelyingParty, web_app: RelyingParty) -> None:
-    code = web_app.code()
-    forget(app)
-    for sent in ("garbage", code):
-        why = Reason.CODE_UNKNOWN
-        refused(app, app.exchange(sent), "invalid_grant", why)
-
-
 def test_concurrent_exchanges_of_a_code_are_logged(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     code = app.code()
     forget(app)
     monkeypatch.setattr("oidc.tokens.store.consume_and_store", lambda *args: False)
     why = Reason.LOST_RACE
     refused(app, app.exchange(code), "invalid_grant", why)
-
-
-def test_a_superseded_refresh_token(app: RelyingParty, later: Mover) -> None:
-    first = app.tokens()["refresh_token"]
-    app.refresh(first)
-    forget(app)
-    soon = Reason.REFRESH_TOKEN_REPEATED
-    refused(app, app.refresh(first), "invalid_grant", soon)
-    later(60)
-    why = Reason.REFRESH_TOKEN_SUPERSEDED
-    refused(app, app.refresh(first), "invalid_grant", why)
-    refused(app, app.refresh(first), "invalid_grant", Reason.ENDED_REFRESH_TOKEN_REUSED)
-
-
-def test_other_refresh_tokens_that_are_worth_nothing(app: RelyingParty, later: Mover) -> None:
-    token = app.tokens()["refresh_token"]
-    forget(app)
-    why = Reason.REFRESH_TOKEN_UNKNOWN
-    refused(app, app.refresh("garbage"), "invalid_grant", why)
-    later(31 * 24 * 3600)
-    refused(app, app.refresh(token), "invalid_grant", Reason.REFRESH_TOKEN_EXPIRED)
-
-
-def test_a_client_that_was_turned_off(app: RelyingParty) -> None:
-    token, code = app.tokens()["refresh_token"], app.code()
-    forget(app)
-    Client.objects.update(enabled=False)
-    why = Reason.CLIENT_OFF
-    refused(app, app.refresh(token), "invalid_grant", why)
-    refused(app, app.exchange(code), "invalid_grant", why)
-
-
-def test_access_that_the_person_removed(app: RelyingParty) -> None:
-    token = app.tokens()["refresh_token"]
-    forget(app)
-    consent.remove_consent(Connection.objects.get())
-    answer = app.refresh(token)
-    assert answer.json()["error"] == "invalid_grant"
-    assert the_entry(app).reason == Reason.ENDED_ACCESS_REMOVED
-
-
-def test_a_scope_that_a_refresh_may_not_have(app: RelyingParty) -> None:
-    token = app.tokens()["refresh_token"]
-    forget(app)
-    assert app.refresh(token, scope="openid account.read").json()["error"] == "invalid_scope"
-    assert the_entry(app).error == "invalid_scope"
 
 
 def test_an_unknown_client_at_the_token_endpoint(app: RelyingParty) -> None:

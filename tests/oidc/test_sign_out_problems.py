@@ -159,13 +159,6 @@ def test_unknown_clients_are_not_counted_and_leave_nothing(db: None, settings: A
     assert not SignInHour.objects.exists()
 
 
-def test_a_problem_never_redirects_and_ends_no_session(app: RelyingParty, member: Account, hint: str) -> None:
-    for _, parameters in problems(app, hint):
-        response = log_out(app.browser, **parameters)
-        assert response.status_code == 200
-        assert "_auth_user_id" in app.browser.session
-
-
 # --- What people and developers see ---
 
 
@@ -249,12 +242,6 @@ def test_a_request_that_is_too_long_or_has_too_many_parameters(app: RelyingParty
         assert response.status_code == 200
         assert NOT_VALID in text_of(response)
     assert entries() == []
-
-
-def test_the_page_is_documented(db: None) -> None:
-    page = text_of(Browser().get("/docs/errors"))
-    assert 'id="page-sign-out"' in page
-    assert 'id="reason-sign_out_uri_not_registered"' in page
 
 
 # --- The console ---

@@ -147,15 +147,6 @@ def test_a_made_up_request_dismisses_nothing(app: RelyingParty, handle: str) -> 
     assert shows(app.browser.get("/account/"), BANNER)
 
 
-def test_another_site_can_not_dismiss_it(spa: Client, person: Account) -> None:
-    browser = Browser(enforce_csrf_checks=True)
-    browser.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
-    RelyingParty(spa, browser).authorize()
-    page = browser.get("/account/")
-    assert browser.post(DISMISS, banner_of(page)).status_code == 403
-    assert shows(browser.get("/account/"), BANNER)
-
-
 def test_another_session_dismisses_nothing(app: RelyingParty, person: Account) -> None:
     app.authorize()
     form = banner_of(app.browser.get("/account/"))

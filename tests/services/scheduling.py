@@ -91,7 +91,6 @@ THOROUGH = (
     "tests/oidc/authorization/test_acr.py",
     "tests/oidc/domains/test_weekly.py",
     "tests/oidc/events/test_schedule.py",
-    "tests/oidc/test_head.py",
     "tests/oidc/test_sign_in_log.py",
     "tests/security/test_added_factors.py",
     "tests/security/test_caching.py",

@@ -10,7 +10,7 @@ from django.utils.html import escape
 from accounts.models import Account
 from core import clock
 from oidc.models import AuthorizationCode, Client, Connection
-from tests.factories import PASSWORD, make_account, make_client, make_project
+from tests.factories import make_account, make_client, make_project
 from tests.relying_party import RelyingParty, answer_of, claims_of, leads_to, sign_in
 
 
@@ -35,19 +35,6 @@ def test_opening_the_page_grants_nothing(app: RelyingParty) -> None:
     app.authorize()
     assert not Connection.objects.exists()
     assert not AuthorizationCode.objects.exists()
-
-
-def test_an_unverified_app_shows_its_letter(app: RelyingParty) -> None:
-    page = app.authorize()
-    assert page.context["client"]["logo_url"] is None
-    assert page.context["client"]["letter"] == "O"
-
-
-def test_the_description_of_account_read_lists_what_it_includes(app: RelyingParty) -> None:
-    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
-    text = app.authorize(scope="openid account.read").content.decode()
-    for word in ("email address", "name", "plan"):
-        assert word in text
 
 
 def test_names_are_escaped(app: RelyingParty) -> None:
@@ -93,12 +80,6 @@ def test_consent_applies_to_one_client(app: RelyingParty) -> None:
 def test_consent_applies_to_one_person(app: RelyingParty) -> None:
     app.tokens()
     assert app.beside(sign_in(Browser(), make_account())).authorize().status_code == 200
-
-
-def test_consent_stays_after_tokens_expire(app: RelyingParty) -> None:
-    tokens = app.tokens()
-    app.post("/connect/revoke", {"token": tokens["refresh_token"]} | app.credentials())
-    assert "code" in answer_of(app.authorize())
 
 
 def test_a_removed_app_asks_again(app: RelyingParty) -> None:
@@ -306,20 +287,6 @@ def test_an_open_consent_page_expires(app: RelyingParty, settings: Any) -> None:
     settings.PENDING_REQUEST_SECONDS = -1
     assert app.answer_consent(page)["Location"].startswith("/connect/resume")
     assert not Connection.objects.exists()
-
-
-def test_the_form_needs_its_csrf_token(spa: Client, person: Account) -> None:
-    browser = Browser(enforce_csrf_checks=True)
-    page = browser.get("/account/login/")
-    token = page.context["csrf_token"]
-    form = {"login": person.email, "password": PASSWORD, "csrfmiddlewaretoken": str(token)}
-    assert browser.post("/account/login/", form).status_code == 302
-    app = RelyingParty(spa, browser)
-    question = app.authorize()
-    assert app.answer_consent(question).status_code == 403
-    form = {"reference": question.context["reference"], "decision": "allow"}
-    form["csrfmiddlewaretoken"] = str(question.context["csrf_token"])
-    assert "code" in answer_of(browser.post("/connect/consent", form))
 
 
 def test_the_page_cannot_be_framed_and_its_form_goes_nowhere_else(app: RelyingParty) -> None:

@@ -265,11 +265,6 @@ def test_other_fields_change_nothing(choosy: RelyingParty) -> None:
     assert granted(choosy, response) == {"openid", "profile"}
 
 
-def test_required_scopes_can_not_be_left_out(choosy: RelyingParty) -> None:
-    response = choosy.answer_consent(choosy.authorize(), optional=[])
-    assert "profile" in granted(choosy, response)
-
-
 def test_repeated_fields_count_once(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["email"] * 50)
     assert granted(choosy, response) == {"openid", "email", "profile"}

@@ -34,15 +34,6 @@ def reauthenticate(browser: Browser, redirect: Any, login: str, password: str = 
 # --- none ---
 
 
-def test_none_without_a_session_is_login_required(spa: Client) -> None:
-    answer = answer_of(RelyingParty(spa, Browser()).authorize(prompt="none"))
-    assert answer["error"] == "login_required"
-
-
-def test_none_without_consent_is_consent_required(app: RelyingParty) -> None:
-    assert answer_of(app.authorize(prompt="none"))["error"] == "consent_required"
-
-
 def test_none_with_consent_gives_a_code(app: RelyingParty) -> None:
     app.tokens()
     answer = answer_of(app.authorize(prompt="none"))

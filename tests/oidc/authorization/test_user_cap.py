@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import clock
 from oidc.models import Client, Connection, ProjectMember
-from tests.factories import as_reviewed, make_account, make_client
+from tests.factories import make_account
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
 CAP = 3
@@ -59,19 +59,6 @@ def test_the_cap_is_a_hundred() -> None:
     assert declared.UNVERIFIED_APP_PEOPLE == 100
 
 
-def test_the_last_free_place_is_given(app: RelyingParty) -> None:
-    fill(app.client, CAP - 1)
-    assert "code" in answer_of(app.answer_consent(app.authorize()))
-
-
-def test_a_person_above_the_limit_sees_an_explanation(full_app: RelyingParty) -> None:
-    response = full_app.authorize()
-    assert is_full_page(response)
-    assert "Location" not in response
-    assert "Orbit Notes" in response.content.decode()
-    assert Connection.objects.count() == CAP
-
-
 def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
     page = full_app.authorize()
     assert 'name="decision" value="cancel"' in page.content.decode()
@@ -82,10 +69,6 @@ def test_the_page_returns_to_the_app(full_app: RelyingParty) -> None:
 def test_the_return_form_cannot_grant_access(full_app: RelyingParty) -> None:
     assert is_full_page(full_app.answer_consent(full_app.authorize(), "allow"))
     assert Connection.objects.count() == CAP
-
-
-def test_silently_it_is_consent_required(full_app: RelyingParty) -> None:
-    assert answer_of(full_app.authorize(prompt="none"))["error"] == "consent_required"
 
 
 def test_a_consent_page_is_rejected_once_the_limit_is_reached(app: RelyingParty) -> None:
@@ -110,58 +93,15 @@ def test_people_who_removed_the_app_can_return(app: RelyingParty) -> None:
     assert "code" in answer_of(app.answer_consent(app.authorize()))
 
 
-def test_people_who_removed_the_app_still_count(app: RelyingParty) -> None:
-    Connection.objects.filter(pk__in=[row.pk for row in fill(app.client, CAP)]).update(
-        removed_at=clock.now(), scopes=""
-    )
-    assert is_full_page(app.authorize())
-
-
-def test_deleted_people_still_count(app: RelyingParty) -> None:
-    for row in fill(app.client, CAP):
-        assert row.account is not None
-        row.account.delete()
-    assert Connection.objects.filter(client=app.client).count() == CAP
-    assert is_full_page(app.authorize())
-
-
-def test_owners_do_not_count_and_always_have_access(full_app: RelyingParty) -> None:
-    owner = ProjectMember.objects.get(project=full_app.client.project).account
-    mine = full_app.beside(sign_in(Browser(), owner))
-    assert "code" in answer_of(mine.answer_consent(mine.authorize()))
-    Connection.objects.filter(client=full_app.client).exclude(account=owner).first().delete()  # type: ignore[union-attr]
-    assert full_app.authorize().status_code == 200
-
-
 @pytest.mark.parametrize("role", [ProjectMember.Role.DEVELOPER, ProjectMember.Role.VIEWER])
 def test_other_members_count(full_app: RelyingParty, person: Account, role: str) -> None:
     ProjectMember.objects.create(project=full_app.client.project, account=person, role=role)
     assert is_full_page(full_app.authorize())
 
 
-def test_review_removes_the_limit(full_app: RelyingParty) -> None:
-    Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
-    assert "code" in answer_of(full_app.answer_consent(full_app.authorize()))
-
-
-def test_existing_users_keep_access_when_the_approval_is_withdrawn(full_app: RelyingParty) -> None:
-    Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
-    full_app.tokens()
-    Client.objects.filter(pk=full_app.client.pk).update(verified_at=None)
-    assert "code" in answer_of(full_app.authorize())
-    assert is_full_page(full_app.beside(sign_in(Browser(), make_account())).authorize())
-
-
 def test_first_party_apps_have_no_limit(full_app: RelyingParty) -> None:
     Client.objects.filter(pk=full_app.client.pk).update(first_party=True)
     assert "code" in answer_of(full_app.authorize())
-
-
-def test_all_clients_of_a_project_share_one_limit(full_app: RelyingParty) -> None:
-    sibling = RelyingParty(make_client(full_app.client.project, name="Orbit Mobile"), full_app.browser)
-    assert is_full_page(sibling.authorize())
-    elsewhere = RelyingParty(make_client(name="Orbit Mobile"), full_app.browser)
-    assert elsewhere.authorize().status_code == 200
 
 
 def test_asking_again_counts_nobody_twice(app: RelyingParty, django_assert_num_queries: Callable[[int], Any]) -> None:

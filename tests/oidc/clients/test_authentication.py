@@ -37,13 +37,8 @@ def is_refused(response: Any) -> bool:
 # --- Web clients ---
 
 
-def test_http_basic_is_accepted(web_app: RelyingParty) -> None:
-    header = basic(web_app.client.client_id, web_app.secret or "")
-    assert send(web_app, form(web_app), header).status_code == 200
-
-
 def test_the_scheme_is_case_insensitive(web_app: RelyingParty) -> None:
-    for scheme in ("basic", "BASIC", "bAsIc"):
+    for scheme in ("Basic", "basic", "BASIC", "bAsIc"):
         header = basic(web_app.client.client_id, web_app.secret or "", scheme)
         assert send(web_app, form(web_app), header).status_code == 200
 
@@ -53,10 +48,6 @@ def test_basic_is_form_decoded(web_app: RelyingParty) -> None:
     pair = f"{web_app.client.client_id.replace('_', '%5f')}:{encoded}"
     header = f"Basic {base64.b64encode(pair.encode()).decode()}"
     assert send(web_app, form(web_app), header).status_code == 200
-
-
-def test_the_secret_may_be_a_form_field(web_app: RelyingParty) -> None:
-    assert send(web_app, form(web_app, **web_app.credentials())).status_code == 200
 
 
 def test_basic_beside_the_same_client_id_is_one_method(web_app: RelyingParty) -> None:
@@ -87,10 +78,6 @@ def test_ids_that_disagree_are_refused(web_app: RelyingParty, app: RelyingParty)
 def test_a_wrong_or_missing_secret_is_refused(web_app: RelyingParty, secret: str) -> None:
     assert is_refused(send(web_app, form(web_app, client_id=web_app.client.client_id, client_secret=secret)))
     assert is_refused(send(web_app, form(web_app), basic(web_app.client.client_id, secret)))
-
-
-def test_no_secret_at_all_is_refused(web_app: RelyingParty) -> None:
-    assert is_refused(send(web_app, form(web_app, client_id=web_app.client.client_id)))
 
 
 def test_a_failed_attempt_leaves_the_code_valid(web_app: RelyingParty) -> None:
@@ -144,10 +131,6 @@ def test_a_secret_may_contain_a_colon(web_app: RelyingParty) -> None:
 # --- Public clients ---
 
 
-def test_a_public_client_sends_only_its_id(app: RelyingParty) -> None:
-    assert send(app, form(app, client_id=app.client.client_id)).status_code == 200
-
-
 def test_a_public_client_that_sends_a_secret_is_refused(app: RelyingParty) -> None:
     assert is_refused(send(app, form(app, client_id=app.client.client_id, client_secret="x")))
     assert is_refused(send(app, form(app), basic(app.client.client_id, "x")))
@@ -192,14 +175,6 @@ def test_unknown_and_known_clients_take_the_same_work(web_app: RelyingParty) -> 
     ]
     assert as_basic[0] == as_basic[1]
     assert as_form[0] == as_form[1]
-
-
-def test_unknown_and_known_clients_get_the_same_answer(web_app: RelyingParty) -> None:
-    answers = [
-        send(web_app, form(web_app), basic(name, "wrong"))
-        for name in ("op_client_" + "x" * 22, web_app.client.client_id, "nobody")
-    ]
-    assert len({answer.content for answer in answers}) == 1
 
 
 def test_no_password_hasher_touches_a_client_secret(web_app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,15 +116,6 @@ def test_errors_when_creating_a_client(
     assert events == []
 
 
-def test_the_number_of_clients_per_project_is_limited(project: Project, actor: Account, settings: Any) -> None:
-    settings.CLIENTS_PER_PROJECT = 2
-    for number in range(2):
-        create_client(project, actor, f"App {number}", "spa", [URI])
-    with pytest.raises(QuotaExceeded, match="has 2 clients"):
-        create_client(project, actor, "One more", "spa", [URI])
-    create_client(make_project(actor), actor, "Elsewhere", "spa", [URI])
-
-
 def test_a_deleted_project_gets_no_client(project: Project, actor: Account) -> None:
     lifecycle.delete_project(project, actor)
     with pytest.raises(Gone):

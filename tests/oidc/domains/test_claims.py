@@ -10,7 +10,6 @@ from core import clock
 from devportal.console.models import AuditEvent
 from oidc.domains import claims
 from oidc.models import Project, ProjectDomain, ProjectMember
-from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, InsufficientRole
 from oidc.tasks import check_domain
 from tests.factories import make_account, make_client, make_domain, make_project
@@ -58,14 +57,6 @@ def test_a_domain_is_listed_once_however_it_is_spelled(domain: ProjectDomain, pr
     with pytest.raises(ValidationError):
         claims.add_domain(project, "127.0.0.1", owner)
     assert ProjectDomain.objects.count() == 1
-
-
-def test_the_number_of_domains_per_project_is_limited(project: Project, owner: Account, settings: Any) -> None:
-    settings.DOMAINS_PER_PROJECT = 2
-    for name in ("a.example", "b.example"):
-        claims.add_domain(project, name, owner)
-    with pytest.raises(QuotaExceeded, match="at most 2"):
-        claims.add_domain(project, "c.example", owner)
 
 
 def test_a_check_that_is_asked_for_is_done_after_the_commit(

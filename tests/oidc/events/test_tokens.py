@@ -171,6 +171,7 @@ def test_content_types_are_those_of_the_specifications(delivered: list[Received]
 def test_the_service_accepts_them_neither_as_id_tokens_nor_as_access_tokens(
     delivered: list[Received], listening: RelyingParty
 ) -> None:
+    assert len(delivered) == len(EventType)
     for token in (each.token for each in delivered):
         with pytest.raises(InvalidToken):
             jwt.verify_id_token_hint(token)

@@ -1,7 +1,6 @@
 """GET /.well-known/jwks (RFC 7517 §5)."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -30,12 +29,6 @@ def test_it_publishes_public_parts_only(client: Browser) -> None:
     assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
     assert (key["kty"], key["use"], key["alg"]) == ("RSA", "sig", "RS256")
     assert key["kid"] == JWK(**key).thumbprint()
-
-
-def test_jwks_and_discovery_use_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
-    signing_keys.reload_keyring()
-    with django_assert_num_queries(0):
-        assert client.get(PATH).status_code == 200
 
 
 def test_tokens_verify_against_it(app: RelyingParty, client: Browser) -> None:

@@ -1,4 +1,7 @@
-"""Every error of the token, revocation and userinfo endpoints says what is wrong, and no secret of others."""
+"""Every error of the token, revocation and userinfo endpoints says what is wrong, and no secret of others.
+
+The sign-in log has the same reason.
+"""
 
 import re
 from collections.abc import Callable
@@ -8,7 +11,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from api import usage_counts
 from core.serving.errors import _REASONS, HTTPError
+from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import AccessToken, Client, Connection, Project
 from oidc.reason_texts import REASONS, public_text
@@ -27,6 +32,15 @@ def told(response: Any, kind: str, **facts: str) -> None:
     assert response.json() == {"error": text.error, "error_description": public_text(Reason(kind), {**facts})}
 
 
+def refused(response: Any, kind: str) -> None:
+    """Check a response of the token endpoint, and its entry in the sign-in log."""
+    told(response, kind)
+    usage_counts.flush_usage()
+    entry = SignInEvent.objects.get(request_id=response["X-Request-ID"])
+    assert (entry.endpoint, entry.outcome, entry.reason) == ("token", "refused", kind)
+    assert entry.error == response.json()["error"]
+
+
 # --- The table ---
 
 
@@ -37,34 +51,35 @@ def test_each_description_of_the_server_in_front_is_safe() -> None:
 # --- Each of them, over HTTP ---
 
 
-def test_codes(app: RelyingParty, later: Callable[[float], None]) -> None:
-    told(app.exchange("nobodys"), "code_unknown")
-    told(app.exchange(app.code(), code_verifier=""), "verifier_missing")
-    told(app.exchange(app.code(), code_verifier="x"), "verifier_malformed")
-    told(app.exchange(app.code(), code_verifier="x" * 43), "verifier_wrong")
-    told(app.exchange(app.code(), redirect_uri="https://app.example.com/other"), "redirect_uri_differs")
-    told(app.exchange(app.code(), redirect_uri=""), "redirect_uri_missing")
+def test_codes(app: RelyingParty, web_app: RelyingParty, later: Callable[[float], None]) -> None:
+    refused(app.exchange("nobodys"), "code_unknown")
+    refused(app.exchange(web_app.code()), "code_unknown")
+    refused(app.exchange(app.code(), code_verifier=""), "verifier_missing")
+    refused(app.exchange(app.code(), code_verifier="x"), "verifier_malformed")
+    refused(app.exchange(app.code(), code_verifier="x" * 43), "verifier_wrong")
+    refused(app.exchange(app.code(), redirect_uri="https://app.example.com/other"), "redirect_uri_differs")
+    refused(app.exchange(app.code(), redirect_uri=""), "redirect_uri_missing")
     used = app.code()
     refresh = app.exchange(used).json()["refresh_token"]
-    told(app.exchange(used), "code_used")
-    told(app.refresh(refresh), "ended_code_replayed")
+    refused(app.exchange(used), "code_used")
+    refused(app.refresh(refresh), "ended_code_replayed")
     old = app.code()
     later(61)
-    told(app.exchange(old), "code_expired")
+    refused(app.exchange(old), "code_expired")
 
 
 def test_refresh_tokens(app: RelyingParty, later: Callable[[float], None]) -> None:
-    told(app.refresh("nobodys"), "refresh_token_unknown")
+    refused(app.refresh("nobodys"), "refresh_token_unknown")
     first = app.tokens()["refresh_token"]
-    told(app.refresh(first, scope="openid account.read"), "scope_not_granted")
+    refused(app.refresh(first, scope="openid account.read"), "scope_not_granted")
     newest = app.refresh(first).json()["refresh_token"]
-    told(app.refresh(first), "refresh_token_repeated")
+    refused(app.refresh(first), "refresh_token_repeated")
     other = app.tokens()["refresh_token"]
     app.refresh(other)
     later(11)
-    told(app.refresh(other), "refresh_token_superseded")
+    refused(app.refresh(other), "refresh_token_superseded")
     later(31 * 24 * 3600)
-    told(app.refresh(newest), "refresh_token_expired")
+    refused(app.refresh(newest), "refresh_token_expired")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +94,7 @@ def test_refresh_tokens(app: RelyingParty, later: Callable[[float], None]) -> No
 def test_reasons_why_tokens_end(end: Callable[[], Any], kind: str, app: RelyingParty) -> None:
     tokens = app.tokens()
     end()
-    told(app.refresh(tokens["refresh_token"]), kind)
+    refused(app.refresh(tokens["refresh_token"]), kind)
     told(app.call(USERINFO, tokens["access_token"]), "access_token_ended")
 
 

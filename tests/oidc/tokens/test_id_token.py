@@ -2,13 +2,11 @@
 
 import base64
 import hashlib
-from typing import Any
 
 import pytest
 
 from accounts.models import Account, PairwiseSubject
 from oidc import signing_keys
-from tests.factories import make_client
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 ALWAYS = {"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "sid"}
@@ -89,21 +87,8 @@ def test_values_are_fresh_at_each_refresh(app: RelyingParty, person: Account) ->
     assert claims_of(refreshed["id_token"])["given_name"] == "Augusta"
 
 
-def test_clients_of_one_project_see_one_sub(app: RelyingParty) -> None:
-    sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
-    first, second = claims_of(app.tokens()["id_token"]), claims_of(sibling.tokens()["id_token"])
-    assert first["sub"] == second["sub"]
-    assert first["aud"] != second["aud"]
-
-
 def test_id_tokens_are_not_stored(app: RelyingParty) -> None:
     from oidc.models.tokens import IDToken
 
     app.tokens()
     assert not IDToken.objects.exists()
-
-
-def test_its_life_is_a_setting(app: RelyingParty, settings: Any) -> None:
-    settings.ID_TOKEN_SECONDS = 120
-    claims = claims_of(app.tokens()["id_token"])
-    assert claims["exp"] - claims["iat"] == 120
