@@ -110,31 +110,6 @@ def test_the_version_stands_in_one_place(document: str) -> None:
     assert live.json() == {"status": "ok", "version": devportal.__version__}
 
 
-# --- The texts ---
-
-
-def test_the_licence_is_apache_2_in_full() -> None:
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert text.split()[:4] == ["Apache", "License", "Version", "2.0,"]
-    assert [f" {number}. " in text for number in range(1, 10)] == [True] * 9
-    assert "END OF TERMS AND CONDITIONS" in text
-    assert "Copyright the Openport authors" in text
-    assert "[name of copyright owner]" not in text
-
-
-def test_the_policy_leads_to_headings_that_are_there() -> None:
-    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    for file, _, heading in re.findall(r"\]\(([\w./]+)(#([\w-]+))?\)", text):
-        target = (ROOT / file).read_text(encoding="utf-8")
-        slugs = {
-            re.sub(r"[^\w -]", "", line.lstrip("#").strip().lower()).replace(" ", "-")
-            for line in target.splitlines()
-            if line.startswith("#")
-        }
-        assert not heading or heading in slugs, (file, heading)
-    assert "@" not in text  # no mailbox of anybody
-
-
 # --- security.txt (RFC 9116) ---
 
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_every_package_is_pinned_by_its_hash(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     packages = re.split(r"^(?=[A-Za-z0-9])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    assert any(map(str.strip, packages))
     for package in filter(str.strip, packages):
         assert re.match(r"[\w.-]+(?:\[[\w,-]+\])?==\S+", package), package
         assert "--hash=sha256:" in package, package

@@ -50,7 +50,9 @@ def test_new_and_removed_risks_are_noticed() -> None:
 
 def test_plain_text_is_part_of_no_page() -> None:
     """Templates of plain text escape nothing; what includes one escapes what came of it."""
-    for path in (ROOT / "templates").rglob("*.html"):
+    pages = [*(ROOT / "templates").rglob("*.html")]
+    assert pages
+    for path in pages:
         assert not re.search(r"\{%\s*(?:include|extends)\s+\S+\.txt", path.read_text()), path
 
 

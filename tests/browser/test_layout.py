@@ -106,7 +106,9 @@ def test_a_long_legend_parts_no_choices(live_service: Service, client: str, brow
 def test_hidden_copy_buttons_take_no_space(at: Callable[[Page, str], None], browser: Chromium) -> None:
     def steps(page: Page) -> None:
         at(page, "")
-        for row in page.locator("dd.identifier").all():
+        rows = page.locator("dd.identifier").all()
+        assert rows
+        for row in rows:
             code, button = row.locator("code").bounding_box(), row.locator(".copy").bounding_box()
             assert code is not None
             assert button is not None

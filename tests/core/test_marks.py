@@ -26,6 +26,7 @@ def mounted() -> Iterator[Any]:
 
 def test_each_thing_that_is_marked_is_mounted_or_installed() -> None:
     there = {id(thing) for thing in (*mounted(), *apps.get_models())}
+    assert Mark.every
     for mark in Mark.every:
         assert mark.marked
         assert [thing for thing in mark.marked if id(thing) not in there] == [], mark.name

@@ -37,6 +37,7 @@ def test_rails(guide: Callable[..., OpenGuide]) -> None:
 def test_the_pieces_for_rails_are_ruby(guide: Callable[..., OpenGuide]) -> None:
     app = guide("rails")
     app.save()
+    assert len(app.commands) >= 2
     for piece in app.commands[-2:]:
         (app.folder / "piece.rb").write_text(piece)
         assert "Syntax OK" in app.finish("ruby -c piece.rb")

@@ -42,7 +42,9 @@ def test_every_page_is_available_as_markdown(
 @pytest.mark.parametrize("name", PAGES)
 def test_every_link_in_the_markdown_is_absolute_and_works(name: str, signed_in: Browser, settings: Any) -> None:
     outside = re.sub(r"```.*?```|`[^`]*`", "", page_as_markdown(name), flags=re.DOTALL)
-    for address in LINK.findall(outside):
+    found = LINK.findall(outside)
+    assert found or "](" not in outside
+    for address in found:
         parts = urlsplit(address)
         assert parts.scheme in ("http", "https"), address
         if address.startswith(settings.AUTH_URL):

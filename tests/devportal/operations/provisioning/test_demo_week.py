@@ -153,6 +153,7 @@ def test_steps_are_the_same_in_the_log_and_the_counts(made: dict[str, Any]) -> N
         if outcome in SignInEvent.Outcome.values:
             told[client, outcome, error] += times
     assert told == logged
+    assert Client.objects.count() > 1
     for client in Client.objects.all():
         found = {step.value: counted[client.pk, step.value, ""] for step in Step}
         assert found["started"] + found["silent"] >= found["shown"] + found["skipped"] > 0
@@ -180,6 +181,7 @@ def test_people_are_the_same_in_the_counts_and_the_connections(
         days[clients[connection], datetime(day.year, day.month, day.day, tzinfo=UTC)] += 1
     returning = SignInDay.objects.filter(step="returning").values_list("client", "day", "count")
     assert days == Counter({(client, day): n for client, day, n in returning})
+    assert clients
     for row in Connection.objects.prefetch_related("families"):
         assert row.first_authorized_at <= row.last_authorized_at <= clock.now()
         assert (
@@ -190,6 +192,8 @@ def test_people_are_the_same_in_the_counts_and_the_connections(
 
 def test_each_step_belongs_to_a_family_of_its_client_or_to_none(made: dict[str, Any]) -> None:
     of = dict(TokenFamily.objects.values_list("pk", "connection__client"))
+    assert of
+    assert SignInEvent.objects.filter(family__in=of).exists()
     for event in SignInEvent.objects.all():
         if event.family is None:
             assert event.outcome in ("refused", "cancelled")
