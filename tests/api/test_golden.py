@@ -1,4 +1,4 @@
-"""The agreed answers of /v1, status, headers and body: one file each in tests/golden (tests/golden_files.py)."""
+"""The agreed answers of /v1, status, headers and body: files in tests/golden (tests/golden_files.py), and errors."""
 
 import json
 from datetime import UTC, datetime
@@ -22,12 +22,38 @@ MATTERING = {"Allow", "Cache-Control", "Content-Type", "ETag", "Link", "Retry-Af
 MOMENT = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
 
-def golden(name: str, response: Any) -> None:
-    """Compare an answer with its file."""
+# The headers of every error.
+OF_ERRORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, RateLimit-Limit, RateLimit-Remaining, "
+    "RateLimit-Reset, ETag, Link, Deprecation, Sunset, X-Request-ID",
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json",
+}
+METADATA = 'resource_metadata="http://localhost:8000/.well-known/oauth-protected-resource"'
+UNKNOWN = {"WWW-Authenticate": f'Bearer realm="api", error="invalid_token", scope="openid profile email", {METADATA}'}
+
+
+def found_in(response: Any) -> dict[str, Any]:
     headers = {k: v for k, v in sorted(response.headers.items()) if k.startswith(MATTER) or k in MATTERING}
     body = json.loads(response.content) if response.content else None
-    found = {"status": response.status_code, "headers": headers, "body": body}
-    golden_files.compare(f"v1_{name}", found)
+    return {"status": response.status_code, "headers": headers, "body": body}
+
+
+def golden(name: str, response: Any) -> None:
+    """Compare an answer with its file."""
+    golden_files.compare(f"v1_{name}", found_in(response))
+
+
+def refused(response: Any, status: int, code: str, message: str, headers: dict[str, str]) -> None:
+    """Compare an error with what is agreed; `headers` are those that not every error has."""
+    link = {"Link": f'<http://localhost:8000/docs/errors#api-{code}>; rel="help"'}
+    error = {"code": code, "message": message}
+    assert found_in(response) == {"status": status, "headers": OF_ERRORS | link | headers, "body": {"error": error}}
+
+
+def limits(limit: int, remaining: int) -> dict[str, str]:
+    return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": str(remaining), "RateLimit-Reset": "34"}
 
 
 @pytest.fixture(autouse=True)
@@ -81,56 +107,68 @@ def test_plan_unchanged(own: Key) -> None:
 
 
 def test_unauthenticated() -> None:
-    golden("unauthenticated", call(ME))
+    message = "Send a credential as: Authorization: Bearer <credential>."
+    challenge = f'Bearer realm="api", scope="openid profile email", {METADATA}'
+    refused(call(ME), 401, "unauthenticated", message, {"WWW-Authenticate": challenge})
 
 
 def test_invalid_api_key(own: Key) -> None:
-    golden("invalid_api_key_mistyped", call(ME, "op_key_nobody"))
+    mistyped = "This API key was mistyped or cut off: its checksum does not match. Copy it again."
+    refused(call(ME, "op_key_nobody"), 401, "invalid_api_key", mistyped, UNKNOWN)
     unknown = f"op_key_{'A' * 12}_{'A' * 43}"
-    golden("invalid_api_key_unknown", call(ME, unknown + keys.checksum(unknown)))
+    unknown += keys.checksum(unknown)
+    refused(call(ME, unknown), 401, "invalid_api_key", "This API key is unknown.", UNKNOWN)
     keys.revoke_key(own.row)
-    golden("invalid_api_key_dead", call(ME, own.raw))
+    refused(call(ME, own.raw), 401, "invalid_api_key", "This API key is revoked or expired.", UNKNOWN)
 
 
 def test_invalid_token(app_of_it: Client, ada: Account) -> None:
-    golden("invalid_token_unknown", call(ME, "nobodys"))
+    refused(call(ME, "nobodys"), 401, "invalid_token", "The access token is invalid or expired.", UNKNOWN)
     token = make_access_token(app_of_it, ada)
     Client.objects.update(enabled=False)
-    golden("invalid_token_dead", call(ME, token))
+    ended = "The access token is expired, its access was removed, or its app is turned off."
+    refused(call(ME, token), 401, "invalid_token", ended, UNKNOWN)
 
 
 def test_project_suspended(own: Key) -> None:
     Project.objects.update(suspended_at=MOMENT)
-    golden("project_suspended", call(ME, own.raw))
+    message = "The project is suspended. Its owner can ask the service why."
+    refused(call(ME, own.raw), 401, "project_suspended", message, UNKNOWN)
+
+
+def needing(scopes: str) -> dict[str, str]:
+    return {"WWW-Authenticate": f'Bearer realm="api", error="insufficient_scope", scope="openid {scopes}"'}
 
 
 def test_insufficient_scope(app_of_it: Client, ada: Account) -> None:
     token = make_access_token(app_of_it, ada, ["openid"])
-    golden("insufficient_scope_me", call(ME, token))
-    golden("insufficient_scope_plan", call(PLAN, token))
-
-
-def test_a_key_without_permissions(ada: Account) -> None:
-    golden("insufficient_scope_key", call(ME, make_key(make_project(ada), permissions=())[1]))
+    message = "This needs one of the scopes: profile, email."
+    refused(call(ME, token), 403, "insufficient_scope", message, limits(120, 119) | needing("profile email"))
+    message = "This needs one of the scopes: account.read."
+    refused(call(PLAN, token), 403, "insufficient_scope", message, limits(120, 118) | needing("account.read"))
+    powerless = make_key(make_project(ada), permissions=())[1]
+    refused(call(ME, powerless), 403, "insufficient_scope", message, limits(600, 599) | needing("account.read"))
 
 
 def test_not_found() -> None:
-    golden("not_found", call("/v1/calendar"))
+    refused(call("/v1/calendar"), 404, "not_found", "There is no such endpoint.", {})
 
 
 def test_method_not_allowed(own: Key) -> None:
-    golden("method_not_allowed", call(ME, own.raw, "POST"))
+    headers = limits(600, 599) | {"Allow": "GET, HEAD"}
+    refused(call(ME, own.raw, "POST"), 405, "method_not_allowed", "Use GET.", headers)
 
 
 def test_rate_limited(own: Key, settings: Any) -> None:
     settings.API_CALLS_PER_MINUTE = 1
     call(ME, own.raw)
-    golden("rate_limited", call(ME, own.raw))
+    message = "Too many requests. Wait for the seconds in Retry-After."
+    refused(call(ME, own.raw), 429, "rate_limited", message, limits(1, 0) | {"Retry-After": "34"})
 
 
 def test_internal_error(own: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(me, "profile_for", lambda caller: 1 / 0)
-    golden("internal_error", call(ME, own.raw))
+    refused(call(ME, own.raw), 500, "internal_error", "The service failed. Try again.", limits(600, 599))
 
 
 def test_upstream_unavailable(own: Key, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +176,8 @@ def test_upstream_unavailable(own: Key, monkeypatch: pytest.MonkeyPatch) -> None
         raise SourceFailed("down")
 
     monkeypatch.setattr(me, "profile_for", down)
-    golden("upstream_unavailable", call(ME, own.raw))
+    message = "The service behind this endpoint is down. Retry shortly."
+    refused(call(ME, own.raw), 502, "upstream_unavailable", message, limits(600, 599))
 
 
 @pytest.mark.parametrize("path", [ME, PLAN])
