@@ -51,10 +51,21 @@ PLUS = {
     },
 }
 DENIED = {"export": one("denied"), "history": one("denied")}
-FREE = {"plan_id": "free", "plan_display_name": "Free", "source": "free", "state": "free", "apps": ["notes"]}
-FREE |= {"entitlements": DENIED | {"storage": one("granted_with_limit", 5, "GB")}}
-ALL = {"plan_id": "all", "plan_display_name": "All", "cache_max_age": 60, "apps": []}
-ALL |= {"entitlements": DENIED | {"storage": one("granted")}}
+FREE = {
+    "plan_id": "free",
+    "plan_display_name": "Free",
+    "source": "free",
+    "state": "free",
+    "apps": ["notes"],
+    "entitlements": DENIED | {"storage": one("granted_with_limit", 5, "GB")},
+}
+ALL = {
+    "plan_id": "all",
+    "plan_display_name": "All",
+    "cache_max_age": 60,
+    "apps": [],
+    "entitlements": DENIED | {"storage": one("granted")},
+}
 ADDONS = {"extra_storage": {"quantity": 2}, "fax": {"quantity": 1}}
 
 
