@@ -96,11 +96,3 @@ def test_every_test_that_is_named_with_its_file_is_in_it(document: Path) -> None
         if not any(f"def {test}(" in (ROOT / path).read_text(encoding="utf-8") for path in candidates):
             found.append(f"{file}::{test}")
     assert found == []
-
-
-def test_every_test_that_the_threat_model_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8")))
-    sources = [(ROOT / path).read_text(encoding="utf-8") for path in paths() if PurePosixPath(path).match("test_*.py")]
-    tests = {name for source in sources for name in re.findall(r"\bdef (test_\w+)\(", source)}
-    files = {PurePosixPath(path).stem for path in paths()}
-    assert sorted(named - tests - files) == []
