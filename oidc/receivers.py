@@ -187,7 +187,7 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
             for row in FormerMember.objects.filter(account=account).select_related("project").order_by("pk")
         ],
         "removed_projects": [
-            {"since": moment(row.joined_at), "until": row.left_at.isoformat()}
+            {"since": row.joined_at.isoformat(), "until": row.left_at.isoformat()}
             for row in MemberOfRemovedProject.objects.filter(account=account).order_by("pk")
         ],
         "project_invitations": [

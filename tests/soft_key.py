@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from cryptography.hazmat.primitives import hashes
@@ -20,6 +19,7 @@ from fido2.webauthn import (
     CollectedClientData,
 )
 
+from accounts.factors import keys
 from accounts.models import Account
 
 HOST = "testserver"
@@ -59,8 +59,7 @@ class SoftKey:
         signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
         handle = {}
         if account:
-            stored = Account.objects.filter(pk=account.pk).values_list("passkey_handle", flat=True).first()
-            handle = {"userHandle": stored or websafe_encode(user_pk_to_url_str(account).encode())}
+            handle = {"userHandle": websafe_encode(keys.make_user_handle(Account.objects.get(pk=account.pk)))}
         return self._sent(
             {
                 "clientDataJSON": client_data,
@@ -96,6 +95,7 @@ def _client_data(kind: str, options: dict[str, Any]) -> str:
 def give_key(account: Account, key: SoftKey, *, signs_in_alone: bool = True) -> Authenticator:
     """Give a person a key that they have had for a year."""
     made = json.loads(key.made({"publicKey": {"challenge": b"0" * 32}}))
+    keys.make_user_handle(account)
     row: Authenticator = WebAuthn.add(account, "A key", made).instance
     row.data["signs_in_alone"] = signs_in_alone
     row.created_at = A_YEAR_AGO
@@ -110,3 +110,12 @@ def add_key(browser: Browser, key: SoftKey) -> Any:
     options = page.context["js_data"]["creation_options"]
     form = {"name": "A key", "passwordless": str(key.verifies).lower(), "credential": key.made(options)}
     return browser.post("/account/2fa/webauthn/add/", form)
+
+
+def use_alone(key: SoftKey, account: Account) -> Browser:
+    """Use a passkey on the sign-in page, and return the browser."""
+    browser = Browser()
+    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
+    form = {"credential": key.signed(options["request_options"], account)}
+    browser.post("/account/2fa/webauthn/login/", form)
+    return browser

@@ -294,7 +294,7 @@ KINDS: dict[str, Kind] = {
 
 
 def parameters_of(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of an event as its texts need them. Raises KeyError for codes of an earlier version."""
+    """Return the details of an event as its texts need them."""
     values = {name: datetime.fromisoformat(value) if name == "due_at" else value for name, value in details.items()}
     if "methods" in details:
         values["methods"] = [METHODS[code] for code in details["methods"]]

@@ -92,9 +92,6 @@ def event_by_token(token: str) -> SecurityEvent | None:
 
 
 def sentence(event: SecurityEvent) -> str:
-    """Return the activity page's sentence for an event; events of an earlier version may have an unknown kind."""
+    """Return the activity page's sentence for an event; during an upgrade, the new version may store unknown kinds."""
     kind = KINDS.get(event.kind)
-    try:
-        return fill_in(kind.says, parameters_of(event.details)) if kind else event.kind.replace("_", " ").capitalize()
-    except KeyError:
-        return event.kind.replace("_", " ").capitalize()
+    return fill_in(kind.says, parameters_of(event.details)) if kind else event.kind.replace("_", " ").capitalize()

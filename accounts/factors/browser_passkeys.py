@@ -45,11 +45,14 @@ def take_unknown(request: HttpRequest) -> dict[str, str] | None:
 def describe(request: HttpRequest, *, always: bool = False) -> dict[str, dict[str, Any]] | None:
     """Return the arguments of `signalAllAcceptedCredentials` and `signalCurrentUserDetails` for the signed-in person.
 
-    None for people without a passkey or security key, unless `always` is set; at a host without passkeys; and if a key
-    can't be read: the browser would hide a passkey that is missing in the list.
+    None for people without a passkey or security key, unless `always` is set and they had one; at a host without
+    passkeys; and if a key can't be read: the browser would hide a passkey that is missing in the list.
     """
     rows = [factor for factor in factors_of_person(request) if factor.type == Type.WEBAUTHN]
     if not request.user.is_authenticated or not (rows or always) or not hosts.work_on(request):
+        return None
+    account = account_of(request)
+    if account.passkey_handle is None:
         return None
     try:
         # In one order, so that a tab sees whether the list has changed.
@@ -57,9 +60,7 @@ def describe(request: HttpRequest, *, always: bool = False) -> dict[str, dict[st
     except (ValidationError, ValueError, KeyError, TypeError, AttributeError):
         log.warning("A passkey of account %s can't be read, so browsers do not get the list.", request.user.pk)
         return None
-    account = account_of(request)
-    user_handle = account.passkey_handle or keys.old_user_handle(account)
-    person = {"rpId": hosts.rp_id(request), "userId": user_handle}
+    person = {"rpId": hosts.rp_id(request), "userId": account.passkey_handle}
     return {
         "accepted": person | {"allAcceptedCredentialIds": ids},
         "details": person | {"name": account.email, "displayName": user_display(account)},

@@ -134,12 +134,8 @@ def with_account(answer: Any) -> Any:
         return answer
     if account is None:
         return answer
-    return {**answer, "response": {**answer["response"], "userHandle": old_user_handle(account)}}
-
-
-def old_user_handle(account: Account) -> str:
-    """Return the user handle of passkeys that the account had before it got a random one, in base64url."""
-    return websafe_encode(user_pk_to_url_str(account).encode())
+    handle = websafe_encode(user_pk_to_url_str(account).encode())
+    return {**answer, "response": {**answer["response"], "userHandle": handle}}
 
 
 def unknown_id(answer: Any) -> bytes | None:
@@ -208,19 +204,8 @@ def choose(request: HttpRequest, *, signs_in_alone: bool) -> None:
 
 
 def signs_in_alone(authenticator: Authenticator) -> bool:
-    """Return whether this key may sign in without a password.
-
-    Keys from before this flag may if they verified their user when they were added, as every passkey had to, and the
-    browser did not report them as non-discoverable. Browsers that report nothing created passkeys, too.
-    """
-    if FLAG in authenticator.data:
-        return authenticator.data[FLAG] is True
-    key = authenticator.wrap()
-    try:
-        verified = key.authenticator_data.is_user_verified()  # when it was added (WebAuthn §6.1, UV)
-    except (ValidationError, ValueError, KeyError):
-        return False  # a credential that can't be read can't sign anybody in
-    return bool(verified) and key.is_passwordless is not False
+    """Return whether this key may sign in without a password."""
+    return authenticator.data.get(FLAG) is True
 
 
 def may_sign_in(authenticator: Authenticator) -> bool:

@@ -212,7 +212,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("old_email", models.EmailField(max_length=254)),
                 ("new_email", models.EmailField(max_length=254)),
-                ("newest_factor", models.BigIntegerField(null=True)),
+                ("newest_factor", models.BigIntegerField()),
                 ("code_mac", models.CharField(max_length=64)),
                 ("at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),

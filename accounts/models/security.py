@@ -15,8 +15,8 @@ class AddressChange(models.Model):
     old_email = models.EmailField()
     new_email = models.EmailField()
     # The primary key of the account's newest factor at that time: later ones are removed when the change is taken back,
-    # even if the clocks of two servers differ. 0: none; None: unknown, because the change was migrated.
-    newest_factor = models.BigIntegerField(null=True)
+    # even if the clocks of two servers differ. 0: none.
+    newest_factor = models.BigIntegerField()
     code_mac = models.CharField(max_length=64)
     at = models.DateTimeField()
     # Set when it was taken back, or when an earlier change was.

@@ -352,7 +352,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("project_key", models.BigIntegerField()),
-                ("joined_at", models.DateTimeField(blank=True, null=True)),
+                ("joined_at", models.DateTimeField()),
                 ("left_at", models.DateTimeField()),
                 (
                     "account",
@@ -385,7 +385,7 @@ class Migration(migrations.Migration):
             name="FormerMember",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("joined_at", models.DateTimeField(blank=True, null=True)),
+                ("joined_at", models.DateTimeField()),
                 ("left_at", models.DateTimeField()),
                 ("owner_until", models.DateTimeField(blank=True, null=True)),
                 (

@@ -74,7 +74,7 @@ class FormerMember(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    joined_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField()
     left_at = models.DateTimeField()
     # When this person was last an owner; None for people who never were.
     owner_until = models.DateTimeField(null=True, blank=True)
@@ -96,7 +96,7 @@ class MemberOfRemovedProject(models.Model):
 
     project_key = models.BigIntegerField()  # the former primary key of the project, which is never used again
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    joined_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField()
     left_at = models.DateTimeField()
 
     class Meta:

@@ -25,7 +25,7 @@ def colleagues_of(account: Any, since: Any, column: str = "account") -> Q:
     """Return the condition that `column` is a person who shares a project with this account, or did since then.
 
     `account` is a primary key and `since` is a time (usually `remembered_since()`), or they are expressions for them.
-    The account itself is included. People whose joining date is unknown count as having shared the project.
+    The account itself is included.
     """
     return (
         Q(**{f"{column}__in": _members(account).values("account")})
@@ -57,20 +57,23 @@ def _former_members(account: Any, since: Any) -> "QuerySet[FormerMember]":
 
 def _both_former_members(account: Any, since: Any) -> "QuerySet[FormerMember]":
     their_end, their_beginning = "project__former_members__left_at", "project__former_members__joined_at"
-    return FormerMember.objects.filter(left_at__gte=since).filter(
-        Q(joined_at=None) | Q(joined_at__lte=F(their_end)),
-        Q(**{their_beginning: None}) | Q(**{f"{their_beginning}__lte": F("left_at")}),
-        **{"project__former_members__account": account, f"{their_end}__gte": since},
+    return FormerMember.objects.filter(
+        left_at__gte=since,
+        joined_at__lte=F(their_end),
+        **{f"{their_beginning}__lte": F("left_at"), f"{their_end}__gte": since},
+        project__former_members__account=account,
     )
 
 
 def _members_of_removed_projects(account: Any, since: Any) -> "QuerySet[MemberOfRemovedProject]":
     rows = MemberOfRemovedProject.objects.filter(left_at__gte=since)
-    mine: Any = rows.filter(
-        Q(joined_at=None) | Q(joined_at__lte=OuterRef("left_at")), account=account, project_key=OuterRef("project_key")
+    mine = rows.filter(
+        account=account,
+        project_key=OuterRef("project_key"),
+        joined_at__lte=OuterRef("left_at"),
+        left_at__gte=OuterRef("joined_at"),
     )
-    met = Exists(mine.filter(left_at__gte=OuterRef("joined_at")))
-    return rows.filter(met | Q(Exists(mine), joined_at=None))
+    return rows.filter(Exists(mine))
 
 
 def remember_members(project: Project) -> None:
@@ -78,7 +81,7 @@ def remember_members(project: Project) -> None:
     since, end = remembered_since(), project.deleted_at or clock.now()
     present = project.members.values_list("account", "created_at")
     former = FormerMember.objects.filter(project=project, left_at__gte=since)
-    rows: list[tuple[int, datetime | None, datetime]] = []
+    rows: list[tuple[int, datetime, datetime]] = []
     if end >= since:
         rows += ((account, joined, end) for account, joined in present)
     rows += former.values_list("account", "joined_at", "left_at")

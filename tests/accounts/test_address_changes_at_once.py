@@ -29,8 +29,7 @@ from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
-from tests.security.test_undoing_takeovers import use_alone
-from tests.soft_key import SoftKey, give_key
+from tests.soft_key import SoftKey, give_key, use_alone
 from tests.totp import totp
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

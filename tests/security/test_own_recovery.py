@@ -33,8 +33,7 @@ from tests.accounts.test_sign_up import sign_up
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 from tests.relying_party import sign_in
-from tests.security.test_undoing_takeovers import use_alone
-from tests.soft_key import SoftKey, give_key
+from tests.soft_key import SoftKey, give_key, use_alone
 from tests.totp import totp
 
 HOUR, DAY = 3600, 24 * 3600

@@ -1,7 +1,6 @@
 """Nobody reviews an app that they have, or had, a part in (docs/review.md#conflicts-of-interest)."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,12 +9,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from accounts.roles import set_roles
-from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review import cases, developer_actions, reviewer_actions, workflow
 from devportal.review.conflicts import conflict_of
 from devportal.review.workflow import ReviewNotAllowed
-from oidc.models import Client, FormerMember, Project, ProjectMember
+from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle, members
 from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks
 from tests.factories import make_account, make_client, make_domain
@@ -227,15 +225,6 @@ def test_an_owner_who_hands_the_project_over_still_counts_for_a_year(
     assert conflict_of(me, app.project) == "project"
     later(366 * DAY)
     assert conflict_of(me, app.project) == ""
-
-
-def test_a_departure_of_unknown_beginning_counts_as_shared(app: Client, owner: Account) -> None:
-    """Departures from before the beginning was kept."""
-    me = make_reviewer()
-    shared = lifecycle.create_project(make_account(), "Elsewhere")
-    for account in (me, owner):
-        FormerMember.objects.create(project=shared, account=account, left_at=clock.now() - timedelta(days=30))
-    assert conflict_of(me, app.project) == "project"
 
 
 # --- Rights are read again under the lock ---

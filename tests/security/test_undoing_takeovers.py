@@ -19,7 +19,7 @@ from django.test import Client as Browser
 from accounts.activity.recording import record, token_of
 from accounts.factors import questioned
 from accounts.mail import codes as mailbox_codes
-from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from accounts.models import Account, Outbox, SecurityEvent
 from accounts.sessions import end_all_sessions
 from accounts.tasks import clear_security_events
 from core import clock
@@ -35,7 +35,7 @@ from tests.accounts.test_address_changes import NEW, OLD, change, code_in, is_ta
 from tests.accounts.test_sign_up import code_of
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
-from tests.soft_key import SoftKey, add_key, give_key
+from tests.soft_key import SoftKey, add_key, give_key, use_alone
 from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
@@ -185,16 +185,6 @@ def test_a_server_whose_clock_is_behind_hides_no_factor(thief: Browser, person: 
     add_key(thief, SoftKey())
     behind = clock.from_now(-5 * 60)
     Authenticator.objects.exclude(type=Type.TOTP).update(created_at=behind)
-    take_back(OLD, take_back_code(OLD))
-    assert types(person) == [Type.TOTP]
-
-
-def test_a_change_from_before_the_update_is_taken_back_by_its_time(thief: Browser, person: Account) -> None:
-    give_app(person)
-    confirm(thief, person)
-    change(thief, NEW)
-    AddressChange.objects.update(newest_factor=None)
-    add_key(thief, SoftKey())
     take_back(OLD, take_back_code(OLD))
     assert types(person) == [Type.TOTP]
 
@@ -396,15 +386,6 @@ def owner(planted: SoftKey) -> Browser:
     """The browser in which the owner has just taken the account back."""
     browser = Browser()
     assert is_taken_back(take_back(OLD, take_back_code(OLD), browser))
-    return browser
-
-
-def use_alone(key: SoftKey, account: Account) -> Browser:
-    """Use a passkey on the sign-in page, and return the browser."""
-    browser = Browser()
-    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
-    form = {"credential": key.signed(options["request_options"], account)}
-    browser.post("/account/2fa/webauthn/login/", form)
     return browser
 
 

@@ -276,19 +276,11 @@ def test_claims_of_the_browser_about_a_new_key_do_not_count(claimed: dict[str, A
     assert not is_signed_in(browser)
 
 
-@pytest.mark.parametrize(
-    ("verified", "discoverable", "signs_in"),
-    [(True, True, True), (True, None, True), (True, False, False), (False, True, False), (False, None, False)],
-)
-def test_keys_from_before_the_flag(verified: bool, discoverable: bool | None, signs_in: bool, person: Account) -> None:
-    key = SoftKey(verifies=verified)
+def test_a_key_without_the_flag_does_not_sign_in_alone(person: Account) -> None:
+    key = SoftKey()
     row = give_key(person, key)
     del row.data["signs_in_alone"]
-    row.data["credential"]["clientExtensionResults"] = (
-        {} if discoverable is None else {"credProps": {"rk": discoverable}}
-    )
     row.save()
-    key.verifies = True
     browser = Browser()
     browser.post(LOGIN, {"credential": key.signed(login_options(browser), person)})
-    assert is_signed_in(browser) is signs_in
+    assert not is_signed_in(browser)

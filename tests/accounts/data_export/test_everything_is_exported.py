@@ -137,7 +137,7 @@ def _fill_the_rest(owner: Account) -> None:
     now = clock.now()
     DataExport.objects.create(account=owner, asked_at=now)
     AddressChange.objects.create(
-        account=owner, old_email="before@example.com", new_email=owner.email, code_mac="0" * 64, at=now
+        account=owner, old_email="before@example.com", new_email=owner.email, code_mac="0" * 64, newest_factor=0, at=now
     )
     AccountRecovery.objects.create(
         account=owner, reason="lost", checked="called", started_at=now, due_at=now, ended_at=now
@@ -145,7 +145,7 @@ def _fill_the_rest(owner: Account) -> None:
     project = Project.objects.latest("pk")
     chosen = {"owners": {"console": True, "mail": False}}
     NoticeSettings.objects.update_or_create(account=owner, project=project, defaults={"choices": chosen})
-    SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
+    SecurityEvent.objects.create(account=owner, kind="signed_in", at=now, details={"methods": ["password"]})
     app = Client.objects.latest("pk")
     case = open_case("report", app.project, app)
     AppReport.objects.create(case=case, reporter=owner, reason="other", at=now)
@@ -154,7 +154,7 @@ def _fill_the_rest(owner: Account) -> None:
     consent = Connection.objects.filter(account=owner).latest("pk")
     EventReceiver.objects.create(client=consent.client, channel="events", url="https://a.example/")
     queue_for_account(EventType.CREDENTIAL_CHANGE, owner)
-    FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
-    MemberOfRemovedProject.objects.create(account=owner, project_key=1, left_at=clock.now())
+    FormerMember.objects.create(account=owner, project=project, joined_at=now, left_at=now)
+    MemberOfRemovedProject.objects.create(account=owner, project_key=1, joined_at=now, left_at=now)
     subscribe(owner, make_plan("pro"), "Active")
     set_roles(owner, ["reviewer"])

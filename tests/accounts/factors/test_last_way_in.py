@@ -14,8 +14,6 @@ from tests.accounts.factors.conftest import NEW_PASSWORD, confirm, give_app, giv
 from tests.factories import PASSWORD
 from tests.relying_party import age_sign_in, sign_in
 from tests.security.test_limits import is_limited
-from tests.soft_key import SoftKey
-from tests.soft_key import give_key as give_soft_key
 
 pytestmark = pytest.mark.django_db
 
@@ -96,16 +94,6 @@ def test_a_security_key_alone_does_not_sign_in(browser: Browser, person: Account
     passkey, key = give_key(person), give_key(person, signs_in_alone=False)
     assert remove(browser, passkey).status_code == 409
     assert remove(browser, key).status_code == 302
-
-
-def test_an_older_key_without_user_verification_does_not_sign_in_alone(browser: Browser, person: Account) -> None:
-    passkey = give_key(person)
-    old = give_soft_key(person, SoftKey(verifies=False))
-    del old.data["signs_in_alone"]
-    old.data["credential"]["clientExtensionResults"] = {}
-    old.save()
-    assert remove(browser, passkey).status_code == 409
-    assert left(person) == ["webauthn", "webauthn"]
 
 
 def test_with_a_password_the_only_passkey_can_be_removed(person: Account) -> None:

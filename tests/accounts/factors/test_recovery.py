@@ -425,7 +425,9 @@ def test_former_email_addresses_are_notified_of_the_end(
 def leave_address(account: Account, former: str, days_ago: float = 1) -> None:
     """Note that the account's email address was another one until some days ago."""
     at = clock.from_now(int(-days_ago * 24 * HOUR))
-    AddressChange.objects.create(account=account, old_email=former, new_email=account.email, code_mac="x", at=at)
+    AddressChange.objects.create(
+        account=account, old_email=former, new_email=account.email, code_mac="x", newest_factor=0, at=at
+    )
 
 
 def told(about: str) -> list[str]:

@@ -191,7 +191,8 @@ def _viewer(project: Project) -> Account:
 
 def _left(project: Project) -> Account:
     account = make_reviewer()
-    FormerMember.objects.create(project=project, account=account, left_at=clock.now() - timedelta(days=3000))
+    long_ago = clock.now() - timedelta(days=3000)
+    FormerMember.objects.create(project=project, account=account, joined_at=long_ago, left_at=long_ago)
     return account
 
 

@@ -84,14 +84,20 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
     "a member": (lambda scene, me: scene.project.members.create(account=me, role=Role.VIEWER), "member", "member"),
     "gone since the draft": (
         lambda scene, me: FormerMember.objects.create(
-            project=scene.project, account=me, left_at=scene.review.created_at
+            project=scene.project,
+            account=me,
+            joined_at=scene.project.created_at,
+            left_at=scene.review.created_at,
         ),
         "took_part",
         "took_part",
     ),
     "gone before the draft": (
         lambda scene, me: FormerMember.objects.create(
-            project=scene.project, account=me, left_at=FormerMember.objects.earliest("pk").left_at
+            project=scene.project,
+            account=me,
+            joined_at=scene.project.created_at,
+            left_at=FormerMember.objects.earliest("pk").left_at,
         ),
         "took_part",
         "took_part",

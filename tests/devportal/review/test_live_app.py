@@ -282,7 +282,7 @@ def test_the_evidence_names_nobody_to_a_reviewer_with_a_conflict(
     page = review_page(as_reviewer, changed)
     assert f"{owner.email}, owner until" in page
     assert "Suspended now: the project Second" in page
-    FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
+    FormerMember.objects.create(project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
     page = review_page(as_reviewer, changed)
     assert "proof of the domains" in page.lower()
     assert f"{owner.email}, owner until" not in page
@@ -302,7 +302,7 @@ def test_the_history_and_the_timeline_name_nobody_to_a_reviewer_with_a_conflict(
 
     named = (f"by {developer.email}", "Nova", "Dan is fine.")
     assert all(text in pages() for text in named)
-    FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
+    FormerMember.objects.create(project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
     assert not [text for text in named if text in pages()]
     assert "<strong>Approved</strong> by" in pages()
 
@@ -325,7 +325,7 @@ def test_a_reviewer_with_a_conflict_previews_no_mail_to_the_members(
     url = reverse(f"admin:review_{page}_act", args=[key, step])
     form = {"revision": 1, "reasons": ["other"], "text": "Why?"}
     assert developer.email in words(as_reviewer.post(url, form))
-    FormerMember.objects.create(project=app.project, account=reviewer, left_at=clock.now())
+    FormerMember.objects.create(project=app.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
     said = words(as_reviewer.post(url, form, follow=True))
     assert developer.email not in said
     assert "other reviewers decide on it" in said
@@ -339,7 +339,7 @@ def test_a_reviewer_with_a_conflict_opens_no_form_that_tells_of_a_first_approval
     url = reverse("admin:review_appreview_act", args=[review.pk, "approve"])
     reviewer_actions.approve(review, make_reviewer(), revision=1, scopes={SCOPE: True}, checked=ticks(review))
     assert "Yours is the second" in words(as_reviewer.get(url))
-    FormerMember.objects.create(project=app.project, account=reviewer, left_at=clock.now())
+    FormerMember.objects.create(project=app.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
     assert "Yours is the second" not in words(as_reviewer.get(url, follow=True))
 
 
@@ -363,7 +363,9 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
         for account in (developer, reviewer):
             FamilyMember.objects.create(family=family, account=account)
     else:
-        FormerMember.objects.create(project=changed.project, account=reviewer, left_at=clock.now())
+        FormerMember.objects.create(
+            project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now()
+        )
     assert not any("client.changed" in words(as_reviewer.get(page)) for page in pages)
     assert as_reviewer.get(reverse("admin:console_auditevent_change", args=[event.pk])).status_code in (302, 404)
     page = words(as_reviewer.get(project))
