@@ -6,8 +6,7 @@ apps are derived from it (`app_session`), and higher layers remember it to learn
 
 import base64
 import hmac
-import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,10 +18,10 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, update_session_au
 from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
 from django.contrib.auth.middleware import get_user
 from django.contrib.sessions.models import Session
-from django.db import DatabaseError, models, transaction
+from django.db import models, transaction
 from django.db.models import Exists, OuterRef
 from django.dispatch import receiver
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
@@ -32,7 +31,16 @@ from accounts.models import Account
 from accounts.signals import sessions_ended
 from core import clock
 from core.credentials import random_text
-from core.http.sessions import AFTER_ENDED, OF_A_SIGN_IN, SessionStore, session_flushed, session_renewed
+from core.http.sessions import (
+    ACTIVE_EVERY,
+    AFTER_ENDED,
+    OF_A_SIGN_IN,
+    SessionStore,
+    is_due,
+    session_active,
+    session_flushed,
+    session_renewed,
+)
 
 # Session key during a sign-in, after the password: ending all sessions also ends a sign-in that is not complete.
 HALF_SIGNED_IN = f"{OF_A_SIGN_IN}half_signed_in"
@@ -188,14 +196,6 @@ def _restamp(account: Account) -> None:
 
 # The library would query the database for each session, at every sign-in and on the page; here it is one query.
 
-log = logging.getLogger(__name__)
-
-# The time of last activity of a session is stored at most once in this many seconds.
-SEEN_EVERY = 600
-# The number of sessions for which a process remembers that; a session beyond it costs an unnecessary statement.
-REMEMBERED = 50_000
-_seen: dict[str, float] = {}
-
 
 @receiver(user_logged_in)
 def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
@@ -212,13 +212,23 @@ def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
         data={TAG: request.session[TAG]},
     )
     request.session.pop(AFTER_ENDED, None)
-    _is_due(request.session.session_key or "")  # mark the new session as active now
+    is_due(request.session.session_key or "")  # this has just stored that the session is active
 
 
 @receiver(session_renewed)
 def list_renewed(sender: Any, session: SessionStore, former: str, **kwargs: Any) -> None:
     """Keep a session with a new key in the list, with its tag."""
     UserSession.objects.filter(session_key=former).update(session_key=session.session_key)
+
+
+@receiver(session_active)
+def list_active(sender: Any, session: SessionStore, **kwargs: Any) -> None:
+    """Store when a session in the list was last active, unless another process has just done so."""
+    now = clock.now()
+    stale = UserSession.objects.filter(
+        session_key=session.session_key, last_seen_at__lt=now - timedelta(seconds=ACTIVE_EVERY)
+    )
+    stale.update(last_seen_at=now)
 
 
 @receiver(session_flushed)
@@ -289,38 +299,6 @@ def _describe(entry: UserSession, current_key: str | None) -> Described:
         seen_at=entry.last_seen_at,
         is_current=entry.session_key == current_key,
     )
-
-
-def _is_due(session_key: str) -> bool:
-    """Return whether this process should store that a session is active, and remember that it does."""
-    now = clock.now().timestamp()
-    if now - _seen.get(session_key, 0) < SEEN_EVERY:
-        return False
-    if len(_seen) >= REMEMBERED:
-        _seen.clear()
-    _seen[session_key] = now
-    return True
-
-
-class LastSeenMiddleware:
-    """Stores when each session was last active on a page; endpoints for programs do not reach this middleware."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        session = request.session
-        if session.accessed and SESSION_KEY in session and session.session_key and _is_due(session.session_key):
-            now = clock.now()
-            stale = UserSession.objects.filter(
-                session_key=session.session_key, last_seen_at__lt=now - timedelta(seconds=SEEN_EVERY)
-            )
-            try:
-                stale.update(last_seen_at=now)
-            except DatabaseError as error:  # the page is correct without it
-                log.warning("The last activity of a session can't be stored: %s", error)
-        return response
 
 
 class AuthenticationMiddleware(DjangoAuthenticationMiddleware):

@@ -17,7 +17,6 @@ LAYERS = (
     ("middleware: ours", "core.http.error_pages", "MalformedInputMiddleware.__call__"),
     ("middleware: Django's and allauth's", "django.utils.deprecation", "MiddlewareMixin.__call__"),
     ("middleware: ours", "core.storage.static_files", "StaticFilesMiddleware.__call__"),
-    ("middleware: ours", "accounts.sessions", "LastSeenMiddleware.__call__"),
     ("view: token endpoint", "oidc.views.token", "TokenEndpoint.dispatch"),
     ("view: userinfo endpoint", "oidc.views.token", "UserInfoEndpoint.dispatch"),
     ("view: /v1", "api.endpoint", "Endpoint.dispatch"),

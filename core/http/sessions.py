@@ -37,6 +37,7 @@ from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from core import clock
 from core.credentials import random_text
 from core.database.prepared_queries import PreparedQuery
 
@@ -51,6 +52,9 @@ OF_A_SIGN_IN = "account_"
 MERGED_BY_FIELD: set[str] = set()
 # Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600
+# The number of sessions for which a process remembers that; a session beyond it costs an unnecessary statement.
+REMEMBERED = 50_000
+_stored_at: dict[str, float] = {}
 
 KEY_LENGTH = 32  # 190 random bits
 _KEY = re.compile(rf"[A-Za-z0-9]{{{KEY_LENGTH}}}")
@@ -87,6 +91,8 @@ def hash_of(key: str) -> str:
 session_flushed = Signal()
 # Sent with `session` and the hash of its `former` key when a session in which somebody is signed in gets a new key.
 session_renewed = Signal()
+# Sent with `session` when one in which somebody is signed in is used, at most once in ACTIVE_EVERY seconds per process.
+session_active = Signal()
 
 
 class SessionStore(db.SessionStore):
@@ -152,8 +158,18 @@ class SessionStore(db.SessionStore):
         return min(idle, settings.ADMIN_IDLE_SECONDS) if IN_ADMIN in self else idle
 
     def note_activity(self) -> None:
+        """Store that a session in which somebody is signed in is used, if this process has not just done so."""
+        if SESSION_KEY not in self or not self.session_key or not is_due(self.session_key):
+            return
+        try:
+            self._extend()
+            session_active.send(sender=SessionStore, session=self)
+        except DatabaseError as error:  # the page is correct without it
+            log.warning("The activity of a session can't be stored: %s", error)
+
+    def _extend(self) -> None:
         """Extend a session that was loaded, but is not saved in this request, to a full idle time from now."""
-        if self._stored_end is None or SESSION_KEY not in self or LASTS_UNTIL not in self:
+        if self._stored_end is None or self.modified:
             return
         last = datetime.fromtimestamp(self[LASTS_UNTIL], UTC)
         end = min(last, now() + timedelta(seconds=self._idle_seconds))
@@ -161,10 +177,7 @@ class SessionStore(db.SessionStore):
             return
         # A request that has stored something meanwhile has also stored the end, which may be an earlier one.
         unchanged = self.model.objects.filter(session_key=self.session_key, session_data=self._stored_data)
-        try:
-            unchanged.filter(expire_date__lt=end).update(expire_date=end)
-        except DatabaseError as error:  # the page is correct without it
-            log.warning("The activity of a session can't be stored: %s", error)
+        unchanged.filter(expire_date__lt=end).update(expire_date=end)
 
     def save(self, must_create: bool = False) -> None:
         if must_create or self.session_key is None:
@@ -273,6 +286,17 @@ class SessionStore(db.SessionStore):
         return hash_of(self._made)
 
 
+def is_due(session_key: str) -> bool:
+    """Return whether this process should store that a session is used, and remember that it does."""
+    seconds = clock.now().timestamp()
+    if seconds - _stored_at.get(session_key, 0) < ACTIVE_EVERY:
+        return False
+    if len(_stored_at) >= REMEMBERED:
+        _stored_at.clear()
+    _stored_at[session_key] = seconds
+    return True
+
+
 def _merged(stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Return `stored` with a request's changes, where `stored` is what another request has stored meanwhile.
 
@@ -323,9 +347,9 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response = super().process_response(request, response)
         session = request.session
-        if session.accessed and not session.modified and isinstance(session, SessionStore):
+        if session.accessed and isinstance(session, SessionStore):
             session.note_activity()
-            if session.session_key is None and session.follows_ended:
+            if not session.modified and session.session_key is None and session.follows_ended:
                 self._forget(response)
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if sent is not None and sent.value:  # an empty one deletes the cookie

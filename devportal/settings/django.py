@@ -135,7 +135,6 @@ MIDDLEWARE = [
     "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "accounts.waiting_forms.WaitingFormsMiddleware",
-    "accounts.sessions.LastSeenMiddleware",
     "accounts.unfinished_sign_ins.UnfinishedSignInsMiddleware",
     "accounts.entrance_forms.EntranceFormsMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",

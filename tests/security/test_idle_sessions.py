@@ -177,18 +177,6 @@ def test_another_account_that_waits_in_the_browser_ends_too(person: Account, set
     assert [each.account.email for each in browser.get("/account/choose").context["choices"]] == ["bob@example.com"]
 
 
-def test_older_sessions_continue_after_the_setting_changes(signed_in: Browser, settings: Any, wait: Wait) -> None:
-    """They store no expiry; the next time that they are stored, they have one."""
-    session = signed_in.session
-    data = {name: value for name, value in session.items() if name != "lasts_until"}
-    end = timezone.now() + timedelta(days=10)
-    Session.objects.update(session_data=session.encode(data), expire_date=end)
-    settings.SESSION_IDLE_SECONDS = 2 * HOUR
-    wait(DAY)
-    assert is_signed_in(signed_in)
-    assert abs(end_of(signed_in) - 10 * DAY) < MINUTE
-
-
 # --- Staff in the admin ---
 
 

@@ -18,6 +18,7 @@ from accounts.activity import kinds
 from accounts.activity.recording import By, record, sentence, token_of
 from accounts.models import Account, AccountRecovery, SecurityEvent
 from accounts.signals import sessions_ended
+from core.http import sessions as core_sessions
 from core.http.sessions import SessionStore
 from core.messages import fill_in
 from oidc.authorization import consent
@@ -259,7 +260,7 @@ def test_when_a_session_was_active_is_stored_once_in_ten_minutes(
 
 def test_another_process_changes_nothing_within_ten_minutes(signed_in: Browser) -> None:
     began = seen(signed_in)
-    sessions._seen.clear()
+    core_sessions._stored_at.clear()
     page(signed_in, "/account/")
     assert seen(signed_in) == began
 
@@ -274,7 +275,7 @@ def test_api_calls_do_not_touch_sessions(app: RelyingParty, later: Callable[[flo
 
 
 def test_a_page_works_if_activity_can_not_be_stored(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions._seen.clear()
+    core_sessions._stored_at.clear()
 
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise DatabaseError("read-only")
