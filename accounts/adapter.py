@@ -7,8 +7,6 @@ import secrets
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
-from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from allauth.account.models import EmailAddress
 from allauth.account.utils import user_email
 from allauth.core import context as allauth_context
@@ -27,6 +25,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
+from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY, PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from accounts.data_export.archive import verified_addresses_of
 from accounts.deletion import closing
 from accounts.deletion.deleting import DeletionBlocked

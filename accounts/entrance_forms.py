@@ -13,7 +13,6 @@ from allauth.account.fields import EmailField as AllauthEmailField
 from allauth.account.utils import get_next_redirect_url
 from django.core.exceptions import ValidationError
 from django.forms import BaseForm, PasswordInput
-from django.forms.utils import ErrorDict
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 
 from core import clock
@@ -134,7 +133,8 @@ def _restore(request: HttpRequest, forms: Mapping[str, BaseForm]) -> None:
     form.data = QueryDict(mutable=True)
     form.data.update(kept["typed"])
     # Only shown, so it is not validated: that would count a guess, or send a mail.
-    form.is_bound, form._errors, form.cleaned_data = True, ErrorDict(), {}  # type: ignore[attr-defined]
+    form.full_clean()  # of a form that is not bound: no errors yet
+    form.is_bound, form.cleaned_data = True, {}
     for name, errors in kept["errors"].items():
         field = name if name in form.fields else None
         form.add_error(field, [ValidationError(error["message"], code=error["code"]) for error in errors])

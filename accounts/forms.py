@@ -6,15 +6,12 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter as get_account_adapter
-from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
-from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from allauth.core import context as allauth_context
 from allauth.mfa import app_settings
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base import forms as mfa_forms
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
-from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
@@ -24,6 +21,11 @@ from django.http import HttpRequest, HttpResponse
 
 from accounts import address_changes, files, guesses, reauthentication, sign_up
 from accounts.activity import audit_lines
+from accounts.allauth_internals import (
+    EMAIL_VERIFICATION_CODE_SESSION_KEY,
+    PASSWORD_RESET_VERIFICATION_SESSION_KEY,
+    SECRET_SESSION_KEY,
+)
 from accounts.authentication import was_added_here
 from accounts.entrance_forms import TAKES_EMAIL, EmailField
 from accounts.factors.keys import Held, held_among, held_by

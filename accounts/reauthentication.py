@@ -4,7 +4,6 @@ from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY, get_authentication_records
-from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset
 from django.conf import settings
@@ -16,6 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from accounts.allauth_internals import record_authentication
 from accounts.authentication import (
     COMPLETES,
     MAILED_CODE,

@@ -7,14 +7,15 @@ it before each step would cost a statement, so this happens after a step has fai
 from collections.abc import Callable
 from typing import Any
 
-from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
-from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
-from allauth.account.internal.stagekit import LOGIN_SESSION_KEY
-from allauth.account.internal.userkit import str_to_user_id
 from allauth.account.utils import url_str_to_user_pk
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.allauth_internals import (
+    EMAIL_VERIFICATION_CODE_SESSION_KEY,
+    LOGIN_SESSION_KEY,
+    PASSWORD_RESET_VERIFICATION_SESSION_KEY,
+)
 from accounts.entrance_forms import SIGN_IN_PAGES
 from accounts.models import Account
 
@@ -22,8 +23,8 @@ from accounts.models import Account
 # email address has no account, the primary key is missing, because the pages have to look the same.
 _STATES: dict[str, tuple[str, Callable[[str], Any]]] = {
     LOGIN_SESSION_KEY: ("user_pk", url_str_to_user_pk),
-    EMAIL_VERIFICATION_CODE_SESSION_KEY: ("user_id", str_to_user_id),
-    PASSWORD_RESET_VERIFICATION_SESSION_KEY: ("user_id", str_to_user_id),
+    EMAIL_VERIFICATION_CODE_SESSION_KEY: ("user_id", int),
+    PASSWORD_RESET_VERIFICATION_SESSION_KEY: ("user_id", int),
 }
 _PAGES = SIGN_IN_PAGES | {"account_recovery_start"}
 # What the library raises where it expects an account.

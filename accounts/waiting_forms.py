@@ -6,11 +6,10 @@ environment of the process, which contains its keys. A copy of the sessions' tab
 
 from collections.abc import Callable
 
-from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from allauth.core.exceptions import ReauthenticationRequired
-from allauth.core.internal.httpkit import serialize_request
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from accounts.allauth_internals import STATE_SESSION_KEY, serialize_request
 from accounts.reauthentication import url
 
 # What a view needs of the request when the form continues: where it was sent, and by whom.

@@ -3,11 +3,11 @@
 import functools
 from typing import Any
 
-from allauth.account.internal.stagekit import LOGIN_SESSION_KEY
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 
+from accounts.allauth_internals import LOGIN_SESSION_KEY
 from accounts.factors import first_codes
 from oidc.authorization.interactions import SESSION_KEY, Interaction, find_interaction, latest_interaction
 from oidc.clients.branding import client_context

@@ -13,8 +13,6 @@ from typing import Any
 
 from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.userkit import filter_users_by_email
-from allauth.account.models import EmailAddress
 from allauth.account.stages import LoginStage, LoginStageController
 from allauth.core import context as allauth_context
 from django.conf import settings
@@ -212,12 +210,6 @@ def deletion_due_at(email: str) -> datetime | None:
     return found.values_list("deletion_due_at", flat=True).first()
 
 
-def _belongs_to(account: Account, email: str) -> bool:
-    """Return whether it is the account's email address, or another one that is verified."""
-    proven = EmailAddress.objects.filter(user=account, email=email, verified=True)
-    return account.email == email or proven.exists()
-
-
 class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc]  # allauth is untyped
     """The library's form, which ignores inactive accounts, extended to closed ones, which can still be kept."""
 
@@ -230,9 +222,9 @@ class ResetPasswordForm(allauth_forms.ResetPasswordForm):  # type: ignore[misc] 
 
     def clean_email(self) -> str:
         email: str = get_adapter().clean_email(self.cleaned_data["email"])
-        found = filter_users_by_email(email, prefer_verified=True, for_login=True)
-        mine = [account for account in found if _belongs_to(account, email)]
-        self.users = [account for account in mine if account.is_active or account.deletion_due_at is not None]
+        proven = Account.objects.filter(emailaddress__email=email, emailaddress__verified=True)
+        found = list(proven) or Account.objects.filter(email=email)
+        self.users = [account for account in found if account.is_active or account.deletion_due_at is not None]
         return email
 
     def save(self, request: HttpRequest, **kwargs: Any) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from allauth.core import context as allauth_context
-from allauth.mfa.webauthn.internal import auth as webauthn
 from django.contrib.auth.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from accounts.allauth_internals import webauthn
 from accounts.models import Account
 from core import clock
 

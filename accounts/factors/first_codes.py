@@ -7,10 +7,10 @@ them next. At a sign-up with a passkey it creates none, because nobody is signed
 from typing import Any
 
 from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes.internal.flows import auto_generate_recovery_codes
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.allauth_internals import auto_generate_recovery_codes
 from accounts.factors import keys
 from accounts.models import Account
 

@@ -7,12 +7,12 @@ from typing import Any
 from allauth.core import context as allauth_context
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn import forms as webauthn_forms
-from allauth.mfa.webauthn.internal import auth as webauthn
 from django import forms
 from django.core.exceptions import ValidationError
 
 from accounts import guesses, reauthentication
 from accounts.activity import audit_lines
+from accounts.allauth_internals import webauthn
 from accounts.authentication import current_authentication
 from accounts.factors import ceremonies, keys
 from accounts.factors.ceremonies import Purpose

@@ -14,7 +14,6 @@ from typing import Any
 from allauth.account.utils import url_str_to_user_pk, user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added
-from allauth.mfa.webauthn.internal import auth as webauthn
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.dispatch import receiver
@@ -24,6 +23,7 @@ from fido2.webauthn import AttestationObject, AuthenticatorData, RegistrationRes
 
 from accounts.activity.places import browser_name
 from accounts.activity.recording import By, record
+from accounts.allauth_internals import webauthn
 from accounts.mail import outbox
 from accounts.models import Account
 from accounts.sessions import end_all_sessions

@@ -7,13 +7,13 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from accounts.activity.places import known_browser_name, user_agent
+from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from accounts.mail import outbox, recipient_limit
 from accounts.mail.rendering import Mail, render_mail
 from accounts.signals import naming_app

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.utils import get_next_redirect_url
 from allauth.account.views import email as change_email
 from allauth.account.views import email_verification_sent
@@ -22,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import files
 from accounts.activity import wrong_guesses
 from accounts.activity.recording import sentence
+from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from accounts.authentication import account_of
 from accounts.entrance_forms import SIGN_IN_PAGES
 from accounts.factors.recovery import open_recovery

@@ -1,10 +1,7 @@
 """Pages of data export and account deletion, and of keeping a closed account."""
 
 from allauth.account.decorators import reauthentication_required
-from allauth.account.internal.flows.reauthentication import (
-    is_reauthentication_required,
-    raise_if_reauthentication_required,
-)
+from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -20,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import reauthentication
 from accounts.activity import recording
+from accounts.allauth_internals import is_reauthentication_required
 from accounts.authentication import account_of
 from accounts.data_export import exports
 from accounts.deletion import closing, deleting
@@ -57,7 +55,8 @@ def data(request: HttpRequest) -> HttpResponse:
 def export(request: HttpRequest) -> HttpResponse:
     """/account/export: a POST requests an export; requires recent reauthentication."""
     if request.method == "POST":
-        raise_if_reauthentication_required(request, app="")
+        if is_reauthentication_required(request, app=""):
+            raise ReauthenticationRequired
         try:
             exports.ask(account_of(request), request)
         except exports.TooManyExports:

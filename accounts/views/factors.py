@@ -6,9 +6,6 @@ from typing import Any
 
 from allauth.account import views as account_views
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.decorators import login_stage_required
-from allauth.account.internal.flows.login import record_authentication
-from allauth.account.internal.flows.reauthentication import is_reauthentication_required
 from allauth.mfa.base import views as base_views
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes import views as recovery_code_views
@@ -34,6 +31,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.activity.added_factors import record_added_factors, record_replaced_codes
 from accounts.activity.recording import record
+from accounts.allauth_internals import (
+    is_reauthentication_required,
+    login_stage_required,
+    record_authentication,
+    stage_of,
+)
 from accounts.authentication import COMPLETES, account_of, note_first_factor
 from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
 from accounts.factors.ceremonies import Purpose, keep_challenge
@@ -287,16 +290,16 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
-        keep_challenge(Purpose.SIGN_UP, self._login_stage.login.user)
+        keep_challenge(Purpose.SIGN_UP, stage_of(self.request).login.user)
         return context
 
     def form_valid(self, form: Any) -> HttpResponse:
         keys.choose(self.request, signs_in_alone=True)
         with transaction.atomic():
-            account = self._login_stage.lock_account()
+            account = stage_of(self.request).lock_account()
             response: HttpResponse
             if account is None:
-                response = self._login_stage.abort()
+                response = stage_of(self.request).abort()
             elif keys.is_added(account, form.cleaned_data["credential"]):
                 response = self._exit_after_another_click(account)
             else:
@@ -308,7 +311,7 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
         factors = list(second_factors_of(account))
         if len(factors) == 1:
             note_first_factor(self.request, account, factors[0])
-        response: HttpResponse = self._login_stage.exit()
+        response: HttpResponse = stage_of(self.request).exit()
         return response
 
 
@@ -317,7 +320,7 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_up_password(request: HttpRequest) -> HttpResponse:
     """/account/signup/password/: a password instead of the passkey that could not be created."""
-    stage: Any = request._login_stage  # type: ignore[attr-defined]
+    stage: Any = stage_of(request)
     account = stage.login.user
     form = FirstPasswordForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():

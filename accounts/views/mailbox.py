@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allauth.account.views._reauthenticate import BaseReauthenticateView
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -15,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import guesses, reauthentication
+from accounts.allauth_internals import BaseReauthenticateView
 from accounts.authentication import MAILED_CODE, account_of
 from accounts.mail import recipient_limit
 from core.limits import Rate, RateLimited

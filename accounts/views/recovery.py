@@ -2,7 +2,6 @@
 
 import contextlib
 
-from allauth.account.internal.decorators import login_stage_required
 from allauth.mfa.stages import AuthenticateStage
 from django.conf import settings
 from django.contrib import messages
@@ -14,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import guesses
+from accounts.allauth_internals import login_stage_required, stage_of
 from accounts.authentication import account_of
 from accounts.factors import own_recovery
 from accounts.factors import recovery as recoveries
@@ -62,7 +62,7 @@ def start_recovery(request: HttpRequest) -> HttpResponse:
 
     It also shows the recovery that is under way, and says so if only an operator can start one.
     """
-    account: Account = request._login_stage.login.user  # type: ignore[attr-defined]
+    account: Account = stage_of(request).login.user
     if not is_half_signed_in(request, account):
         return HttpResponseRedirect(reverse("account_login"))
     way = own_recovery.way_of(account)

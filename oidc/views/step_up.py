@@ -1,6 +1,5 @@
 """POST /connect/step-up: the form of the page that asks for a stronger sign-in (oidc/views/step_up_page.py)."""
 
-from allauth.mfa.webauthn.internal import flows
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -8,6 +7,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
+from accounts.allauth_internals import reauthenticate_by_key
 from accounts.factors.ceremonies import Purpose, cancel
 from accounts.factors.forms import StepUpKeyForm
 from core.limits.middleware import limited_by_person
@@ -49,7 +49,7 @@ class StepUpView(AuthorizationResponseMixin, View):
             return see_other(interaction.url)
         form = StepUpKeyForm(data=request.POST, user=request.user)
         if form.is_valid():
-            flows.reauthenticate(request, form.cleaned_data["credential"])
+            reauthenticate_by_key(request, form.cleaned_data["credential"])
         else:
             messages.error(request, NOT_ACCEPTED)
         return see_other(interaction.url)
