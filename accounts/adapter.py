@@ -65,7 +65,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "The email address or the password is not correct.",
         "incorrect_password": "The password is not correct.",
-        "incorrect_code": "This is not the code of the newest mail. Type it exactly as it is in the mail.",
+        "incorrect_code": codes.WRONG_CODE,
         "too_many_login_attempts": CODE_ENDED,
     }
 

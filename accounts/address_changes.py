@@ -29,7 +29,7 @@ from core.typed_codes import as_typed, random_code
 MAIL_TRIED = timedelta(days=1)
 
 
-class TakeBackRefused(Exception):
+class TakeBackRefused(ValidationError):
     """The email address can't be taken back; the message is for the page."""
 
 

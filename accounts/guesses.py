@@ -19,8 +19,7 @@ from accounts import known_browsers
 from accounts.activity import wrong_guesses
 from accounts.activity.audit_lines import notes_refusals
 from accounts.activity.recording import record
-from accounts.mail import codes, recipient_limit
-from accounts.mail.rendering import render_mail
+from accounts.mail import codes
 from accounts.models import Account, WrongCodes
 from core import clock, passwords
 from core.email_addresses import address_to_find
@@ -44,28 +43,9 @@ def ask(request: HttpRequest, email: str) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("account_mailbox_proof"))
 
 
-def code_for(email: str) -> str:
-    """Return the code of an email address's mailbox, as it is mailed."""
-    return codes.code_for(PURPOSE, usage.mailbox_key(email), DAY)
-
-
-def is_right(email: str, typed: str) -> bool:
-    """Return whether it is today's or yesterday's code, so that a code is valid for at least a day."""
-    return codes.is_right(PURPOSE, usage.mailbox_key(email), DAY, typed)
-
-
-def proof_mails() -> Rate:
-    """Return the limit of mails with this code to a mailbox."""
-    # No other mail counts here: mails that strangers trigger must not keep the owner from this code.
-    return Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
-
-
-def send_code(request: HttpRequest, email: str) -> None:
-    """Mail the code. Raises RateLimited after the mailbox's daily number, which only counts these mails."""
-    hit(proof_mails(), usage.mailbox_key(email))
-    recipient_limit.note_code_sent(request, email, purpose=PURPOSE)
-    mail = render_mail("mailbox_proof", {"email": email, "code": code_for(email)})
-    codes.queue_answer(request, email, mail)
+def code_of(email: str) -> codes.MailboxCode:
+    """Return the code that proves the mailbox of an email address."""
+    return codes.MailboxCode("mailbox_proof", PURPOSE, email, DAY, key=usage.mailbox_key(email))
 
 
 def asked_of(request: HttpRequest) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ from accounts.authentication import (
     was_added_here,
 )
 from accounts.factors.staff import needs_verified_keys
-from accounts.mail import codes, recipient_limit
+from accounts.mail import codes
 from accounts.models import Account
 from core import clock
 from core.http import hosts
@@ -54,18 +54,9 @@ def email_methods(user: Any) -> list[dict[str, Any]]:
     ]
 
 
-def send_code(request: HttpRequest, account: Account) -> None:
-    """Mail the code to the account's email address. Raises RateLimited."""
-    codes.send_code(request, "reauthentication_code", _purpose(account), account.email, LASTS)
-
-
-def was_sent(request: HttpRequest, account: Account) -> bool:
-    """Return whether this browser has asked for the code."""
-    return recipient_limit.was_sent(request, account.email, _purpose(account))
-
-
-def is_right(account: Account, code: str) -> bool:
-    return codes.is_right(_purpose(account), account.email, LASTS, code)
+def code_of(account: Account) -> codes.MailboxCode:
+    """Return the code with which the person confirms."""
+    return codes.MailboxCode("reauthentication_code", f"reauthenticate {account.pk}", account.email, LASTS)
 
 
 def note_confirmed(request: HttpRequest, account: Account) -> None:
@@ -77,10 +68,6 @@ def _has_shown_code(request: HttpRequest, seconds: int) -> bool:
     oldest = clock.now().timestamp() - seconds
     records = get_authentication_records(request, request.user)
     return any(record["method"] == MAILED_CODE and record["at"] > oldest for record in records)
-
-
-def _purpose(account: Account) -> str:
-    return f"reauthenticate {account.pk}"
 
 
 # People with a second factor confirm with one that was not added in this session; the password alone is only enough for

@@ -53,11 +53,11 @@ for page in (
     factors.first_recovery_codes,
     factors.sign_in_again,
     factors.sign_up_password,
-    mailbox.prove_mailbox,
-    mailbox.reauthenticate_by_email,
+    mailbox.ProveMailboxView,
+    mailbox.ReauthenticateByEmailView,
     mfa_views.reauthenticate,
     passkey_views.list_webauthn,
-    recovery.start_recovery,
+    recovery.StartRecoveryView,
     recovery_code_views.view_recovery_codes,
 ):
     in_popups(page)
@@ -65,12 +65,12 @@ for page in (
 urlpatterns = [
     path("account/", account.home, name="account_home"),
     path("account/profile", account.profile, name="account_profile"),
-    path("account/address/take-back", undo.take_back, name="account_address_take_back"),
+    path("account/address/take-back", undo.TakeBackView.as_view(), name="account_address_take_back"),
     path("account/address/taken-back", undo.taken_back, name="account_address_taken_back"),
     # allauth's views: the page of the email address, and the one for people who have to enter a code.
     path("account/email/", account.email, name="account_email"),
     path("account/confirm-email/", account.confirm_email, name="account_email_verification_sent"),
-    path("account/login/mailbox/", mailbox.prove_mailbox, name="account_mailbox_proof"),
+    path("account/login/mailbox/", mailbox.ProveMailboxView.as_view(), name="account_mailbox_proof"),
     path("account/login/again/", factors.sign_in_again, name="account_sign_in_again"),
     # Replacements of allauth's views, under its names, with stricter rules.
     path("account/password/change/", factors.change_password, name="account_change_password"),
@@ -124,15 +124,15 @@ urlpatterns = [
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
     path("account/recovery/", recovery.recovery, name="account_recovery"),
-    path("account/recovery/start/", recovery.start_recovery, name="account_recovery_start"),
+    path("account/recovery/start/", recovery.StartRecoveryView.as_view(), name="account_recovery_start"),
     path("account/activity/", activity.activity, name="account_activity"),
     path("account/secure/", activity.secure, name="account_secure"),
     path(
         "account/reauthenticate/email/",
-        mailbox.reauthenticate_by_email,
+        mailbox.ReauthenticateByEmailView.as_view(),
         name="account_reauthenticate_by_email",
     ),
-    path("account/undo/", undo.undo, name="account_undo"),
+    path("account/undo/", undo.UndoView.as_view(), name="account_undo"),
     path("account/undone/", undo.undone, name="account_undone"),
     path("account/sessions/", activity.sessions, name="usersessions_list"),
     path("account/sessions/<int:pk>/end", activity.end, name="account_session_end"),

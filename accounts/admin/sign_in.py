@@ -15,7 +15,7 @@ from accounts import guesses
 from accounts.activity import wrong_guesses
 from accounts.activity.recording import sentence
 from accounts.factors import keys, recovery
-from accounts.mail import recipient_limit
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent, WrongCodes
 from accounts.sessions import newest_sessions
 from core import clock
@@ -106,7 +106,7 @@ def _limits(account: Account, addresses: list[str]) -> Iterator[str]:
         yield from _reached(guesses.limits_of(what, key, guesses.OF_THE_MAILBOX), _WAIT_PROVED, guess=guess)
         signed_in = guesses.limits_of(what, str(account.pk), guesses.SIGNED_IN)
         yield from _reached(signed_in, _WAIT_SIGNED_IN, guess=guess)
-    yield from _reached([(guesses.proof_mails(), (mailbox,))], _NO_PROOFS)
+    yield from _reached([(codes.code_mails(), (mailbox, guesses.PURPOSE))], _NO_PROOFS)
     yield from _reached([(recipient_limit.mails(), (mailbox, ""))], _NO_MAILS)
 
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from accounts import address_changes
 from accounts.activity.recording import record
 from accounts.factors import recovery
-from accounts.mail import codes, recipient_limit
+from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, SecurityEvent
 from accounts.reauthentication import second_factors_of
 from accounts.sessions import HALF_SIGNED_IN, end_all_sessions, is_half_signed_in
@@ -66,19 +66,9 @@ def way_of(account: Account) -> Way:
     return Way.MAILBOX if _is_password_from_mail(account) else Way.PASSWORD
 
 
-def send_code(request: HttpRequest, account: Account) -> None:
-    """Mail the code to the account's email address. Raises RateLimited."""
-    codes.send_code(request, "recovery_code", _purpose(account), account.email, LASTS)
-
-
-def was_sent(request: HttpRequest, account: Account) -> bool:
-    """Return whether this browser has asked for the code."""
-    return recipient_limit.was_sent(request, account.email, _purpose(account))
-
-
-def is_right(account: Account, code: str) -> bool:
-    """Return whether it is the code that was mailed."""
-    return codes.is_right(_purpose(account), account.email, LASTS, code)
+def code_of(account: Account) -> codes.MailboxCode:
+    """Return the code with which the person starts a recovery."""
+    return codes.MailboxCode("recovery_code", f"recovery {account.pk}", account.email, LASTS)
 
 
 @transaction.atomic
@@ -90,7 +80,7 @@ def start(request: HttpRequest, account: Account, code: str) -> AccountRecovery:
     locked = recovery.lock_account(account.pk)
     way = way_of(locked)
     may_start = way in (Way.PASSWORD, Way.MAILBOX) and is_half_signed_in(request, locked)
-    if not (may_start and is_right(locked, code)):
+    if not (may_start and code_of(locked).is_right(code)):
         raise recovery.RecoveryRefused
     by_mail = way is Way.MAILBOX
     if by_mail:
@@ -126,7 +116,3 @@ def _is_password_from_mail(account: Account) -> bool:
     sign_ins = events.filter(pk__gt=reset.pk, kind__in=("signed_in", "signed_in_new_browser"))
     used = sign_ins.values_list("details", flat=True)
     return not any(_AFTER_PASSWORD & set(details.get("methods", ())) for details in used)
-
-
-def _purpose(account: Account) -> str:
-    return f"recovery {account.pk}"

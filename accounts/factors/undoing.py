@@ -8,12 +8,13 @@ from datetime import timedelta
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
 from accounts import address_changes
 from accounts.factors import removal
-from accounts.mail import codes, recipient_limit
+from accounts.mail import codes
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import end_all_sessions
 from core import clock
@@ -21,10 +22,9 @@ from core.audit import Event, report
 
 # Kinds of events that add a factor. Their details contain the factor and the mailbox that got the notice.
 UNDOABLE = frozenset({"passkey_added", "key_added", "authenticator_on", "recovery_codes_made"})
-_LASTS = codes.DAY
 
 
-class UndoRefused(Exception):
+class UndoRefused(ValidationError):
     """Nothing was removed; the message is for the page."""
 
 
@@ -33,14 +33,9 @@ def undoable(event: SecurityEvent) -> bool:
     return _is_recent(event) and _factor_of(event) is not None and _may_undo(event)
 
 
-def send_code(request: HttpRequest, event: SecurityEvent) -> None:
-    """Mail the code to the mailbox that got the notice about an undoable event. Raises RateLimited."""
-    codes.send_code(request, "undo_code", _purpose(event), event.details["mailbox"], _LASTS)
-
-
-def was_sent(request: HttpRequest, event: SecurityEvent) -> bool:
-    """Return whether this browser has asked for the code of this event."""
-    return recipient_limit.was_sent(request, event.details["mailbox"], _purpose(event))
+def code_of(event: SecurityEvent) -> codes.MailboxCode:
+    """Return the code for the mailbox that got the notice about an undoable event."""
+    return codes.MailboxCode("undo_code", f"undo {event.pk}", event.details.get("mailbox", ""), codes.DAY)
 
 
 def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
@@ -48,22 +43,18 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
 
     Raises UndoRefused.
     """
-    mailbox = event.details.get("mailbox", "")
-    if not codes.is_right(_purpose(event), mailbox, _LASTS, code):
-        raise UndoRefused("This is not the code of the newest mail. Type it exactly as it is in the mail.")
+    proof = code_of(event)
+    if not proof.is_right(code):
+        raise UndoRefused(codes.WRONG_CODE)
     with transaction.atomic():
         account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()
         factor = _factor_of(event)
         if account is None or factor is None or not _is_recent(event) or not _may_undo(event):
             raise UndoRefused("There is nothing to remove. It was already removed, or it was added too long ago.")
         factors = [factor, *_codes_that_came_with(factor)]
-        removal.remove_factors(account, factors, request, notify=True, also_to=[mailbox])
+        removal.remove_factors(account, factors, request, notify=True, also_to=[proof.email])
         end_all_sessions(account)
         report(Event("account.factor_undone", target=f"account:{account.pk}", person=account.pk))
-
-
-def _purpose(event: SecurityEvent) -> str:
-    return f"undo {event.pk}"
 
 
 def _is_recent(event: SecurityEvent) -> bool:

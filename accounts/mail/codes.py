@@ -4,6 +4,7 @@ import hmac
 import logging
 import re
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -95,22 +96,50 @@ def code_for(purpose: str, email: str, lasts: int, ago: int = 0, secret: str | N
     return format_code(letters_of(salted_hmac("accounts.mailbox_codes", signed, secret, algorithm="sha256").digest()))
 
 
-def is_right(purpose: str, email: str, lasts: int, typed: str) -> bool:
-    """Return whether it is the code of this period or the one before, so that it is valid for at least `lasts`."""
-    secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    rights = [code_for(purpose, email, lasts, ago, secret) for ago in (0, 1) for secret in secrets]
-    return any(hmac.compare_digest(as_typed(right), as_typed(typed)) for right in rights)
+WRONG_CODE = "This is not the code of the newest mail. Type it exactly as it is in the mail."
 
 
-def send_code(request: HttpRequest, template: str, purpose: str, email: str, lasts: int) -> None:
-    """Mail the code, unless this one was just sent for this browser.
+def code_mails() -> Rate:
+    """Return the limit of mails with a code to one mailbox for one purpose; no other mail counts under it.
 
-    Raises RateLimited after the mailbox's daily number of mails for this purpose, which only counts these: otherwise
-    somebody who may ask for another code could keep the owner from this one. All of them contain the same code.
+    Otherwise somebody who may ask for another code could keep the owner from this one.
     """
-    if recipient_limit.was_sent(request, email, purpose) and recipient_limit.seconds_to_wait(request, email):
-        return
-    hit(Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email), purpose)
-    recipient_limit.note_code_sent(request, email, purpose=purpose)
-    mail = render_mail(template, {"email": email, "code": code_for(purpose, email, lasts)})
-    queue_answer(request, email, mail)
+    return Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
+
+
+@dataclass(frozen=True)
+class MailboxCode:
+    """The code that proves one mailbox for one purpose; its mail has a template, and it is valid for `lasts` seconds.
+
+    With `key`, all email addresses with this key have the same code.
+    """
+
+    template: str
+    purpose: str
+    email: str
+    lasts: int
+    key: str = ""
+
+    @property
+    def text(self) -> str:
+        """The code as it is mailed."""
+        return code_for(self.purpose, self.key or self.email, self.lasts)
+
+    def is_right(self, typed: str) -> bool:
+        """Return whether it is the code of this period or the one before, so that it is valid for at least `lasts`."""
+        keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+        named = (self.purpose, self.key or self.email, self.lasts)
+        rights = [code_for(*named, ago, secret) for ago in (0, 1) for secret in keys]
+        return any(hmac.compare_digest(as_typed(right), as_typed(typed)) for right in rights)
+
+    def was_sent(self, request: HttpRequest) -> bool:
+        """Return whether the last code that this browser asked for is this one."""
+        return recipient_limit.was_sent(request, self.email, self.purpose)
+
+    def send(self, request: HttpRequest) -> None:
+        """Mail the code, unless it was just sent for this browser. Raises RateLimited (`code_mails`)."""
+        if self.was_sent(request) and recipient_limit.seconds_to_wait(request, self.email):
+            return
+        hit(code_mails(), usage.mailbox_key(self.email), self.purpose)
+        recipient_limit.note_code_sent(request, self.email, purpose=self.purpose)
+        queue_answer(request, self.email, render_mail(self.template, {"email": self.email, "code": self.text}))

@@ -1,22 +1,23 @@
-"""Pages that ask for a code from the mailbox: to reauthenticate, and after too many wrong guesses."""
+"""Pages that ask for a code from the mailbox, and two of them: to reauthenticate, and after too many wrong guesses."""
 
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
-from django.template.response import TemplateResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
+from django.views.generic.edit import FormView
 
 from accounts import guesses, reauthentication
 from accounts.allauth_internals import BaseReauthenticateView
 from accounts.authentication import MAILED_CODE, account_of
-from accounts.mail import recipient_limit
+from accounts.mail.codes import DAY, WRONG_CODE, MailboxCode
 from core.limits import Rate, RateLimited
 from core.limits.middleware import limited_by_address
 
@@ -33,103 +34,112 @@ class CodeForm(forms.Form):
     )
 
 
-@method_decorator([never_cache, login_required], name="dispatch")
-class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  # allauth is untyped
-    """Mails the code on request, and checks it."""
+@method_decorator([never_cache, require_http_methods(["GET", "HEAD", "POST"])], name="dispatch")
+class CodePage(FormView[Any]):
+    """A page that mails a code on request (`action=send`), and does what the right code allows."""
 
-    reauthentication_method = MAILED_CODE
-    form_class = CodeForm
-    template_name = "account/reauthenticate_by_email.html"
+    form_class: type[forms.Form] = CodeForm
+    refused_field: str | None = "code"  # where the page shows that the code was refused
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return self.early_response() or super().dispatch(request, *args, **kwargs)
+
+    def early_response(self) -> HttpResponse | None:
+        """Return the response if nobody needs a code here."""
+        return None
+
+    def mailbox_code(self) -> MailboxCode | None:
+        """Return the code that this page mails, None if it mails none."""
+        return None
+
+    def limits(self) -> tuple[guesses.Limit, ...]:
+        """Return what a wrong code counts under."""
+        return ()
+
+    def use_code(self, form: Any) -> None:
+        """Do what the code allows. Raises ValidationError if it is refused."""
+        raise NotImplementedError
+
+    def page_url(self) -> str:
+        """Return the URL of this page, after its code was mailed."""
+        return self.request.path
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.POST.get("action") == "send":
-            return self._send(request)
-        response: HttpResponse = super().post(request, *args, **kwargs)
-        return response
+        code = self.mailbox_code()
+        if code is None or request.POST.get("action") != "send":
+            return super().post(request, *args, **kwargs)
+        try:
+            code.send(request)
+        except RateLimited:
+            page = self.get_context_data(form=self.form_class(), sent=True, no_more=True)
+            return self.render_to_response(page)
+        return HttpResponseRedirect(self.page_url())
 
     def form_valid(self, form: Any) -> HttpResponse:
-        account = account_of(self.request)
-        rate = Rate("confirmation code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
-        with guesses.Guess((rate, (account.pk,))) as guess:
-            if not reauthentication.is_right(account, form.cleaned_data["code"]):
-                guess.is_wrong()
-                form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
-                refused: HttpResponse = self.form_invalid(form)
-                return refused
-        reauthentication.note_confirmed(self.request, account)
-        response: HttpResponse = super().form_valid(form)
-        return response
+        try:
+            with guesses.Guess(*self.limits()):  # counted before the check, so that parallel guesses count too
+                self.use_code(form)
+        except ValidationError as refused:
+            form.add_error(self.refused_field, refused)
+            return self.form_invalid(form)
+        return super().form_valid(form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context_data(**kwargs)
-        return context | {"sent": reauthentication.was_sent(self.request, account_of(self.request))}
+        code = self.mailbox_code()
+        if code is not None:
+            lasts = "a day" if code.lasts == DAY else f"{code.lasts // 60} minutes"
+            kwargs = {"sent": code.was_sent(self.request), "lasts": lasts} | kwargs
+        return super().get_context_data(**kwargs)
+
+
+@method_decorator([never_cache, login_required], name="dispatch")
+class ReauthenticateByEmailView(CodePage, BaseReauthenticateView):  # type: ignore[misc]  # allauth is untyped
+    """/account/reauthenticate/email/."""
+
+    reauthentication_method = MAILED_CODE
+    template_name = "account/reauthenticate_by_email.html"
+
+    def mailbox_code(self) -> MailboxCode:
+        return reauthentication.code_of(account_of(self.request))
+
+    def limits(self) -> tuple[guesses.Limit, ...]:
+        rate = Rate("confirmation code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
+        return ((rate, (account_of(self.request).pk,)),)
+
+    def use_code(self, form: Any) -> None:
+        if not self.mailbox_code().is_right(form.cleaned_data["code"]):
+            raise ValidationError(WRONG_CODE)
+        reauthentication.note_confirmed(self.request, account_of(self.request))
+
+    def page_url(self) -> str:
+        url: str = self.passthrough_next_url(self.request.path)
+        return url
 
     def get_reauthentication_alternatives(self) -> list[dict[str, Any]]:
         return []  # people who have another method never see this page
 
-    def _send(self, request: HttpRequest) -> HttpResponse:
-        try:
-            reauthentication.send_code(request, account_of(request))
-        except RateLimited:
-            page: HttpResponse = self.render_to_response(self.get_context_data() | {"sent": True, "no_more": True})
-            return page
-        return HttpResponseRedirect(self.passthrough_next_url(request.path))
-
-
-reauthenticate_by_email = ReauthenticateByEmailView.as_view()
-
-
-class ProofForm(forms.Form):
-    """The code from the mail."""
-
-    code = forms.CharField(
-        label="Code",
-        max_length=40,
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autocapitalize": "characters"}),
-    )
-
-    def __init__(self, email: str, data: object = None) -> None:
-        super().__init__(data)  # type: ignore[arg-type]
-        self.email = email
-
-    def clean_code(self) -> str:
-        code: str = self.cleaned_data["code"]
-        if not guesses.is_right(self.email, code):
-            raise forms.ValidationError(
-                "This is not the code of the newest mails. Type it exactly as it is in the mail."
-            )
-        return code
-
 
 @limited_by_address
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def prove_mailbox(request: HttpRequest) -> HttpResponse:
-    """/account/login/mailbox/: sends the code on request and checks it; then the browser continues where it was."""
-    asked = guesses.asked_of(request)
-    if asked is None:
-        return HttpResponseRedirect(reverse("resume" if request.user.is_authenticated else "account_login"))
-    email = asked["email"]
-    if request.POST.get("action") == "send":
-        return _send(request, email)
-    form = ProofForm(email, request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        del request.session[guesses.ASKED]
-        guesses.note_proved(request, email)
-        return HttpResponseRedirect(asked["then"])
-    page = {"form": form, "email": email, "sent": _is_sent(request, email)}
-    return TemplateResponse(request, "account/mailbox_proof.html", page)
+class ProveMailboxView(CodePage):
+    """/account/login/mailbox/: then the browser continues where it was."""
 
+    template_name = "account/mailbox_proof.html"
 
-def _send(request: HttpRequest, email: str) -> HttpResponse:
-    if not (_is_sent(request, email) and recipient_limit.seconds_to_wait(request, email)):
-        try:
-            guesses.send_code(request, email)
-        except RateLimited:
-            page = {"form": ProofForm(email), "email": email, "sent": True, "no_more": True}
-            return render(request, "account/mailbox_proof.html", page)
-    return HttpResponseRedirect(reverse("account_mailbox_proof"))
+    def early_response(self) -> HttpResponse | None:
+        asked = guesses.asked_of(self.request)
+        if asked is None:
+            return HttpResponseRedirect(reverse("resume" if self.request.user.is_authenticated else "account_login"))
+        self.email, self.success_url = asked["email"], asked["then"]
+        return None
 
+    def mailbox_code(self) -> MailboxCode:
+        return guesses.code_of(self.email)
 
-def _is_sent(request: HttpRequest, email: str) -> bool:
-    return recipient_limit.was_sent(request, email, guesses.PURPOSE)
+    def use_code(self, form: Any) -> None:
+        if not self.mailbox_code().is_right(form.cleaned_data["code"]):
+            raise ValidationError(WRONG_CODE)
+        del self.request.session[guesses.ASKED]
+        guesses.note_proved(self.request, self.email)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(email=self.email, **kwargs)

@@ -1,14 +1,17 @@
 """Pages of account recovery: the one that shows and stops it, and the one that starts it at sign-in."""
 
 import contextlib
+from typing import Any
 
 from allauth.mfa.stages import AuthenticateStage
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -18,10 +21,11 @@ from accounts.authentication import account_of
 from accounts.factors import own_recovery
 from accounts.factors import recovery as recoveries
 from accounts.factors.own_recovery import Way
+from accounts.mail.codes import WRONG_CODE, MailboxCode
 from accounts.models import Account, AccountRecovery
 from accounts.sessions import is_half_signed_in
-from accounts.views.mailbox import SOME_MINUTES, CodeForm
-from core.limits import Rate, RateLimited
+from accounts.views.mailbox import SOME_MINUTES, CodePage
+from core.limits import Rate
 from core.limits.middleware import limited_by_address
 
 
@@ -55,59 +59,44 @@ def _recovery(request: HttpRequest, code: str) -> AccountRecovery | None:
 
 
 @limited_by_address
-@login_stage_required(stage=AuthenticateStage.key, redirect_urlname="account_login")  # type: ignore[untyped-decorator]
-@require_http_methods(["GET", "HEAD", "POST"])
-def start_recovery(request: HttpRequest) -> HttpResponse:
+@method_decorator(login_stage_required(stage=AuthenticateStage.key, redirect_urlname="account_login"), name="dispatch")
+class StartRecoveryView(CodePage):
     """/account/recovery/start/: starts a recovery at sign-in, after the password, with a code from the mailbox.
 
     It also shows the recovery that is under way, and says so if only an operator can start one.
     """
-    account: Account = stage_of(request).login.user
-    if not is_half_signed_in(request, account):
-        return HttpResponseRedirect(reverse("account_login"))
-    way = own_recovery.way_of(account)
-    if way in (Way.WAIT, Way.OPERATOR):
-        return _start_page(request, account, CodeForm(), way)
-    if request.POST.get("action") == "send":
-        return _send(request, account, way)
-    form = CodeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _start(request, account, form):
-        return HttpResponseRedirect(reverse("account_recovery_start"))
-    return _start_page(request, account, form, way)
 
+    template_name = "accounts/start_recovery.html"
+    success_url = reverse_lazy("account_recovery_start")
 
-def _start_page(
-    request: HttpRequest, account: Account, form: CodeForm, way: Way, *, no_more: bool = False
-) -> HttpResponse:
-    context = {
-        "recovery": recoveries.open_recovery(account) if way is Way.WAIT else None,
-        "may_start": way in (Way.PASSWORD, Way.MAILBOX),
-        "by_mail": way is Way.MAILBOX,
-        "wait": way.wait,
-        "email": account.email,
-        "form": form,
-        "sent": no_more or own_recovery.was_sent(request, account),
-        "no_more": no_more,
-    }
-    return render(request, "accounts/start_recovery.html", context)
+    def early_response(self) -> HttpResponse | None:
+        self.account: Account = stage_of(self.request).login.user
+        if not is_half_signed_in(self.request, self.account):
+            return HttpResponseRedirect(reverse("account_login"))
+        self.way = own_recovery.way_of(self.account)
+        if self.way in (Way.WAIT, Way.OPERATOR):
+            return self.render_to_response(self.get_context_data(form=self.form_class()))
+        return None
 
+    def mailbox_code(self) -> MailboxCode:
+        return own_recovery.code_of(self.account)
 
-def _send(request: HttpRequest, account: Account, way: Way) -> HttpResponse:
-    try:
-        own_recovery.send_code(request, account)
-    except RateLimited:
-        return _start_page(request, account, CodeForm(), way, no_more=True)
-    return HttpResponseRedirect(reverse("account_recovery_start"))
+    def limits(self) -> tuple[guesses.Limit, ...]:
+        rate = Rate("recovery code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
+        return ((rate, (self.account.pk,)),)
 
+    def use_code(self, form: Any) -> None:
+        if not self.mailbox_code().is_right(form.cleaned_data["code"]):
+            raise ValidationError(WRONG_CODE)
+        with contextlib.suppress(recoveries.RecoveryRefused):  # the next page says what is possible now
+            own_recovery.start(self.request, self.account, form.cleaned_data["code"])
 
-def _start(request: HttpRequest, account: Account, form: CodeForm) -> bool:
-    """Start the recovery; return False and add an error to the form if the code is wrong. Raises RateLimited."""
-    rate = Rate("recovery code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
-    with guesses.Guess((rate, (account.pk,))) as guess:
-        if not own_recovery.is_right(account, form.cleaned_data["code"]):
-            guess.is_wrong()
-            form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
-            return False
-    with contextlib.suppress(recoveries.RecoveryRefused):  # the next page says what is possible now
-        own_recovery.start(request, account, form.cleaned_data["code"])
-    return True
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = {
+            "recovery": recoveries.open_recovery(self.account) if self.way is Way.WAIT else None,
+            "may_start": self.way in (Way.PASSWORD, Way.MAILBOX),
+            "by_mail": self.way is Way.MAILBOX,
+            "wait": self.way.wait,
+            "email": self.account.email,
+        }
+        return super().get_context_data(**context, **kwargs)

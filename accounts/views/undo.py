@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -18,10 +18,12 @@ from accounts import address_changes, guesses
 from accounts.activity.recording import event_by_token, sentence
 from accounts.deletion import closing
 from accounts.factors import questioned, undoing
-from accounts.models import Account, SecurityEvent
+from accounts.mail.codes import MailboxCode
+from accounts.models import Account
 from accounts.sessions import is_current
+from accounts.views.mailbox import CodeForm, CodePage
 from core.email_addresses import EmailAddressField
-from core.limits import Rate, RateLimited, usage
+from core.limits import Rate, usage
 from core.limits.middleware import limited_by_address
 
 MINUTE = 60
@@ -29,7 +31,7 @@ CHANGED = "Nothing was removed, because the account was changed meanwhile. Sign 
 TAKEN_BACK = "taken_back"  # session key in a browser that has just taken an account back
 
 
-class TakeBackForm(forms.Form):
+class TakeBackForm(CodeForm):
     """The old email address, and the code that was mailed there."""
 
     email = EmailAddressField(
@@ -38,42 +40,32 @@ class TakeBackForm(forms.Form):
         help_text="The email address to which we sent the mail about the change.",
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    code = forms.CharField(
-        label="Code from that mail",
-        max_length=40,
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autocapitalize": "characters"}),
-    )
 
 
 @limited_by_address
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def take_back(request: HttpRequest) -> HttpResponse:
+class TakeBackView(CodePage):
     """/account/address/take-back: the form that takes the email address back."""
-    form = TakeBackForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _take_back(request, form):
-        return HttpResponseRedirect(reverse("account_address_taken_back"))
-    page = {"form": form, "days": settings.ADDRESS_REVERSAL_DAYS}
-    return render(request, "account/take_back.html", page)
 
+    form_class = TakeBackForm
+    refused_field = None
+    template_name = "account/take_back.html"
+    success_url = reverse_lazy("account_address_taken_back")
 
-def _take_back(request: HttpRequest, form: Any) -> bool:
-    """Take the email address back; return False and add an error to the form if refused. Raises RateLimited."""
-    # Counted before the code is checked, so that parallel guesses count too.
-    rate = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
-    email, code = form.cleaned_data["email"], form.cleaned_data["code"]
-    with guesses.Guess((rate, (usage.address(request),))) as guess:
-        try:
-            account, question = address_changes.take_back(request, email, code)
-        except address_changes.TakeBackRefused as refused:
-            guess.is_wrong()
-            form.add_error(None, str(refused))
-            return False
-    if request.user.pk == account.pk:
-        logout(request)
-    asked = {"since": question.since.isoformat(), "newest": question.newest}
-    request.session[TAKEN_BACK] = {"account": account.pk, "stamp": account.get_session_auth_hash(), "asked": asked}
-    return True
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(days=settings.ADDRESS_REVERSAL_DAYS, **kwargs)
+
+    def limits(self) -> tuple[guesses.Limit, ...]:
+        rate = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
+        return ((rate, (usage.address(self.request),)),)
+
+    def use_code(self, form: Any) -> None:
+        email, code = form.cleaned_data["email"], form.cleaned_data["code"]
+        account, question = address_changes.take_back(self.request, email, code)
+        if self.request.user.pk == account.pk:
+            logout(self.request)
+        asked = {"since": question.since.isoformat(), "newest": question.newest}
+        stamp = account.get_session_auth_hash()
+        self.request.session[TAKEN_BACK] = {"account": account.pk, "stamp": stamp, "asked": asked}
 
 
 @never_cache
@@ -136,31 +128,39 @@ def _keep(request: HttpRequest, account: Account) -> None:
         messages.success(request, "Your account stays. Choose a new password to sign in to it.")
 
 
-class CodeForm(forms.Form):
-    """The code from the mail."""
-
-    code = forms.CharField(
-        label="Code",
-        max_length=40,
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autocapitalize": "characters"}),
-    )
-
-
 @limited_by_address
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def undo(request: HttpRequest) -> HttpResponse:
-    """Show what would be removed; a POST mails the code, or checks it. Opening the page changes nothing."""
-    token = (request.POST if request.method == "POST" else request.GET).get("event", "")
-    event = event_by_token(token)
-    if event is None or not undoing.undoable(event):
-        return render(request, "accounts/undo.html", {"event": None, "days": settings.ADDRESS_REVERSAL_DAYS})
-    if request.POST.get("action") == "send":
-        return _send(request, event, token)
-    form = CodeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _undo(request, event, form):
-        return HttpResponseRedirect(reverse("account_undone"))
-    return _page(request, event, token, form)
+class UndoView(CodePage):
+    """/account/undo/: shows what would be removed, and removes it. Opening the page changes nothing."""
+
+    template_name = "accounts/undo.html"
+    success_url = reverse_lazy("account_undone")
+
+    def early_response(self) -> HttpResponse | None:
+        request = self.request
+        self.token = (request.POST if request.method == "POST" else request.GET).get("event", "")
+        event = event_by_token(self.token)
+        if event is None or not undoing.undoable(event):
+            return render(request, self.template_name, {"event": None, "days": settings.ADDRESS_REVERSAL_DAYS})
+        self.event = event
+        return None
+
+    def mailbox_code(self) -> MailboxCode:
+        return undoing.code_of(self.event)
+
+    def page_url(self) -> str:
+        return f"{self.request.path}?{urlencode({'event': self.token})}"
+
+    def limits(self) -> tuple[guesses.Limit, ...]:
+        rate = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
+        return ((rate, (usage.address(self.request),)),)
+
+    def use_code(self, form: Any) -> None:
+        undoing.undo(self.request, self.event, form.cleaned_data["code"])
+        if self.request.user.pk == self.event.account_id:
+            logout(self.request)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(event=self.event, says=sentence(self.event), token=self.token, **kwargs)
 
 
 @never_cache
@@ -168,33 +168,3 @@ def undo(request: HttpRequest) -> HttpResponse:
 def undone(request: HttpRequest) -> HttpResponse:
     """GET /account/undone/: what has happened, and the next steps."""
     return render(request, "accounts/undone.html")
-
-
-def _page(request: HttpRequest, event: SecurityEvent, token: str, form: CodeForm, **more: Any) -> HttpResponse:
-    sent = undoing.was_sent(request, event)
-    page = {"event": event, "says": sentence(event), "token": token, "form": form, "sent": sent} | more
-    return render(request, "accounts/undo.html", page)
-
-
-def _send(request: HttpRequest, event: SecurityEvent, token: str) -> HttpResponse:
-    try:
-        undoing.send_code(request, event)
-    except RateLimited:
-        return _page(request, event, token, CodeForm(), sent=True, no_more=True)
-    return HttpResponseRedirect(f"{reverse('account_undo')}?{urlencode({'event': token})}")
-
-
-def _undo(request: HttpRequest, event: SecurityEvent, form: Any) -> bool:
-    """Remove the factor; return False and add an error to the form if refused. Raises RateLimited."""
-    # Counted before the code is checked, so that parallel guesses count too.
-    rate = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
-    with guesses.Guess((rate, (usage.address(request),))) as guess:
-        try:
-            undoing.undo(request, event, form.cleaned_data["code"])
-        except undoing.UndoRefused as refused:
-            guess.is_wrong()
-            form.add_error("code", str(refused))
-            return False
-    if request.user.pk == event.account_id:
-        logout(request)
-    return True
