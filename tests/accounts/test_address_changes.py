@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import (
-    TOTP,
-    generate_totp_secret,
-)
 from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
@@ -20,6 +16,7 @@ from core.database import encryption
 from devportal.console.models import AuditEvent
 from oidc.projects import invitations
 from oidc.projects.roles import Role
+from tests.accounts.factors.conftest import give_app
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import age_sign_in, sign_in
@@ -82,8 +79,7 @@ def test_the_old_address_gets_one_mail_with_a_code(thief: Browser, mailoutbox: l
 
 
 def test_the_code_takes_the_account_back(thief: Browser, person: Account) -> None:
-    secret = generate_totp_secret()
-    TOTP.activate(person, secret)
+    secret = give_app(person)
     thief.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
     change(thief, NEW)
     known = thief.cookies["openport_known"].value
@@ -252,9 +248,8 @@ def test_a_reset_that_began_before_no_longer_works(thief: Browser, person: Accou
 
 def test_a_sign_in_that_waits_for_two_step_verification_ends(thief: Browser, person: Account) -> None:
     change(thief, NEW)
-    secret = generate_totp_secret()
     person.refresh_from_db()
-    TOTP.activate(person, secret)
+    secret = give_app(person)
     half = Browser()
     asked = half.post("/account/login/", {"login": NEW, "password": PASSWORD})
     assert asked["Location"] == "/account/2fa/authenticate/"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.models import Client, TokenFamily
+from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
 from tests.totp import totp
@@ -23,8 +23,7 @@ def test_a_password_sign_in_is_recorded(app: RelyingParty) -> None:
 
 
 def test_both_factors_of_a_sign_in_are_recorded(spa: Client, person: Account) -> None:
-    secret = generate_totp_secret()
-    TOTP.activate(person, secret)
+    secret = give_app(person)
     browser = Browser()
     response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert "/2fa/" in response["Location"]
@@ -36,8 +35,7 @@ def test_both_factors_of_a_sign_in_are_recorded(spa: Client, person: Account) ->
 
 
 def test_two_step_verification_is_required(spa: Client, person: Account) -> None:
-    secret = generate_totp_secret()
-    TOTP.activate(person, secret)
+    give_app(person)
     browser = Browser()
     app = RelyingParty(spa, browser)
     app.authorize()
@@ -48,8 +46,7 @@ def test_two_step_verification_is_required(spa: Client, person: Account) -> None
 
 
 def test_authenticator_app_secrets_are_encrypted_at_rest(person: Account) -> None:
-    secret = generate_totp_secret()
-    TOTP.activate(person, secret)
+    secret = give_app(person)
     assert secret not in str(Authenticator.objects.get().data)
 
 
@@ -60,25 +57,17 @@ def test_auth_time_belongs_to_the_session(spa: Client, person: Account) -> None:
     assert later["auth_time"] - earlier["auth_time"] >= 4990
 
 
-def test_a_fresh_proof_moves_auth_time(app: RelyingParty, person: Account) -> None:
+@pytest.mark.parametrize(("password", "moves"), [(PASSWORD, True), ("wrong", False), (None, False)])
+def test_only_a_fresh_proof_moves_auth_time(
+    password: str | None, moves: bool, app: RelyingParty, person: Account
+) -> None:
     age_sign_in(app.browser, 5000)
     before = claims_of(app.tokens()["id_token"])["auth_time"]
-    app.browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
-    assert claims_of(app.tokens()["id_token"])["auth_time"] - before >= 4990
-
-
-def test_a_wrong_password_does_not_move_it(app: RelyingParty, person: Account) -> None:
-    age_sign_in(app.browser, 5000)
-    before = claims_of(app.tokens()["id_token"])["auth_time"]
-    app.browser.post("/account/reauthenticate/", {"login": person.email, "password": "wrong"})
-    assert claims_of(app.tokens()["id_token"])["auth_time"] == before
-
-
-def test_using_the_session_does_not_move_it(app: RelyingParty) -> None:
-    age_sign_in(app.browser, 5000)
-    before = claims_of(app.tokens()["id_token"])["auth_time"]
-    app.browser.get("/account/")
-    assert claims_of(app.tokens()["id_token"])["auth_time"] == before
+    if password is None:
+        app.browser.get("/account/")
+    else:
+        app.browser.post("/account/reauthenticate/", {"login": person.email, "password": password})
+    assert (claims_of(app.tokens()["id_token"])["auth_time"] - before >= 4990) == moves
 
 
 def test_records_do_not_pass_from_one_person_to_the_next(app: RelyingParty) -> None:

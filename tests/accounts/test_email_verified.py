@@ -6,7 +6,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
-from accounts.models import Account, Outbox
+from accounts.models import Account
 from tests.accounts.test_sign_up import code_of
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, sign_in
@@ -75,16 +75,6 @@ def test_a_wrong_code_changes_nothing(app: RelyingParty, person: Account) -> Non
     app.browser.post("/account/confirm-email/", {"code": "AAAA-BBBB"})
     assert in_step(person)
     assert person.email == "ada@example.com"
-
-
-def test_the_old_email_address_is_notified_of_a_change(app: RelyingParty, mailoutbox: list[Any]) -> None:
-    change_address(app.browser, "ada.new@example.com")
-    mail = next(mail for mail in mailoutbox if mail.to == ["ada.new@example.com"])
-    app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
-    told = Outbox.objects.filter(subject__endswith="email address has been changed") | Outbox.objects.filter(
-        subject__endswith="The email address of your account has been changed"
-    )
-    assert sorted(told.values_list("to", flat=True)) == ["ada.new@example.com", "ada@example.com"]
 
 
 def test_anothers_address_cannot_be_taken(app: RelyingParty, person: Account, mailoutbox: list[Any]) -> None:

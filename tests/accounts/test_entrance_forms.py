@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
+from tests.accounts.factors.conftest import give_app
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
@@ -58,7 +58,7 @@ def test_neither_passwords_nor_codes_are_kept(browser: Browser, person: Account)
     browser.post(SIGN_UP, {"email": "new@example.com", "given_name": "", "password1": WRONG})
     assert WRONG not in str(dict(browser.session))
     assert WRONG not in browser.get(SIGN_UP).content.decode()
-    TOTP.activate(person, generate_totp_secret())
+    give_app(person)
     browser.post(LOGIN, {"login": person.email, "password": PASSWORD})
     assert browser.post("/account/2fa/authenticate/", {"code": "654321"}).status_code == 302
     assert "654321" not in str(dict(browser.session))
@@ -141,7 +141,7 @@ def test_the_title_names_an_error(client: Browser, person: Account) -> None:
 
 
 def test_codes_of_digits_get_a_numeric_keyboard(client: Browser, person: Account) -> None:
-    TOTP.activate(person, generate_totp_secret())
+    give_app(person)
     client.post(LOGIN, {"login": person.email, "password": PASSWORD})
     assert 'inputmode="numeric"' in client.get("/account/2fa/authenticate/").content.decode()
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.exceptions import ValidationError
 from django.db import OperationalError
 from django.test import Client as Browser
@@ -17,6 +16,7 @@ from accounts import address_changes, guesses
 from accounts.guesses import Guess
 from accounts.models import Account, WrongCodes
 from core.limits import Rate, RateLimited, seconds_left
+from tests.accounts.factors.conftest import give_app, give_codes
 from tests.factories import PASSWORD
 from tests.security.test_limits import is_limited
 
@@ -132,7 +132,7 @@ def at_sign_in(browser: Browser, person: Account) -> Any:
 def at_second_factor(browser: Browser, person: Account) -> Any:
     if "_auth_user_id" not in browser.session and not browser.session.get("account_login"):
         at_sign_in(browser, person)
-    return browser.post("/account/2fa/authenticate/", {"code": RecoveryCodes.activate(person).get_unused_codes()[0]})
+    return browser.post("/account/2fa/authenticate/", {"code": give_codes(person)[0]})
 
 
 def at_take_back(browser: Browser, person: Account) -> Any:
@@ -152,8 +152,8 @@ def test_what_a_fault_kept_from_being_checked_is_no_wrong_guess(
     person: Account, monkeypatch: pytest.MonkeyPatch, send: Any, check: Any, status: int, stopped_clock: None
 ) -> None:
     if send is at_second_factor:
-        TOTP.activate(person, generate_totp_secret())
-        RecoveryCodes.activate(person)
+        give_app(person)
+        give_codes(person)
     browser = Browser(raise_request_exception=False)
 
     def fail(*args: Any, **kwargs: Any) -> Any:

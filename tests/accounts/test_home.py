@@ -2,8 +2,6 @@
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.activity.recording import record
@@ -39,15 +37,16 @@ def test_the_page_shows_the_account_and_the_first_steps(signed_in: Browser, pers
 
 
 def test_recovery_codes_come_after_two_step_verification(person: Account) -> None:
-    TOTP.activate(person, generate_totp_secret())
+    give_app(person)
     step = check_security(person).step
     assert step is not None
     assert step.page == "mfa_generate_recovery_codes"
-    codes = RecoveryCodes.activate(person)
+    given = give_codes(person)
+    codes = Authenticator.objects.get(user=person, type="recovery_codes").wrap()
     checked = check_security(person)
     assert checked.step is None
     assert checked.facts == ["Password", "Authenticator app", "10 recovery codes"]
-    for code in codes.get_unused_codes()[:8]:
+    for code in given[:8]:
         assert codes.validate_code(code)
     step = check_security(person).step
     assert step is not None
@@ -100,8 +99,8 @@ def test_after_a_recovery_code_it_asks_about_what_is_probably_lost(
 
 def test_it_is_not_all_good_while_factors_are_about_to_be_removed(signed_in: Browser, person: Account) -> None:
     operator = make_staff("opal@example.com", "operator")
-    TOTP.activate(person, generate_totp_secret())
-    RecoveryCodes.activate(person)
+    give_app(person)
+    give_codes(person)
     assert "All good" in home(signed_in)
     recovery.start(person, operator, reason="Lost the phone", checked="Video call")
     text = home(signed_in)

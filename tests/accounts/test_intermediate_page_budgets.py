@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.activity.recording import record, token_of
 from accounts.models import Account
+from tests.accounts.factors.conftest import give_app
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
 from tests.oidc.test_budgets import Counted
@@ -43,7 +43,7 @@ def test_budget_of_the_mailbox_code_page(client: Browser, person: Account, setti
 
 
 def test_the_page_of_two_step_verification(client: Browser, person: Account) -> None:
-    TOTP.activate(person, generate_totp_secret())
+    give_app(person)
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     shown(client, "/account/2fa/authenticate/", 6)
     shown(client, "/account/recovery/start/", 9)

@@ -78,18 +78,14 @@ def test_the_passkey_is_named_after_it_was_created(client: Browser, mailoutbox: 
     assert "<b>" not in client.get("/account/2fa/webauthn/").content.decode()
 
 
-@pytest.mark.parametrize("name", ["", "   "])
-def test_without_a_name_it_keeps_the_one_it_got(client: Browser, mailoutbox: list[Any], name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kept"), [("", "Unknown browser"), ("   ", "Unknown browser"), ("x" * 500, "x" * 60)], ids=str
+)
+def test_the_name_can_be_chosen_once_and_is_cut(client: Browser, mailoutbox: list[Any], name: str, kept: str) -> None:
     create_passkey(sign_up(client, mailoutbox))
     client.post(CODES, {"name": name})
-    assert Authenticator.objects.get(type=Authenticator.Type.WEBAUTHN).wrap().name == "Unknown browser"
-
-
-def test_the_name_can_be_chosen_once_and_is_cut(client: Browser, mailoutbox: list[Any]) -> None:
-    create_passkey(sign_up(client, mailoutbox))
-    client.post(CODES, {"name": "x" * 500})
     client.post(CODES, {"name": "Another"})
-    assert Authenticator.objects.get(type=Authenticator.Type.WEBAUTHN).wrap().name == "x" * 60
+    assert Authenticator.objects.get(type=Authenticator.Type.WEBAUTHN).wrap().name == kept
     assert b'name="name"' not in client.get(CODES).content
 
 
@@ -149,41 +145,29 @@ def test_before_the_code_nobody_can_set_one(client: Browser, step: str) -> None:
     assert not Account.objects.get().check_password(PASSWORD)
 
 
-def test_it_replaces_no_password_that_was_chosen_meanwhile(client: Browser, mailoutbox: list[Any]) -> None:
-    """The person of the mailbox has chosen one through "Forgot your password?" since."""
-    sign_up(client, mailoutbox)
-    account = Account.objects.get()
-    account.set_password("another horse 8 battery")
-    account.save()
-    assert client.post(INSTEAD, {"password1": PASSWORD})["Location"] == "/account/login/"
-    assert Account.objects.get().check_password("another horse 8 battery")
-    assert client.get("/account/").status_code == 302
-
-
+@pytest.mark.parametrize("change", ["sessions ended", "password chosen"])
 @pytest.mark.parametrize("step", ["passkey", "password"])
-def test_ending_all_sessions_ends_a_sign_up_after_its_code(client: Browser, mailoutbox: list[Any], step: str) -> None:
+def test_a_change_meanwhile_ends_a_sign_up_after_its_code(
+    client: Browser, mailoutbox: list[Any], step: str, change: str
+) -> None:
+    """The owner of the mailbox has ended the sessions or chosen a password elsewhere, with a later code."""
     sign_up(client, mailoutbox)
     options = client.get(CREATE).context["js_data"]["creation_options"]
-    end_all_sessions(Account.objects.get())
+    account = Account.objects.get()
+    if change == "sessions ended":
+        end_all_sessions(account)
+    else:
+        account.set_password("another horse 8 battery")
+        account.save()
     if step == "passkey":
         client.post(CREATE, {"credential": SoftKey().made(options)})
     else:
-        client.post(INSTEAD, {"password1": PASSWORD})
+        assert client.post(INSTEAD, {"password1": PASSWORD})["Location"] == "/account/login/"
     assert client.get("/account/").status_code == 302
     assert not Authenticator.objects.exists()
-    assert not Account.objects.get().has_usable_password()
-
-
-def test_a_password_that_was_reset_meanwhile_ends_the_sign_up(client: Browser, mailoutbox: list[Any]) -> None:
-    """The owner of the mailbox chose a password elsewhere; this browser only knew an earlier code."""
-    sign_up(client, mailoutbox)
-    options = client.get(CREATE).context["js_data"]["creation_options"]
-    account = Account.objects.get()
-    account.set_password("another horse 8 battery")
-    account.save()
-    client.post(CREATE, {"credential": SoftKey().made(options)})
-    assert client.get("/account/").status_code == 302
-    assert not Authenticator.objects.exists()
+    account.refresh_from_db()
+    assert account.has_usable_password() == (change == "password chosen")
+    assert not account.check_password(PASSWORD)
 
 
 # --- Can't sign in? ---

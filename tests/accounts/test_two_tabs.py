@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.models import Account
+from tests.accounts.factors.conftest import give_app
 from tests.accounts.test_sign_up import confirm, sign_up
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in
@@ -124,7 +124,7 @@ def test_one_of_two_factors_does_not_count_as_a_sign_in(client: Browser, person:
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     age_sign_in(client, 600)
     client.post("/account/logout/")
-    TOTP.activate(person, generate_totp_secret())
+    give_app(person)
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert client.get(ASKS)["Location"].startswith("/account/login/")
 

@@ -11,17 +11,13 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import (
-    TOTP,
-    generate_totp_secret,
-)
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.conf import settings
 from django.db import DatabaseError
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
+from tests.accounts.factors.conftest import give_app, give_codes
 from tests.accounts.test_sign_up import code_of
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account
@@ -79,8 +75,7 @@ def key(account: Account, name: str, *, is_passkey: bool) -> Authenticator:
 
 def confirm_with_app(owner: Owner) -> None:
     """Give the owner an authenticator app, and have them confirm with it that it is them."""
-    secret = generate_totp_secret()
-    TOTP.activate(owner.account, secret)
+    secret = give_app(owner.account)
     owner.post("/account/2fa/reauthenticate/", code=totp(secret))
 
 
@@ -144,7 +139,7 @@ def set_up_app(owner: Owner) -> None:
 
 def remove_app(owner: Owner) -> None:
     confirm_with_app(owner)
-    RecoveryCodes.activate(owner.account)
+    give_codes(owner.account)
     owner.post("/account/2fa/totp/deactivate/")
 
 
@@ -158,8 +153,8 @@ def post_new_codes(owner: Owner) -> None:
 
 
 def use_code(owner: Owner) -> None:
-    TOTP.activate(owner.account, generate_totp_secret())
-    code = RecoveryCodes.activate(owner.account).get_unused_codes()[0]
+    give_app(owner.account)
+    code = give_codes(owner.account)[0]
     owner.browser.post("/account/logout/")
     sign_in(owner.browser, owner.account)
     owner.post("/account/2fa/authenticate/", code=code)

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.activity import wrong_guesses
 from accounts.models import Account, SecurityEvent
 from api.usage_counts import flush_usage
 from core.limits import log_buffer
+from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
@@ -47,7 +47,7 @@ def test_a_wrong_password_is_stored_with_its_browser_and_ip_address(client: Brow
 
 
 def test_a_wrong_code_is_stored(client: Browser, account: Account) -> None:
-    TOTP.activate(account, generate_totp_secret())
+    give_app(account)
     type_password(client, account.email, PASSWORD)
     client.post("/account/2fa/authenticate/", {"code": "000000"})
     assert [event.kind for event in stored()] == [wrong_guesses.CODE]

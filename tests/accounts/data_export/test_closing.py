@@ -7,10 +7,6 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
-from allauth.mfa.totp.internal.auth import (
-    TOTP,
-    generate_totp_secret,
-)
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.core.management import call_command
@@ -27,6 +23,7 @@ from core import clock
 from devportal.console.models import AuditEvent
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects import invitations
+from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account, make_key, make_project
 from tests.relying_party import RelyingParty, age_sign_in, sign_in, url_in_page
 from tests.totp import totp
@@ -188,8 +185,7 @@ def test_a_wrong_password_does_not_reveal_a_closed_account(closed: Account) -> N
 
 
 def test_two_step_verification_comes_first(closed: Account) -> None:
-    secret = generate_totp_secret()
-    TOTP.activate(closed, secret)
+    secret = give_app(closed)
     browser = Browser()
     answer = browser.post("/account/login/", {"login": closed.email, "password": PASSWORD})
     assert answer["Location"] == "/account/2fa/authenticate/"

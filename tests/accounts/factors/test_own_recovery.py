@@ -22,7 +22,7 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
-from tests.soft_key import SoftKey, give_key
+from tests.soft_key import SoftKey, give_key, use_alone
 from tests.totp import totp
 
 HOUR = 3600
@@ -97,36 +97,22 @@ def test_the_factors_are_removed_only_after_the_waiting_time(
     assert sign_in_by_mail(person).get("/account/").status_code == 200
 
 
-def test_the_link_in_the_mail_stops_it_without_a_sign_in(halfway: Browser, person: Account) -> None:
-    start(halfway)
-    assert "Stopped" in Browser().post(STOP, {"code": stop_code()}).content.decode()
-    assert AccountRecovery.objects.get().outcome == Outcome.STOPPED
-    assert kinds(person)[-1] == "recovery_stopped"
-
-
-@pytest.mark.parametrize("factor", ["app", "recovery code"])
+@pytest.mark.parametrize("factor", ["app", "recovery code", "passkey"])
 def test_a_sign_in_with_a_factor_cancels_it(factor: str, halfway: Browser, person: Account, secret: str) -> None:
+    key = SoftKey()
+    give_key(person, key)
     start(halfway)
     codes = Authenticator.objects.get(user=person, type="recovery_codes").wrap().get_unused_codes()
-    browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(TWO_STEP_PAGE, {"code": totp(secret) if factor == "app" else codes[0]})
+    if factor == "passkey":
+        browser = use_alone(key, person)
+    else:
+        browser, _ = sign_in_as_far_as_possible(person)
+        browser.post(TWO_STEP_PAGE, {"code": totp(secret) if factor == "app" else codes[0]})
     assert browser.get("/account/").status_code == 200
-    row = AccountRecovery.objects.get()
-    assert row.outcome == Outcome.LAPSED
+    assert AccountRecovery.objects.get().outcome == Outcome.LAPSED
     event = SecurityEvent.objects.get(account=person, kind="recovery_lapsed")
     assert event.details == {"reason": "factor_used"}
     assert Outbox.objects.filter(subject__contains="Nothing was removed", to="ada@work.example.com").exists()
-
-
-def test_a_sign_in_with_a_passkey_alone_cancels_it(halfway: Browser, person: Account) -> None:
-    key, browser = SoftKey(), Browser()
-    give_key(person, key)
-    start(halfway)
-    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
-    form = {"credential": key.signed(options["request_options"], person)}
-    browser.post("/account/2fa/webauthn/login/", form)
-    assert browser.get("/account/").status_code == 200
-    assert AccountRecovery.objects.get().outcome == Outcome.LAPSED
 
 
 def test_a_sign_in_does_not_cancel_the_recovery_of_an_operator(
