@@ -57,25 +57,20 @@ def code_of(message: Any) -> str:
     return str(code)
 
 
-def test_without_the_mail_server_sign_up_works_and_the_code_comes_later(down: type[MailServer], later: Mover) -> None:
-    browser = sign_up()
+@pytest.mark.parametrize("way", ["sign-up", "reset"])
+def test_pages_work_without_the_mail_server_and_the_code_comes_later(
+    way: str, person: Account, down: type[MailServer], later: Mover
+) -> None:
+    browser, page = wanted_code(way, ADDRESS if way == "sign-up" else person.email)
     assert not mail.outbox
     down.error = None
     later(15)
     assert send_waiting_mail() == 1
-    answer = browser.post("/account/confirm-email/", {"code": code_of(mail.outbox[0])})
-    assert answer.status_code == 302
-    assert Account.objects.get(email=ADDRESS).email_verified
-
-
-def test_a_reset_works_without_the_mail_server(person: Account, down: type[MailServer], later: Mover) -> None:
-    browser = Browser()
-    assert browser.post("/account/password/reset/", {"email": person.email}).status_code == 302
-    down.error = None
-    later(15)
-    assert send_waiting_mail() == 1
-    typed = browser.post("/account/password/reset/confirm/", {"code": code_of(mail.outbox[0])}, follow=True)
-    assert 'name="password1"' in typed.content.decode()
+    answer = browser.post(page, {"code": code_of(mail.outbox[0])}, follow=True)
+    if way == "sign-up":
+        assert Account.objects.get(email=ADDRESS).email_verified
+    else:
+        assert 'name="password1"' in answer.content.decode()
 
 
 def test_changing_the_password_works_without_the_mail_server(
