@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from devportal.review.evidence.facts import Finding
 from devportal.review.evidence.gathered import Gathered
@@ -25,9 +26,9 @@ RULES: tuple[Rule, ...] = (
     Rule("domains", "Proof of the domains", identity.check_domains),
     Rule("redirect_hosts", "Redirect and sign-out URLs", identity.check_redirect_hosts),
     Rule("localhost_only", "A redirect URL besides localhost", identity.check_localhost),
-    Rule("home_page", "Home page", pages.check_home_page),
-    Rule("privacy_policy", "Privacy policy", pages.check_privacy_policy),
-    Rule("terms", "Terms", pages.check_terms),
+    Rule("home_page", "Home page", partial(pages.check_page, field="home_page_url")),
+    Rule("privacy_policy", "Privacy policy", partial(pages.check_page, field="privacy_policy_url")),
+    Rule("terms", "Terms", partial(pages.check_page, field="terms_url")),
     Rule("support_address", "Support email address", identity.check_support_address),
     Rule("names", "Similar names", identity.check_names),
     Rule("brands", "Well-known brands", identity.check_brands),

@@ -31,27 +31,11 @@ _COMMON = frozenset(map(skeleton, ("the", "and", "for", "app", "web", "my", "you
 _MIN_WORD = 3  # letters
 
 
-def check_home_page(found: Gathered) -> Finding:
-    """Check whether the home page loads and names the app."""
-    return _check(found, "home_page_url")
-
-
-def check_privacy_policy(found: Gathered) -> Finding:
-    """Check whether the privacy policy loads, names the app, and is a separate page."""
-    return _check(found, "privacy_policy_url")
-
-
-def check_terms(found: Gathered) -> Finding:
-    """Check the terms in the same way, if the app has any."""
-    if not found.asked["terms_url"]:
-        return passed(Code.TERMS_NOT_GIVEN)
-    return _check(found, "terms_url")
-
-
-def _check(found: Gathered, field: str) -> Finding:
+def check_page(found: Gathered, field: str) -> Finding:
+    """Check whether a page loads, names the app, and is not the home page again. The terms are optional."""
     address = found.asked[field]
     if not address:
-        return failed(Code.PAGE_NOT_GIVEN)
+        return passed(Code.TERMS_NOT_GIVEN) if field == "terms_url" else failed(Code.PAGE_NOT_GIVEN)
     check = _check_of(found, field)
     line = detail(Code.PAGE_ADDRESS, link=address, url=address)
     if check is None:
