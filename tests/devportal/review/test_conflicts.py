@@ -14,7 +14,7 @@ from accounts.plans.members import add_member, get_or_create_family
 from core import clock
 from devportal.review import appeals, developer_actions, workflow
 from devportal.review.conflicts import MESSAGES, Conflict, conflict_of
-from devportal.review.models import AppReview
+from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import Client, FormerMember, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from tests.devportal.review.reviewing import Status, decide, fill, make_reviewer, resent, sent
@@ -99,6 +99,16 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
             joined_at=scene.project.created_at,
             left_at=FormerMember.objects.earliest("pk").left_at,
         ),
+        "took_part",
+        "took_part",
+    ),
+    "wrote in a review": (
+        lambda scene, me: ReviewEntry.objects.filter(author=scene.writer).update(author=me),
+        "took_part",
+        "took_part",
+    ),
+    "submitted it": (
+        lambda scene, me: AppReview.objects.filter(pk=scene.review.pk).update(submitted_by=me),
         "took_part",
         "took_part",
     ),
