@@ -88,12 +88,6 @@ def test_each_row_says_how_long_is_left_or_by_how_much_it_is_late(as_reviewer: B
     assert names(text_of(as_reviewer, "?late=1")) == ["Late", "Just late"]
 
 
-@override_settings(REVIEW_TARGET_DAYS=1)
-def test_the_target_is_the_operators_setting(as_reviewer: Browser, wait: Any) -> None:
-    wait("Two days old", 2 * DAY)
-    assert "late by 23 h" in text_of(as_reviewer) or "late by 1 d" in text_of(as_reviewer)
-
-
 def test_reviews_that_are_not_waiting_are_never_late(as_reviewer: Browser, wait: Any) -> None:
     for number, status in enumerate(("approved", "changes_requested", "withdrawn")):
         wait(f"App {number}", 90 * DAY, status=status)

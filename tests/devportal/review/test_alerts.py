@@ -132,18 +132,6 @@ def test_only_reviewers_who_want_the_mail_get_it(submitted: AppReview, reviewer:
     assert late() == [reviewer.email, rob.email, root.email]
 
 
-def test_apps_of_their_own_projects_are_not_even_counted(submitted: AppReview, project: Project, rob: Account) -> None:
-    ProjectMember.objects.create(project=project, account=rob, role="viewer")
-    for number in range(60):
-        elsewhere = number in (30, 59)
-        submitted.client = make_client(make_project() if elsewhere else project, name=f"Orbit {number}")
-        submitted.pk, submitted.submitted_at = None, clock.now()
-        submitted.save()
-    (mail,) = mails(tasks.announce_submissions, to=rob.email)
-    assert mail.subject.endswith("2 apps wait for review")
-    assert mail.body.count("- Orbit Notes (new)") == 2
-
-
 def test_reviewers_get_no_mail_about_their_own_projects(
     submitted: AppReview, project: Project, reviewer: Account, rob: Account
 ) -> None:

@@ -15,7 +15,6 @@ from devportal.review.models import ReviewCase, ReviewerSettings
 from oidc.authorization import consent
 from oidc.domains.results import Change, announce_change
 from oidc.models import Client, Connection, ProjectDomain, ProjectMember
-from tests.at_once import at_once
 from tests.devportal.review.reviewing import approved, make_reviewer
 from tests.factories import make_account, make_client
 
@@ -166,12 +165,3 @@ class TestPages:
         text = browser_of(reviewer).get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
         assert "a deleted account" in text
         assert "Account since" not in text
-
-
-@pytest.mark.postgres
-@pytest.mark.django_db(transaction=True)
-def test_tasks_that_run_at_once_mail_each_case_once(app: Client, reviewer: Account) -> None:
-    for number in range(5):
-        cases.open_case("report", app.project, make_client(app.project, name=f"App {number}"))
-    assert sum(at_once(4, lambda number: tasks.announce_cases())) == 5
-    assert Outbox.objects.filter(to=reviewer.email).count() >= 1

@@ -439,16 +439,6 @@ def test_large_projects_take_no_more_statements(
     assert found.usage.sign_ins_is_more
 
 
-def test_the_number_of_sign_ins_read_is_limited(app: Client, developer: Account) -> None:
-    review = sent(app, developer)
-    with CaptureQueriesContext(connection) as queries:
-        collecting.collect_evidence(review_again(review))
-    asked: list[dict[str, Any]] = [query for query in queries if "SELECT" in query["sql"]]
-    unbounded = [query["sql"] for query in asked if "signinevent" in query["sql"] and "LIMIT" not in query["sql"]]
-    unbounded += [query["sql"] for query in asked if "oidc_connection" in query["sql"] and "LIMIT" not in query["sql"]]
-    assert unbounded == []
-
-
 def test_a_decided_review_can_still_be_opened(
     app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
 ) -> None:

@@ -17,7 +17,7 @@ from devportal.review.models import AppReview
 from oidc.authorization import consent
 from oidc.models import Client
 from oidc.names import skeleton
-from tests.devportal.review.reviewing import fill, fresh
+from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_client, make_project
 
 pytestmark = pytest.mark.django_db
@@ -75,27 +75,18 @@ def test_verified_ones_are_found_whatever_they_begin_with(app: Client, developer
     assert [each.client for each in similar(app)] == [like]
 
 
-def make_decoys() -> None:
+@pytest.mark.parametrize(("name", "result"), [("Orbit Note", Result.WARN), ("Orbit Notes", Result.FAIL)])
+def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one(
+    app: Client, developer: Account, name: str, result: Result
+) -> None:
+    fill(app, developer)
     decoys = make_project()
     for _ in range(MOST_EQUAL + 1):
         make_client(decoys, name="Orbit Notes")
-
-
-def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one_like_it(app: Client, developer: Account) -> None:
-    fill(app, developer)
-    imitated = make_client(name="Orbit Note", verified_at=clock.now())
-    make_decoys()
-    assert imitated in [each.client for each in similar(app)]
-
-
-def test_many_unreviewed_apps_of_the_same_name_hide_no_reviewed_one(app: Client, developer: Account) -> None:
-    fill(app, developer)
-    make_decoys()
-    imitated = make_client(name="Orbit Notes", verified_at=clock.now())
+    imitated = make_client(name=name, verified_at=clock.now())
     assert similar(app)[0].client == imitated
     evidence = collecting.collect_evidence(AppReview.objects.get(client=app))
-    [names] = [fact for fact in evidence.facts if fact.code == "names"]
-    assert names.result == Result.FAIL
+    assert [fact.result for fact in evidence.facts if fact.code == "names"] == [result]
 
 
 def test_a_projects_own_apps_are_not_alike(app: Client, developer: Account) -> None:
@@ -110,12 +101,3 @@ def test_names_without_letters_are_handled(app: Client, developer: Account, name
     AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"name": name})
     assert len(skeleton(name)) <= 200
     assert similar(app) == []
-
-
-def test_a_name_that_is_saved_keeps_its_reading(app: Client) -> None:
-    app.name = "Nova"
-    app.save(update_fields=["name"])
-    assert fresh(app).name_reading == "nova"
-    app.enabled = False
-    app.save(update_fields=["enabled"])
-    assert fresh(app).name_reading == "nova"
