@@ -75,12 +75,6 @@ def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accounts.mail.codes.outbox", patched)
 
 
-@pytest.fixture(autouse=True)
-def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not check the pages of submissions, because the thread of one test would still run in the next."""
-    monkeypatch.setattr("devportal.review.revisions.request_check", lambda pk: None)
-
-
 START_TASK_THREADS = tasks._start
 
 

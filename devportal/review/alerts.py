@@ -1,6 +1,6 @@
 """Mails to reviewers about new and overdue submissions and cases."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -15,152 +15,117 @@ from devportal.review import targets
 from devportal.review.cases import case_conflict
 from devportal.review.conflicts import Conflict, project_conflict, review_conflict
 from devportal.review.models import AppReview, ReviewCase
-from devportal.review.notifications import case_admin_url, mail_reviewer, queue_url, review_admin_url, who_wants
-from devportal.review.snapshots import sensitive_among
-from devportal.review.workflow import has_conflict_of_interest
+from devportal.review.notifications import admin_url, mail_reviewer, who_wants
 
-# The maximum number of submissions that one run claims. The next run reports the rest.
+Kind = ReviewCase.Kind
+# The maximum number of rows that one run claims. The next run reports the rest.
 BATCH = 500
-# The maximum number of apps that a mail names. The admin has the complete list.
+# The maximum number of apps or cases that a mail names. The admin has the complete list.
 MAX_NAMED = 20
-# The templates of the mails.
-NEW, LATE, SECOND = "reviewer_new", "reviewer_late", "reviewer_second_approval"
-# The maximum number of reviewers who get a mail about one first approval.
-MOST_REVIEWERS = 50
+# The template of the mail about new submissions.
+NEW = "reviewer_new"
 
 
 def announce_submissions() -> int:
     """Mail the reviewers about new submissions that nobody has begun to review; return their number."""
-    rows = AppReview.objects.waiting().filter(status=AppReview.Status.SUBMITTED)
-    return _mail_submission_digest(rows, "announced_at", "mails_new", NEW)
+    rows = _waiting().filter(status=AppReview.Status.SUBMITTED)
+    return _mail_digest(rows, "announced_at", "mails_new", NEW)
 
 
 def announce_late_reviews() -> int:
     """Mail the reviewers about submissions that have become late, once for each; return their number."""
-    rows = AppReview.objects.waiting().filter(submitted_at__lt=targets.late_before())
-    return _mail_submission_digest(rows, "late_notified_at", "mails_late", LATE)
+    rows = _waiting().filter(submitted_at__lt=targets.late_before())
+    return _mail_digest(rows, "late_notified_at", "mails_late", "reviewer_late")
+
+
+# An appeal is mailed immediately (notifications.py), and a regular re-review is not urgent.
+
+
+def announce_cases() -> int:
+    """Mail the reviewers about newly opened cases; return their number."""
+    rows = _open_cases().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW])
+    return _mail_digest(rows, "announced_at", "mails_cases", "reviewer_cases")
+
+
+def announce_late_cases() -> int:
+    """Mail the reviewers about cases that have become late, once for each; return their number."""
+    rows = _open_cases().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
+    return _mail_digest(rows, "late_notified_at", "mails_cases", "reviewer_cases_late")
+
+
+def _waiting() -> "QuerySet[AppReview]":
+    return AppReview.objects.waiting().select_related("client__project")
+
+
+def _open_cases() -> "QuerySet[ReviewCase]":
+    rows = ReviewCase.objects.filter(closed_at=None, project__deleted_at=None)
+    return rows.order_by("opened_at", "pk").select_related("client", "project")
 
 
 @transaction.atomic
-def _mail_submission_digest(waiting: "QuerySet[AppReview]", column: str, wish: str, template: str) -> int:
-    rows_to_mail = waiting.filter(**{column: None}).select_related("client__project")
+def _mail_digest(rows: "QuerySet[Any]", column: str, wish: str, template: str) -> int:
+    """Claim rows by setting `column`, and mail each reviewer the ones that they may decide on."""
+    rows_to_mail = rows.filter(**{column: None})
     claimed = list(rows_to_mail.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
     if not claimed:
         return 0
-    AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
+    rows.model._default_manager.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
+    is_about_cases = rows.model is ReviewCase
     for reviewer in who_wants(wish):
-        # The assignee of a resubmitted app got a mail immediately (notifications.py).
-        news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
-        if context := _submissions_for(reviewer, news):
+        theirs = _cases_for(reviewer, claimed) if is_about_cases else _submissions_for(reviewer, claimed, template)
+        if theirs:
+            context = _case_context(theirs) if is_about_cases else _submission_context(theirs)
             mail_reviewer(reviewer, template, context)
     return len(claimed)
 
 
-def mail_first_approval(review: AppReview, actor: Account, decided: Collection[int]) -> None:
-    """Mail the other reviewers that a review waits for a second approval, without saying what was decided.
-
-    Runs in the caller's transaction. Reviewers who decided before, by primary key, are informed that this decision
-    differs from theirs.
-    """
-    context: dict[str, Any] = {
-        "app": review.snapshot.get("name") or review.client.name,
-        "scopes": sensitive_among(review.snapshot["scopes"]),
-        "link": review_admin_url(review),
-    }
-    for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:
-        if not has_conflict_of_interest(reviewer, review.client.project, review):
-            differs = {"has_decided": reviewer.pk in decided}
-            mail_reviewer(reviewer, SECOND, context | differs)
-
-
-def _submissions_for(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
-    """Return the context of a reviewer's mail, or None if this reviewer may not decide on any of `rows`."""
+def _submissions_for(reviewer: Account, rows: Sequence[AppReview], template: str) -> list[AppReview]:
+    """Return the submissions that this reviewer may decide on."""
     found = AppReview.objects.filter(pk__in=[row.pk for row in rows]).annotate(conflict=review_conflict(reviewer.pk))
     allowed = set(found.filter(conflict="").values_list("pk", flat=True))
-    theirs = [row for row in rows if row.pk in allowed]
-    return _submission_context(theirs[:MAX_NAMED], len(theirs[MAX_NAMED:])) if theirs else None
+    # The assignee of a resubmitted app got a mail immediately (notifications.py).
+    news = [row for row in rows if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
+    return [row for row in news if row.pk in allowed]
 
 
-def _submission_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
-    """Return the context of the two mails: names of apps and how long they wait, and no other text of developers."""
+def _cases_for(reviewer: Account, rows: Sequence[ReviewCase]) -> list[ReviewCase]:
+    """Return the cases that this reviewer may work on."""
+    found = ReviewCase.objects.filter(pk__in=[row.pk for row in rows])
+    conflicts = dict(found.annotate(conflict=project_conflict(reviewer.pk, "project")).values_list("pk", "conflict"))
+    return [row for row in rows if not case_conflict(reviewer, row, conflicts.get(row.pk, Conflict.TOOK_PART))]
+
+
+def _submission_context(rows: Sequence[AppReview]) -> dict[str, Any]:
+    """Return the context of the mails: names of apps and how long they wait, and no other text of developers."""
     now = clock.now()
     apps = [
         {
             "name": row.snapshot.get("name") or row.client.name,
             "label": row.label,
             "waits": targets.in_words(now - (row.submitted_at or now)),
-            "link": review_admin_url(row),
+            "link": admin_url(row),
         }
-        for row in named
+        for row in rows[:MAX_NAMED]
     ]
-    link = apps[0]["link"] if len(apps) == 1 and not more else queue_url()
-    return {
-        "apps": apps,
-        "more": more,
-        "number": len(apps) + more,
-        "link": link,
-        "target_days": settings.REVIEW_TARGET_DAYS,
-    }
+    return {"apps": apps, "target_days": settings.REVIEW_TARGET_DAYS} | _numbers(apps, len(rows), "appreview")
 
 
-# Cases work like submissions: each one is mailed once when it is opened, and once more when it is late. An appeal is
-# mailed immediately (notifications.py), and a regular re-review is not urgent.
-
-Kind = ReviewCase.Kind
-# The templates of the two mails.
-CASES_OPENED, CASES_LATE = "reviewer_cases", "reviewer_cases_late"
-
-
-def announce_cases() -> int:
-    """Mail the reviewers about newly opened cases; return their number."""
-    return _mail_case_digest(_open().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW]), "announced_at", CASES_OPENED)
-
-
-def announce_late_cases() -> int:
-    """Mail the reviewers about cases that have become late, once for each; return their number."""
-    rows = _open().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
-    return _mail_case_digest(rows, "late_notified_at", CASES_LATE)
-
-
-def _open() -> "QuerySet[ReviewCase]":
-    rows = ReviewCase.objects.filter(closed_at=None, project__deleted_at=None)
-    return rows.order_by("opened_at", "pk")
-
-
-@transaction.atomic
-def _mail_case_digest(rows: "QuerySet[ReviewCase]", column: str, template: str) -> int:
-    rows_to_mail = rows.filter(**{column: None}).select_related("client", "project")
-    claimed = list(rows_to_mail.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
-    if not claimed:
-        return 0
-    ReviewCase.objects.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
-    for reviewer in who_wants("mails_cases"):
-        if context := _cases_for(reviewer, claimed):
-            mail_reviewer(reviewer, template, context)
-    return len(claimed)
-
-
-def _cases_for(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
-    """Return the context of a reviewer's mail, or None if this reviewer may not work on any of `rows`."""
-    found = ReviewCase.objects.filter(pk__in=[row.pk for row in rows])
-    conflicts = dict(found.annotate(conflict=project_conflict(reviewer.pk, "project")).values_list("pk", "conflict"))
-    theirs = [row for row in rows if not case_conflict(reviewer, row, conflicts.get(row.pk, Conflict.TOOK_PART))]
-    return _case_context(theirs[:MAX_NAMED], len(theirs[MAX_NAMED:])) if theirs else None
-
-
-def _case_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
-    """Return the context of the two mails: names of apps and projects, and kinds of cases, but no text of people."""
+def _case_context(rows: Sequence[ReviewCase]) -> dict[str, Any]:
+    """Return the context of the mails: names of apps and projects, and kinds of cases, but no text of people."""
     now = clock.now()
     cases = [
         {
             "name": row.client.name if row.client else row.project.name,
             "kind": row.get_kind_display(),
             "waits": targets.in_words(now - row.opened_at),
-            "link": case_admin_url(row),
+            "link": admin_url(row),
         }
-        for row in named
+        for row in rows[:MAX_NAMED]
     ]
-    is_one = len(cases) == 1 and not more
-    link = cases[0]["link"] if is_one else address_of(reverse("admin:review_reviewcase_changelist"))
-    number = len(cases) + more
-    return {"cases": cases, "more": more, "number": number, "link": link, "target_days": settings.CASE_TARGET_DAYS}
+    return {"cases": cases, "target_days": settings.CASE_TARGET_DAYS} | _numbers(cases, len(rows), "reviewcase")
+
+
+def _numbers(named: Sequence[dict[str, Any]], number: int, model: str) -> dict[str, Any]:
+    """Return how many rows there are, and the link: to the only one, or to the list."""
+    link = named[0]["link"] if number == 1 else address_of(reverse(f"admin:review_{model}_changelist"))
+    return {"more": number - len(named), "number": number, "link": link}

@@ -15,11 +15,12 @@ from django.dispatch import receiver
 from accounts.models import Account
 from core import clock
 from core.tasks import sum_of_each
+from devportal.console.notices.kinds import NoticeKind
+from devportal.console.notices.raising import notify
 from devportal.review.conflicts import Conflict, conflict_of, message_of
 from devportal.review.models import AppReview, InternalNote, ReviewCase, ReviewEntry
-from devportal.review.notifications import notice_outcome, notice_re_review_due, notice_scope_review
 from devportal.review.snapshots import open_review
-from devportal.review.timeline import clean_text, record_entry
+from devportal.review.timeline import clean_text, record_entry, required_text
 from devportal.review.workflow import (
     IllegalReviewStep,
     IncompleteSubmission,
@@ -223,16 +224,15 @@ def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> R
 
 
 @transaction.atomic
-def add_note(case: ReviewCase, actor: Account, text: str) -> InternalNote:
+def add_note(case: ReviewCase, actor: Account, note: str) -> InternalNote:
     """Write an internal note on an open or closed case.
 
     Raises ReviewNotAllowed, IncompleteSubmission.
     """
     require_case_worker(lock_rights(case.project_id, actor), case)
-    said = _required(text)
-    note = InternalNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
+    written = InternalNote.objects.create(case=case, author=actor, at=clock.now(), text=required_text(note))
     _report("noted", case, actor)
-    return note
+    return written
 
 
 @transaction.atomic
@@ -242,7 +242,7 @@ def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
     row = _begin(case, actor)
-    said = _required(text)
+    said = required_text(text)
     name = row.client.name if row.client else row.project.name
     kind = ReviewEntry.Kind.COMMENT
     return record_entry(kind, Side.REVIEWER, actor, row.project, row.client, text=said, details={"name": name})
@@ -288,7 +288,8 @@ def close_case(
     if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
         _confirm_approval(row.client)
     if row.kind == Kind.APPEAL:
-        notice_outcome(row)
+        answered = NoticeKind.APPEAL_ANSWERED if row.client else NoticeKind.SUSPENSION_APPEAL_ANSWERED
+        notify(row.project, answered, client=row.client, details={"text": row.outcome_text})
     return row
 
 
@@ -320,13 +321,6 @@ def _renew(client: Client, actor: Account, text: str) -> None:
     client.save(update_fields=["last_reviewed_at"])
     kind, details = ReviewEntry.Kind.RENEWED, {"name": client.name}
     record_entry(kind, Side.REVIEWER, actor, client.project, client, text=text, details=details)
-
-
-def _required(text: str) -> str:
-    said = clean_text(text)
-    if not said:
-        raise IncompleteSubmission("Write something first.")
-    return said
 
 
 CHANGED = ReviewCase.Kind.CHANGED
@@ -381,7 +375,7 @@ def _note_scope(client_pk: int, scope: str) -> None:
         # The draft was begun without the scope. Without it, an approval of the draft would take the scope away.
         review.snapshot["scopes"][scope] = ""
         review.save(update_fields=["snapshot"])
-    notice_scope_review(client, scope)
+    notify(client.project, NoticeKind.SCOPE_REVIEW_DUE, client=client, details={"scope": scope})
 
 
 def _scopes_of(case: ReviewCase) -> list[str]:
@@ -496,5 +490,5 @@ def _open(client_pk: int, before: datetime) -> bool:
     if not due_clients(before).filter(pk=client.pk).exists():
         return False  # reviewed, withdrawn or deleted in the meantime
     open_case(RE_REVIEW, client.project, client)
-    notice_re_review_due(client)
+    notify(client.project, NoticeKind.RE_REVIEW_DUE, client=client)
     return True

@@ -11,16 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import (
-    Case,
-    CharField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.lookups import IsNull
 
 from accounts.models import Account, FamilyMember, OrganizationMember
@@ -87,32 +78,31 @@ def _shares_project(account: Any, since: Any, project: str) -> Q:
     lately, colleagues = Q(owner_until__gte=since), colleagues_of(account, since)
     members = ProjectMember.objects.filter(Q(role=ProjectMember.Role.OWNER) | lately, project=OuterRef(project))
     former = FormerMember.objects.filter(lately, project=OuterRef(project))
-    condition = Q()
-    for rows in (members, former):
-        found = Subquery(rows.filter(colleagues).order_by().values("pk")[:1])
-        condition |= Q(IsNull(found, False))
-    return condition
+    return _there_is(members.filter(colleagues)) | _there_is(former.filter(colleagues))
 
 
 def _is_invited(account: Any, now: Any, project: str) -> Q:
     """Return the condition that the account can answer an open invitation to the project."""
     address = Account.objects.filter(pk=account).values("email")[:1]
     rows = ProjectInvitation.objects.filter(project=OuterRef(project), email=Subquery(address))
-    found = Subquery(rows.filter(ended_at=None, expires_at__gt=now).order_by().values("pk")[:1])
-    return Q(IsNull(found, False))
+    return _there_is(rows.filter(ended_at=None, expires_at__gt=now))
 
 
 def _any(parts: _Parts, relation: str, value: Any) -> Q:
-    """Return the condition that one of these people is `value`, or is related to it by `relation`.
-
-    Each part is a scalar subquery, which PostgreSQL evaluates only for the rows of a page. For EXISTS it would read the
-    whole tables into a hash, however few rows are shown.
-    """
+    """Return the condition that one of these people is `value`, or is related to it by `relation`."""
     condition = Q()
     for rows, column in parts:
-        found = Subquery(rows.filter(**{f"{column}{relation}": value}).order_by().values("pk")[:1])
-        condition |= Q(IsNull(found, False))
+        condition |= _there_is(rows.filter(**{f"{column}{relation}": value}))
     return condition
+
+
+def _there_is(rows: "QuerySet[Any]") -> Q:
+    """Return the condition that there is such a row.
+
+    It is a scalar subquery, which PostgreSQL evaluates only for the rows of a page. For EXISTS it would read the whole
+    tables into a hash, however few rows are shown.
+    """
+    return Q(IsNull(Subquery(rows.order_by().values("pk")[:1]), False))
 
 
 def _groups_of(account: Any) -> _Groups:

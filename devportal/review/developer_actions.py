@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -13,12 +14,12 @@ from accounts.models import Account
 from core import clock
 from core.audit import changes
 from core.changed_meanwhile import ChangedMeanwhile
+from core.tasks import queue_task
 from devportal.review import logos
-from devportal.review.evidence.similarity import hash_of_new_logo
+from devportal.review.evidence.tasks import check_pages
 from devportal.review.for_reviewers import ForReviewers, keep_test_account, write_for_reviewers
-from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from devportal.review.requirements import missing_among, submission_requirements
-from devportal.review.revisions import note_revision
 from devportal.review.second_approval import NO_FIRST_APPROVAL, drop_first_approval
 from devportal.review.snapshots import (
     CIRCUMSTANCES,
@@ -35,7 +36,7 @@ from devportal.review.snapshots import (
     working_snapshot,
     working_snapshot_of,
 )
-from devportal.review.timeline import Kind, answers_to, clean_text, points_of, record_entry
+from devportal.review.timeline import Kind, answers_to, clean_text, points_of, record_entry, required_text
 from devportal.review.workflow import (
     FROZEN_MESSAGE,
     IllegalReviewStep,
@@ -140,8 +141,8 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
     """Copy the values of a snapshot to the client, so that people see them."""
     for field in branding.FIELD_VALIDATORS:
         setattr(client, field, snapshot[field])
-    client.logo_hash = hash_of_new_logo(client, snapshot["logo"])
-    client.logo.name = snapshot["logo"]
+    if snapshot["logo"] != (client.logo.name or ""):
+        client.logo.name, client.logo_hash = snapshot["logo"], ""  # a task computes the hash of a reviewed app's logo
     client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo", "logo_hash"])
 
 
@@ -224,7 +225,15 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     review.announced_at = review.late_notified_at = None
     review.glance = review.glance_at = None
     review.save()
-    note_revision(review, actor, answered)
+    revision = ReviewRevision.objects.create(
+        review=review,
+        number=review.revision,
+        snapshot=review.snapshot,
+        answers=answered,
+        sent_at=clock.now(),
+        sent_by=actor,
+    )
+    transaction.on_commit(partial(queue_task, check_pages, revision.pk), robust=True)
     details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
     return review
@@ -279,9 +288,7 @@ def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
     Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     review, side = begin_step(review, actor, "answer")
-    said = clean_text(text)
-    if not said:
-        raise IncompleteSubmission("Write something first.")
+    said = required_text(text)
     hour_ago = clock.now() - timedelta(hours=1)
     lately = ReviewEntry.objects.filter(review=review, author=actor, kind=Kind.COMMENT, at__gt=hour_ago)
     if side == Side.DEVELOPER and lately.count() >= MAX_COMMENTS:

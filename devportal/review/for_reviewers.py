@@ -34,34 +34,20 @@ class Credentials:
     note: str = ""
 
 
-def validate_password_text(text: str) -> None:
-    """Raise ValidationError for a password that nobody could type."""
+def validate_typeable(text: str) -> None:
+    """Raise ValidationError for a login or password that nobody could type."""
     if not text.isprintable():
         raise ValidationError("This contains characters that nobody can type.")
 
 
-def _cleaned(given: Credentials) -> Credentials:
-    login, note = clean_text(given.login), clean_text(given.note)
-    errors: dict[str, str] = {}
-    if not login or len(login) > MAX_LOGIN_LENGTH or "\n" in login:
-        errors["test_login"] = f"Give a login of at most {MAX_LOGIN_LENGTH} characters."
-    if not given.password or len(given.password) > MAX_PASSWORD_LENGTH or not given.password.isprintable():
-        errors["test_password"] = f"Give a password of at most {MAX_PASSWORD_LENGTH} characters."
-    if len(note) > MAX_NOTE_LENGTH:
-        errors["test_note"] = f"Write at most {MAX_NOTE_LENGTH} characters."
-    if errors:
-        raise ValidationError(errors)
-    return Credentials(login, given.password, note)
-
-
 def keep_test_account(review: AppReview, actor: Account, given: Credentials | None) -> None:
-    """Store the test account of a draft, replacing the previous one; None removes it.
+    """Store the test account of a draft, replacing the previous one; None removes it. The form has checked its values.
 
-    Runs in the caller's transaction, which has locked the client. Raises ValidationError by field.
+    Runs in the caller's transaction, which has locked the client.
     """
     if given is None and not review.test_account_encrypted:
         return
-    review.test_account_encrypted = encryption.encrypt(json.dumps(asdict(_cleaned(given)))) if given else ""
+    review.test_account_encrypted = encryption.encrypt(json.dumps(asdict(given))) if given else ""
     review.save(update_fields=["test_account_encrypted"])
     _report("stored" if given else "removed", review, actor, Side.DEVELOPER)
 
@@ -124,7 +110,7 @@ def write_for_reviewers(draft: Snapshot, given: ForReviewers) -> Snapshot:
 
     Raises ValidationError by field, and IncompleteSubmission if a text is too long.
     """
-    places = draft.get("places", {}) if given.places is None else given.places
+    places = draft["places"] if given.places is None else given.places
     unsent = dict(draft.get(UNSENT, {}))
     if given.note is not None:
         unsent["note"] = clean_text(given.note)
@@ -132,7 +118,7 @@ def write_for_reviewers(draft: Snapshot, given: ForReviewers) -> Snapshot:
         unsent["answers"] = {code: clean_text(text) for code, text in given.answers.items()}
     kept = {name: value for name, value in draft.items() if name != UNSENT} | {
         "places": {scope: _place(scope, places.get(scope, "")) for scope in draft["scopes"]},
-        "demo_url": draft.get("demo_url", "") if given.demo_url is None else _demo(given.demo_url),
+        "demo_url": draft["demo_url"] if given.demo_url is None else _demo(given.demo_url),
     }
     return kept | {UNSENT: unsent} if any(unsent.values()) else kept
 

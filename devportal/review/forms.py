@@ -14,7 +14,7 @@ from devportal.review.for_reviewers import (
     MAX_PLACE_LENGTH,
     Credentials,
     ForReviewers,
-    validate_password_text,
+    validate_typeable,
 )
 from devportal.review.requirements import Requirement, field_of
 from devportal.review.snapshots import UNSENT, Snapshot, draft_digest, requestable_scopes
@@ -88,6 +88,7 @@ class BrandingForm(forms.Form):
         label="Login",
         required=False,
         max_length=MAX_LOGIN_LENGTH,
+        validators=[validate_typeable],
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
     test_password = forms.CharField(
@@ -95,7 +96,7 @@ class BrandingForm(forms.Form):
         required=False,
         strip=False,
         max_length=MAX_PASSWORD_LENGTH,
-        validators=[validate_password_text],
+        validators=[validate_typeable],
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     test_note = _long_text("How to reach the parts to review", "", 2, MAX_NOTE_LENGTH)
@@ -234,9 +235,9 @@ class BrandingForm(forms.Form):
 
 def _initial(snapshot: Snapshot, requestable: Iterable[Scope]) -> dict[str, Any]:
     """Return the initial values of the form for a draft."""
-    scopes, places, unsent = snapshot["scopes"], snapshot.get("places", {}), snapshot.get(UNSENT, {})
+    scopes, places, unsent = snapshot["scopes"], snapshot["places"], snapshot.get(UNSENT, {})
     shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
-    shown |= {"demo_url": snapshot.get("demo_url", ""), "note": unsent.get("note", "")}
+    shown |= {"demo_url": snapshot["demo_url"], "note": unsent.get("note", "")}
     for scope in requestable:
         shown[field_of("ask", scope.name)] = scope.name in scopes
         shown[field_of("why", scope.name)] = scopes.get(scope.name, "")

@@ -143,15 +143,11 @@ def _live_uri(client: Client, uri: str, domains: Sequence[ProjectDomain]) -> Liv
 def _changes(client: Client, approval: AppReview, domains: Sequence[ProjectDomain]) -> list[FieldChange]:
     """Return the fields in which the present app differs from the approved one.
 
-    Fields that an old snapshot does not have are left out. So are domains that the project had already proven without
-    using them in the app.
+    Domains that the project had already proven without using them in the app are left out.
     """
-    kept, now = approval.snapshot, client_values(client)
-    fields = [field for field in _LIVE_FIELDS if field in kept and field in now]
-    found = field_changes({field: kept[field] for field in fields}, {field: now[field] for field in fields})
-    if "domains" not in kept:
-        return found
-    covered, since = sorted(kept["domains"]), approval.decided_at
+    kept, now, since = approval.snapshot, client_values(client), approval.decided_at
+    found = field_changes({field: kept[field] for field in _LIVE_FIELDS}, {field: now[field] for field in _LIVE_FIELDS})
+    covered = sorted(kept["domains"])
     used = {*covered, *domains_to_cover(kept, domains)}
     proven = [row.name for row in domains if row.is_proven and (row.name in used or _is_newer(row, since))]
     if covered != proven:
@@ -160,7 +156,7 @@ def _changes(client: Client, approval: AppReview, domains: Sequence[ProjectDomai
 
 
 def _is_newer(domain: ProjectDomain, since: datetime | None) -> bool:
-    return since is None or (domain.proven_at is not None and domain.proven_at > since)
+    return domain.proven_at is not None and since is not None and domain.proven_at > since
 
 
 def _events(client: Client, since: datetime) -> list[Any]:

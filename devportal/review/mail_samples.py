@@ -6,18 +6,14 @@ from accounts.mail.samples import Sample, register
 
 ASSIGNEE = "the assigned reviewer"
 REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
-_CONTEXT: dict[str, Any] = {
+_WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the page behind the gear."
+_REVIEWER: dict[str, Any] = {
     "app": "Orbit Notes",
     "project": "Orbit",
     "reasons": [],
     "text": "",
-    "approved": [],
-    "refused": [],
-    "still_verified": False,
-    "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
+    "link": "https://id.example.com/admin/review/appreview/7/change/",
 }
-_WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the page behind the gear."
-_REVIEWER = _CONTEXT | {"link": "https://id.example.com/admin/review/appreview/7/change/"}
 
 _APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _REVIEWER["link"]}
 _APPS = [_APP, _APP | {"name": "Comet Mail", "label": "resubmitted", "waits": "6 d"}]
@@ -67,15 +63,8 @@ register(
 
 CASE_REVIEWERS = "reviewers who want mails about new submissions"
 _CASE_WORDS = "The logo is our own.\n\nWe have it registered since 2019."
-_CASE_CONTEXT: dict[str, Any] = {
-    "app": "Orbit Notes",
-    "project": "Orbit",
+_CASE_REVIEWER = _REVIEWER | {
     "whole_project": False,
-    "reasons": [],
-    "text": "",
-    "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
-}
-_CASE_REVIEWER = _CASE_CONTEXT | {
     "text": _CASE_WORDS,
     "link": "https://id.example.com/admin/review/reviewcase/7/change/",
 }

@@ -20,9 +20,9 @@ class AppReview(models.Model):
     """One round of review of an app.
 
     `snapshot` holds the submitted values: `name`, `logo` (a stored file, or ""), `home_page_url`, `privacy_policy_url`,
-    `terms_url`, `support_address`, `redirect_urls`, `sign_out_urls`, `scopes` with a justification each, and in newer
-    submissions `places` (where each scope is used) and `demo_url`. `baseline` holds the values in force at submission,
-    {} for an app that was never approved.
+    `terms_url`, `support_address`, `type`, `redirect_urls`, `sign_out_urls`, `scopes` with a justification each,
+    `places` (where each scope is used) and `demo_url`. `baseline` holds the values in force at submission, {} for
+    an app that was never approved.
     """
 
     class Status(models.TextChoices):

@@ -11,9 +11,8 @@ from accounts.signals import exporting
 from core import clock
 from core.audit import Event, report
 from devportal.review.models import AppReview, InternalNote
-from devportal.review.timeline import clean_text
+from devportal.review.timeline import required_text
 from devportal.review.workflow import (
-    IncompleteSubmission,
     ReviewNotAllowed,
     Status,
     lock_for_step,
@@ -33,7 +32,7 @@ def may_read_notes(account: Account, review: AppReview) -> bool:
 
 
 @transaction.atomic
-def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
+def write_note(review: AppReview, actor: Account, note: str) -> InternalNote:
     """Add a note to a review in any state.
 
     The audit event names no project, because the project's members can read its audit trail. Raises ReviewNotAllowed,
@@ -45,12 +44,9 @@ def write_note(review: AppReview, actor: Account, text: str) -> InternalNote:
     row = AppReview.objects.select_related("client__project").filter(pk=review.pk).first()
     if row is None or not may_read_notes(actor, row):
         raise ReviewNotAllowed("Only reviewers who may decide on this app can write notes on it.")
-    said = clean_text(text)
-    if not said:
-        raise IncompleteSubmission("Write something first.")
-    note = InternalNote.objects.create(review=row, author=actor, at=clock.now(), text=said)
+    written = InternalNote.objects.create(review=row, author=actor, at=clock.now(), text=required_text(note))
     report(Event("review.note_written", actor.pk, None, client.client_id, {"review": row.number}))
-    return note
+    return written
 
 
 def notes_on(review: AppReview) -> list[InternalNote]:

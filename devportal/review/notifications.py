@@ -21,7 +21,7 @@ from devportal.console.notices.texts import Part, register_parts
 from devportal.review.conflicts import conflict_of
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.reasons import reason_texts
-from devportal.review.snapshots import label_of
+from devportal.review.snapshots import label_of, sensitive_among
 from oidc.models import Client, Project, ProjectMember
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def notify(entry: ReviewEntry) -> None:
         return
     assignee = review.assignee
     if assignee is not None and assignee.pk != entry.author_id and _may_still_decide(assignee, review):
-        mail_reviewer(assignee, f"reviewer_{entry.kind}", mail_context(entry))
+        mail_reviewer(assignee, f"reviewer_{entry.kind}", mail_context(entry, review))
 
 
 def _may_still_decide(assignee: Account, review: AppReview) -> bool:
@@ -76,14 +76,14 @@ def notice_kind(kind: str, details: Mapping[str, Any] | None = None) -> NoticeKi
     return NoticeKind(f"review_{kind}")
 
 
-def mail_context(entry: ReviewEntry) -> dict[str, Any]:
+def mail_context(entry: ReviewEntry, review: AppReview) -> dict[str, Any]:
     """Return the context of the mail templates to reviewers."""
     return {
         "app": entry.details.get("name") or (entry.client.name if entry.client else ""),
         "project": entry.project.name,
         "reasons": reason_texts(entry.reasons),
         "text": entry.text,
-        "link": review_admin_url(entry.review),
+        "link": admin_url(review),
     }
 
 
@@ -93,26 +93,9 @@ def _details(client: Client | None, reasons: Iterable[str], text: str, details: 
     return {"reasons": list(reasons), "text": text, "scopes": details.get("scopes", {}), **name}
 
 
-def review_admin_url(review: AppReview | None) -> str:
-    """Return the URL of a review in the admin."""
-    return address_of(reverse("admin:review_appreview_change", args=[review.pk if review else 0]))
-
-
-def queue_url() -> str:
-    """Return the URL of the review queue in the admin."""
-    return address_of(reverse("admin:review_appreview_changelist"))
-
-
-def preview_decision(
-    kind: str,
-    review: AppReview,
-    reasons: Iterable[str] = (),
-    text: str = "",
-    scopes: dict[str, bool] | None = None,
-) -> Mail:
-    """Return the mail to the developers that a decision would send, if no other notice were in it."""
-    details = {"name": review.name, "scopes": scopes or {}}
-    return preview_mail(kind, review.client.project, review.client, reasons, text, details)
+def admin_url(row: AppReview | ReviewCase) -> str:
+    """Return the URL of a review or a case in the admin."""
+    return address_of(reverse(f"admin:review_{row._meta.model_name}_change", args=[row.pk]))
 
 
 def preview_mail(
@@ -123,36 +106,15 @@ def preview_mail(
     text: str = "",
     details: dict[str, Any] | None = None,
 ) -> Mail:
-    """Return the mail to the developers that a step outside of a review would send."""
+    """Return the mail to the developers that a step would send, if no other notice were in it."""
     notice = notice_kind(kind, details)
     assert notice is not None, "developers get no notice of this step"
     values = _details(client, reasons, text, details or {})
     return preview(Notice(project=project, client=client, kind=notice, details=values))
 
 
-# The maximum number of reviewers who get a mail about one appeal.
+# The maximum number of reviewers who get a mail about one appeal or first approval.
 MOST_REVIEWERS = 50
-
-
-def case_admin_url(case: ReviewCase) -> str:
-    """Return the URL of a case in the admin."""
-    return address_of(reverse("admin:review_reviewcase_change", args=[case.pk]))
-
-
-def notice_outcome(case: ReviewCase) -> None:
-    """Raise the notice about the outcome of an appeal, in the caller's transaction."""
-    kind = NoticeKind.APPEAL_ANSWERED if case.client else NoticeKind.SUSPENSION_APPEAL_ANSWERED
-    notices.notify(case.project, kind, client=case.client, details={"text": case.outcome_text})
-
-
-def notice_re_review_due(client: Client) -> None:
-    """Raise the notice that a re-review of an app is due, and what it will check."""
-    notices.notify(client.project, NoticeKind.RE_REVIEW_DUE, client=client)
-
-
-def notice_scope_review(client: Client, scope: str) -> None:
-    """Raise the notice that reviewers have to decide on a scope that the app already has."""
-    notices.notify(client.project, NoticeKind.SCOPE_REVIEW_DUE, client=client, details={"scope": scope})
 
 
 def _decision_parts(details: Mapping[str, Any]) -> list[Part]:
@@ -194,23 +156,40 @@ register_parts([NoticeKind.SCOPE_REVIEW_DUE], _scope_parts)
 
 def mail_reviewers_about_appeal(case: AppReview | ReviewCase, text: str, without: Collection[int]) -> None:
     """Mail an appeal to the reviewers who may answer it. `without` are the keys of the ones who decided before."""
-    is_review = isinstance(case, AppReview)
+    review = case if isinstance(case, AppReview) else None
     project = case.client.project if isinstance(case, AppReview) else case.project
-    link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)
     context: dict[str, Any] = {
         "app": case.client.name if case.client else project.name,
         "project": project.name,
         "whole_project": case.client is None,
         "reasons": [],
         "text": text,
-        "link": link,
-        "of_rejection": is_review,
+        "link": admin_url(case),
+        "of_rejection": review is not None,
     }
-    review = case if isinstance(case, AppReview) else None
-    others = who_wants("mails_new").exclude(pk__in=without)
-    for reviewer in others[:MOST_REVIEWERS]:
-        if not conflict_of(reviewer, project, review):
-            mail_reviewer(reviewer, "reviewer_appealed", context)
+    for reviewer in _reviewers_to_mail(project, review, without):
+        mail_reviewer(reviewer, "reviewer_appealed", context)
+
+
+def mail_first_approval(review: AppReview, actor: Account, decided: Collection[int]) -> None:
+    """Mail the other reviewers that a review waits for a second approval, without saying what was decided.
+
+    Runs in the caller's transaction. Reviewers who decided before, by primary key, are informed that this decision
+    differs from theirs.
+    """
+    context: dict[str, Any] = {
+        "app": review.snapshot.get("name") or review.client.name,
+        "scopes": sensitive_among(review.snapshot["scopes"]),
+        "link": admin_url(review),
+    }
+    for reviewer in _reviewers_to_mail(review.client.project, review, {actor.pk}):
+        mail_reviewer(reviewer, "reviewer_second_approval", context | {"has_decided": reviewer.pk in decided})
+
+
+def _reviewers_to_mail(project: Project, review: AppReview | None, without: Collection[int]) -> list[Account]:
+    """Return the reviewers who may decide and want mails about submissions, except the ones with these keys."""
+    others = who_wants("mails_new").exclude(pk__in=without)[:MOST_REVIEWERS]
+    return [reviewer for reviewer in others if not conflict_of(reviewer, project, review)]
 
 
 def reviewers() -> "QuerySet[Account]":
@@ -223,12 +202,6 @@ def reviewers() -> "QuerySet[Account]":
 def settings_of(account: Account) -> ReviewerSettings:
     """Return a reviewer's mail settings, or an unsaved row with the defaults."""
     return ReviewerSettings.objects.filter(account=account).first() or ReviewerSettings(account=account)
-
-
-def save_settings(account: Account, *, mails_new: bool, mails_late: bool, mails_cases: bool) -> None:
-    """Store a reviewer's mail settings."""
-    wanted = {"mails_new": mails_new, "mails_late": mails_late, "mails_cases": mails_cases}
-    ReviewerSettings.objects.update_or_create(account=account, defaults=wanted)
 
 
 def who_wants(mail: str) -> "QuerySet[Account]":

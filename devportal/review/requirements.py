@@ -21,7 +21,7 @@ PAGE_FIELDS = ("home_page_url", "privacy_policy_url", "terms_url")
 def addresses_to_prove(asked: Snapshot) -> list[str]:
     """Return the URLs of a submission whose hosts must be on proven domains, without loopback URLs."""
     pages = [asked[field] for field in PAGE_FIELDS if asked[field]]
-    return [*pages, *asked["redirect_urls"], *asked.get("sign_out_urls", [])]
+    return [*pages, *asked["redirect_urls"], *asked["sign_out_urls"]]
 
 
 def cover_submission(client: Client, review: AppReview, shown: Collection[str]) -> None:
@@ -48,7 +48,7 @@ def why_not_approvable(client: Client, asked: Snapshot) -> str:
     """Return a message for the reviewer about why the submission can't be approved, or ""."""
     if unproven := hosts_to_prove(client, asked):
         return f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved."
-    if asked.get("type", client.type) != client.type:
+    if asked["type"] != client.type:
         return (
             "The client's type changed after the submission. Request changes, so that the developers submit it again."
         )
@@ -173,7 +173,7 @@ def _of_the_scopes(asked: Snapshot) -> list[Requirement]:
             Requirement(
                 f"place_{scope}",
                 f"Where {scope} is used",
-                bool(asked.get("places", {}).get(scope, "").strip()),
+                bool(asked["places"].get(scope, "").strip()),
                 True,
                 "The page or the feature of the app in which reviewers find it.",
                 field=field_of("place", scope),
@@ -191,8 +191,8 @@ def _more(text: str) -> str:
 def _demo(asked: Snapshot) -> Requirement:
     scopes = ", ".join(asked["scopes"])
     more = f"Reviewers see there what {scopes} is used for." if scopes else "It saves questions from reviewers."
-    url = asked.get("demo_url", "")
-    return Requirement("demo", "A demo or a video", _is_page(url), bool(scopes), more, field="demo_url")
+    is_given = _is_page(asked["demo_url"])
+    return Requirement("demo", "A demo or a video", is_given, bool(scopes), more, field="demo_url")
 
 
 def _is_page(url: str) -> bool:

@@ -17,9 +17,9 @@ from accounts.roles import is_reviewer, roles_changed
 from accounts.signals import access_ended
 from core import clock
 from core.tasks import sum_of_each
-from devportal.review.alerts import mail_first_approval
 from devportal.review.cases import open_case
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.notifications import mail_first_approval
 from devportal.review.snapshots import sensitive_among
 from devportal.review.timeline import record_entry
 from devportal.review.workflow import MEASURES, ReviewNotAllowed, may_decide
@@ -136,11 +136,6 @@ def deciders(review: AppReview) -> set[int]:
     return set(known.values_list("author", flat=True))
 
 
-def has_decided(review: AppReview, account: Account) -> bool:
-    """Return whether this reviewer has approved the present revision, also if another decision replaced it."""
-    return account.pk in deciders(review)
-
-
 def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[ReviewEntry]:
     """Return timeline entries without first approvals that this reviewer may not read yet.
 
@@ -152,7 +147,7 @@ def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[
         review = entry.review
         if entry.kind == ReviewEntry.Kind.FIRST_APPROVAL and review and review.status == AppReview.Status.IN_REVIEW:
             if review.pk not in known:
-                known[review.pk] = has_decided(review, account)
+                known[review.pk] = account.pk in deciders(review)
             if not known[review.pk]:
                 continue
         shown.append(entry)

@@ -1,7 +1,6 @@
-"""Snapshots of reviewed values: requested, in force and last approved, and their differences."""
+"""Snapshots of reviewed values: requested, in force and last approved."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.dispatch import receiver
@@ -154,12 +153,12 @@ def approved_snapshot(client: Client) -> Snapshot:
 
 def _approved_snapshot(client: Client, last: AppReview | None) -> Snapshot:
     """Return `approved_snapshot`, given the latest approved review."""
-    explained = last.snapshot if last else {}
+    explained: Snapshot = last.snapshot if last else {"scopes": {}, "places": {}, "demo_url": ""}
     held = approved_scopes(client)
     return client_values(client) | {
-        "scopes": {scope: explained.get("scopes", {}).get(scope, "") for scope in held},
-        "places": {scope: explained.get("places", {}).get(scope, "") for scope in held},
-        "demo_url": explained.get("demo_url", ""),
+        "scopes": {scope: explained["scopes"].get(scope, "") for scope in held},
+        "places": {scope: explained["places"].get(scope, "") for scope in held},
+        "demo_url": explained["demo_url"],
     }
 
 
@@ -195,12 +194,14 @@ def draft_digest(working: Snapshot) -> str:
 
 def _with_requestable(client: Client, draft: Snapshot) -> Snapshot:
     """Return a draft without the scopes that can't be requested: their API was turned off, or needs no approval now."""
-    names = {scope.name for scope in requestable_scopes(client)}
+    return _with_only([scope.name for scope in requestable_scopes(client)], draft)
 
+
+def _with_only(names: Collection[str], snapshot: Snapshot) -> Snapshot:
     def only(texts: Mapping[str, str]) -> dict[str, str]:
         return {scope: text for scope, text in texts.items() if scope in names}
 
-    return draft | {field: only(draft[field]) for field in ("scopes", "places") if field in draft}
+    return snapshot | {field: only(snapshot[field]) for field in ("scopes", "places")}
 
 
 def initial_snapshot(client: Client) -> Snapshot:
@@ -216,7 +217,7 @@ def initial_snapshot(client: Client) -> Snapshot:
         return {**values, **written, **settings_in_force(client)}
     # Before the first approval the client has the newest values. Texts for reviewers are stored only in reviews.
     only_there = ("scopes", "places", "demo_url")
-    return values | {field: written[field] for field in only_there if field in written}
+    return values | {field: written[field] for field in only_there}
 
 
 def baseline_snapshot(client: Client) -> Snapshot:
@@ -224,32 +225,7 @@ def baseline_snapshot(client: Client) -> Snapshot:
     approved = last_approved(client)
     if approved is None:
         return approved_snapshot(client) if client.is_verified else {}
-    held = client.approved_scopes.split()
-
-    def still(texts: dict[str, str]) -> dict[str, str]:
-        return {scope: text for scope, text in texts.items() if scope in held}
-
-    of_scopes = {field: still(approved.snapshot.get(field, {})) for field in ("scopes", "places")}
-    return {**approved.snapshot, **of_scopes}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One field that differs. `before` is None without an earlier approval."""
-
-    field: str
-    label: str
-    before: Any
-    after: Any
-
-
-def differences(review: AppReview) -> list[Difference]:
-    """Return the differences between a review's snapshot and its baseline, field by field."""
-    before = review.baseline if review.revision else baseline_snapshot(review.client)
-    asked = review.snapshot
-    pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
-    # A field that an old snapshot does not have counts as empty.
-    return [Difference(*pair) for pair in pairs if (pair[2] or None) != (pair[3] or None)]
+    return _with_only(client.approved_scopes.split(), approved.snapshot)
 
 
 def has_changes(client: Client, snapshot: Snapshot) -> bool:
@@ -257,11 +233,11 @@ def has_changes(client: Client, snapshot: Snapshot) -> bool:
     if not client.is_verified:
         return True
     held_at_once = settings_in_force(client)
-    if any(snapshot.get(field) != value for field, value in client_values(client).items() if field not in held_at_once):
+    if any(snapshot[field] != value for field, value in client_values(client).items() if field not in held_at_once):
         return True
-    if set(hosts_of(snapshot.get("redirect_urls", []))) - set(client.approved_hosts.split()):
+    if set(hosts_of(snapshot["redirect_urls"])) - set(client.approved_hosts.split()):
         return True
-    if set(snapshot.get("scopes", {})) != set(approved_scopes(client)):
+    if set(snapshot["scopes"]) != set(approved_scopes(client)):
         return True
     approved = last_approved(client)
-    return approved is not None and approved.snapshot.get("type", client.type) != client.type
+    return approved is not None and approved.snapshot["type"] != client.type

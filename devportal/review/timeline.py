@@ -40,6 +40,13 @@ def clean_text(text: str) -> str:
     return kept.encode("utf-8", "replace").decode()  # a lone surrogate can't be encoded
 
 
+def required_text(text: str) -> str:
+    """Return the text as `clean_text`. Raises IncompleteSubmission also if it is empty."""
+    if not (kept := clean_text(text)):
+        raise IncompleteSubmission("Write something first.")
+    return kept
+
+
 def record_entry(
     kind: str,
     side: str,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -37,7 +38,7 @@ from devportal.review.appeals import AppealOffer
 from devportal.review.forms import AnswerForm, BrandingForm
 from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.reasons import reason_texts
-from devportal.review.summary import Line, address_of, error_summary
+from devportal.review.requirements import Requirement
 from devportal.review.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
 from oidc.models import Client, ProjectMember
@@ -123,6 +124,40 @@ def _page(
         appeal=appeals.offer_for_client(client),
         unreviewed=[snapshots.label_of(scope) for scope in cases.unreviewed_scopes(client)],
     )
+
+
+# --- The summary of what prevents a submission ---
+
+# Pages of the whole project. The other pages belong to the client.
+PROJECT_PAGES = frozenset({"console:domains"})
+THIS_PAGE = "console:review"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing to fix: the text, and the link to its place. Without a link it concerns the whole form."""
+
+    text: str
+    href: str = ""
+
+
+def address_of(item: Requirement, client: Client) -> str:
+    """Return the URL at which an item is fixed: a field of this page, or another page of the console."""
+    if item.field:
+        return f"#id_{item.field}"
+    if item.url_name == THIS_PAGE:
+        return "#branding"
+    project = client.project.public_id
+    return reverse(item.url_name, args=[project] if item.url_name in PROJECT_PAGES else [project, client.client_id])
+
+
+def error_summary(form: BrandingForm, lacking: Iterable[Requirement], client: Client) -> list[Line]:
+    """Return the errors of the page in the order of its fields, then the items missing on other pages."""
+    lines = [Line(str(error)) for error in form.non_field_errors()]
+    for field in form:
+        lines += [Line(f"{field.label}: {error}", f"#{field.id_for_label}") for error in field.errors]
+    elsewhere = (item for item in lacking if not item.field)
+    return [*lines, *(Line(f"{item.title}: {item.help}", address_of(item, client)) for item in elsewhere)]
 
 
 def _sent_at(entries: Iterable[ReviewEntry]) -> datetime | None:

@@ -72,17 +72,10 @@ def is_member(account: Account, project: Project) -> bool:
     return ProjectMember.objects.filter(project=project, account=account).exists()
 
 
-def has_conflict_of_interest(account: Account, project: Project, review: AppReview | None = None) -> bool:
-    """Return whether this person has a conflict of interest, so that someone else has to decide.
-
-    Without a review, the question is about the whole app or project. The rule is in conflicts.py.
-    """
-    return conflict_of(account, project, review) != ""
-
-
 def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
     """Return this person's side in a project's reviews, or in one of them; None for neither.
 
+    Without a review, the question is about the whole app or project. conflicts.py has the rule about reviewers.
     Members are always on the developers' side, even if they are reviewers. Viewers only read. Former members who are
     still involved are on neither side.
     """
@@ -91,7 +84,7 @@ def side_of(account: Account, project: Project, review: AppReview | None = None)
     role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
     if role is not None:
         return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
-    return Side.REVIEWER if may_review(account) and not has_conflict_of_interest(account, project, review) else None
+    return Side.REVIEWER if may_review(account) and not conflict_of(account, project, review) else None
 
 
 def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:

@@ -86,3 +86,8 @@ def app(project: Project) -> Client:
 @pytest.fixture
 def reviewer(db: None) -> Account:
     return make_reviewer("rita@example.com")
+
+
+@pytest.fixture
+def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
+    return browser_of(reviewer)

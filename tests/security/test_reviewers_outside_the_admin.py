@@ -12,8 +12,8 @@ from devportal.review import logos
 from devportal.review.models import AppReview
 from oidc.models import Client, ProjectMember
 from tests.accounts.factors.conftest import give_app
-from tests.devportal.review.reviewing import BRANDING, make_reviewer
-from tests.devportal.review.test_pages import ASKED, path_of, png, post
+from tests.devportal.review.reviewing import BRANDING, make_reviewer, path_of
+from tests.devportal.review.test_pages import ASKED, png, post
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import age_sign_in
 from tests.soft_key import A_YEAR_AGO

@@ -14,7 +14,7 @@ from accounts.mail.rendering import Mail
 from core.admin.actions import ActionRefused, Preview
 from core.admin.theme import may_view
 from devportal.console.notices.raising import mailed_addresses
-from devportal.review import developer_actions, domain_lookups, notes, notifications, reviewer_actions, workflow
+from devportal.review import domain_lookups, notifications, reviewer_actions, workflow
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
 from devportal.review.second_approval import first_approval, needs_second_approval
 from oidc.models import Project
@@ -35,9 +35,12 @@ def decision_preview(kind: str) -> Previews:
     """Return the preview of a decision's mail."""
 
     def preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
-        said, scopes = form.cleaned_data, getattr(form, "scopes", None)
-        mail = notifications.preview_decision(kind, review, said.get("reasons", ()), said.get("text", ""), scopes)
-        return _to(review.client.project, kind, mail)
+        said, client = form.cleaned_data, review.client
+        details = {"name": review.name, "scopes": getattr(form, "scopes", {})}
+        reasons, text = said.get("reasons", ()), said.get("text", "")
+        return _to(
+            client.project, kind, notifications.preview_mail(kind, client.project, client, reasons, text, details)
+        )
 
     return preview
 
@@ -97,17 +100,28 @@ def report_refusals(do: ActionHandler) -> ActionHandler:
     return doing
 
 
-@report_refusals
-def take(request: HttpRequest, review: AppReview, form: Any) -> str:
-    reviewer_actions.assign(review, account_of(request), account_of(request))
-    return "The review is yours."
+def taking(step: Callable[..., Any], done: str) -> ActionHandler:
+    """Return the handler that takes a step with the values of the form. `done` is the message."""
+
+    @report_refusals
+    def do(request: HttpRequest, row: Any, form: Any) -> str:
+        step(row, account_of(request), **form.cleaned_data)
+        return done
+
+    return do
 
 
-@report_refusals
-def assign(request: HttpRequest, review: AppReview, form: Any) -> str:
-    assignee = form.cleaned_data["assignee"]
-    reviewer_actions.assign(review, account_of(request), assignee)
-    return f"The review is with {assignee or 'nobody'}."
+def assigning(step: Callable[..., Any], what: str) -> ActionHandler:
+    """Return the handler that assigns a review or a case to the chosen reviewer, or to the person themselves."""
+
+    @report_refusals
+    def do(request: HttpRequest, row: Any, form: Any) -> str:
+        account = account_of(request)
+        assignee = form.cleaned_data.get("assignee", account)
+        step(row, account, assignee)
+        return f"The {what} is with {assignee or 'nobody'}." if form.fields else f"The {what} is yours."
+
+    return do
 
 
 def look_up_domains(request: HttpRequest, review: AppReview, form: Any) -> None:
@@ -138,27 +152,6 @@ def _with_failures(said: str, form: Any) -> str:
 def start(request: HttpRequest, review: AppReview, form: Any) -> str:
     reviewer_actions.start(review, account_of(request))
     return _with_failures("The review has started, and the developers were notified.", form)
-
-
-@report_refusals
-def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
-    developer_actions.answer(review, account_of(request), form.cleaned_data["text"])
-    return "The developers were notified."
-
-
-@report_refusals
-def note(request: HttpRequest, review: AppReview, form: Any) -> str:
-    notes.write_note(review, account_of(request), form.cleaned_data["note"])
-    return "Your note is kept. Developers don't see it."
-
-
-def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
-    @report_refusals
-    def do(request: HttpRequest, review: AppReview, form: Any) -> str:
-        step(review, account_of(request), **form.cleaned_data)
-        return done
-
-    return do
 
 
 @report_refusals

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from accounts.authentication import account_of
 from core.admin.actions import RowAction
-from devportal.review import notes, reviewer_actions, workflow
+from devportal.review import developer_actions, notes, reviewer_actions, workflow
 from devportal.review.admin import action_handlers, forms
 from devportal.review.admin.action_handlers import project_of
 from devportal.review.models import ReviewEntry
@@ -52,7 +52,7 @@ TAKE = RowAction(
     "take",
     "Assign to me",
     "You become the assignee, and other reviewers can see it. No mail is sent.",
-    action_handlers.take,
+    action_handlers.assigning(reviewer_actions.assign, "review"),
     is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
     icon="back_hand",
 )
@@ -60,7 +60,7 @@ ASSIGN = RowAction(
     "assign",
     "Assign to …",
     "The new assignee gets a mail. The developers do not.",
-    action_handlers.assign,
+    action_handlers.assigning(reviewer_actions.assign, "review"),
     form=forms.AssigneeForm,
     is_open=_from("assign"),
     icon="assignment_ind",
@@ -80,7 +80,7 @@ COMMENT = RowAction(
     "answer",
     "Write to the developers",
     "Your note is added to the timeline, and the developers get a notice. It is not a decision.",
-    action_handlers.answer,
+    action_handlers.taking(developer_actions.answer, "The developers were notified."),
     form=forms.NoteForm,
     is_open=_from("answer"),
     preview=action_handlers.decision_preview(Kind.COMMENT),
@@ -90,9 +90,7 @@ REQUEST_CHANGES = RowAction(
     "request-changes",
     "Request changes",
     "The developers can edit the submission and resubmit it. What was approved before stays in force.",
-    action_handlers.refusal_handler(
-        reviewer_actions.request_changes, "The developers were notified of what to change."
-    ),
+    action_handlers.taking(reviewer_actions.request_changes, "The developers were notified of what to change."),
     form=forms.RefusalForm,
     is_open=_from("request_changes"),
     preview=action_handlers.decision_preview(Kind.CHANGES_REQUESTED),
@@ -113,9 +111,7 @@ REJECT = RowAction(
     "reject",
     "Reject",
     "This review ends. What was approved before stays in force; the developers can begin a new one.",
-    action_handlers.refusal_handler(
-        reviewer_actions.reject, "The submission was rejected, and the developers were notified."
-    ),
+    action_handlers.taking(reviewer_actions.reject, "The submission was rejected, and the developers were notified."),
     form=forms.RefusalForm,
     is_open=_from("reject"),
     preview=action_handlers.decision_preview(Kind.REJECTED),
@@ -165,7 +161,7 @@ NOTE = RowAction(
     "Add an internal note",
     "Reviewers who may decide on this app read it, on the page of this review. Developers never do, and nobody gets a "
     "mail.",
-    action_handlers.note,
+    action_handlers.taking(notes.write_note, "Your note is kept. Developers don't see it."),
     form=forms.InternalNoteForm,
     is_open=lambda request, review: notes.may_read_notes(account_of(request), review),
     icon="note_add",

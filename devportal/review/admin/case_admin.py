@@ -5,22 +5,23 @@ from functools import partial
 from typing import Any, cast
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 
 from accounts.authentication import account_of
+from accounts.models import Account
 from core.admin.actions import RowAction
-from core.admin.model_admin import BoundedPaginator, KeysetChangeList, ReadOnlyModelAdmin
-from core.storage.stored_files import image_response, read_file
+from core.admin.model_admin import ReadOnlyModelAdmin
 from devportal.review import cases, targets
 from devportal.review.admin import actions, forms
-from devportal.review.admin.action_handlers import report_refusals
+from devportal.review.admin.action_handlers import assigning, taking
 from devportal.review.admin.forms import CloseForm
-from devportal.review.admin.review_admin import live_context
+from devportal.review.admin.other_pages import logo_response, readable_row
+from devportal.review.admin.review_admin import live_context, timeline_context
+from devportal.review.admin.review_queue import AgeChangeList, name_with_notes
 from devportal.review.app_reports import reporters_of
 from devportal.review.conflicts import Conflict, message_of, project_conflict
 from devportal.review.differences import reveal
@@ -36,52 +37,8 @@ Kind = ReviewCase.Kind
 OWN = (Conflict.MEMBER, Conflict.TOOK_PART)
 
 
-@report_refusals
-def _take(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.assign_case(case, account_of(request), account_of(request))
-    return "The case is yours."
-
-
-@report_refusals
-def _assign(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    assignee = form.cleaned_data["assignee"]
-    cases.assign_case(case, account_of(request), assignee)
-    return f"The case is with {assignee or 'nobody'}."
-
-
-@report_refusals
-def _note(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.add_note(case, account_of(request), form.cleaned_data["note"])
-    return "The note is added."
-
-
-@report_refusals
-def _ask(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.ask_developers(case, account_of(request), form.cleaned_data["text"])
-    return "The developers were notified."
-
-
-def _text_and_seen(form: Any) -> dict[str, str]:
-    return {name: form.cleaned_data[name] for name in ("text", "seen")}
-
-
-@report_refusals
-def _close(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), form.cleaned_data["outcome"], **_text_and_seen(form))
-    return "The case is closed."
-
-
-@report_refusals
-def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    text, outcome = form.cleaned_data["text"], ReviewCase.Outcome.IN_ORDER
-    cases.close_case(case, account_of(request), outcome, for_developers=text, **_text_and_seen(form))
-    return "The approval stays valid, and the developers were notified."
-
-
-@report_refusals
-def _confirm(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, **_text_and_seen(form))
-    return "Your approval is noted as the second one."
+def _renew(case: ReviewCase, actor: Account, text: str, seen: str) -> None:
+    cases.close_case(case, actor, ReviewCase.Outcome.IN_ORDER, text, for_developers=text, seen=seen)
 
 
 def _is_open(request: HttpRequest, case: Any) -> bool:
@@ -100,7 +57,7 @@ TAKE = RowAction(
     "take",
     "Assign to me",
     "You become the assignee, and other reviewers can see it. No mail is sent.",
-    _take,
+    assigning(cases.assign_case, "case"),
     is_open=lambda request, case: case.is_open and case.assignee_id != request.user.pk,
     icon="back_hand",
 )
@@ -108,19 +65,24 @@ ASSIGN = RowAction(
     "assign",
     "Assign to …",
     "The new assignee sees it in the list. No mail is sent.",
-    _assign,
+    assigning(cases.assign_case, "case"),
     form=forms.AssigneeForm,
     is_open=_is_open,
     icon="assignment_ind",
 )
 NOTE = RowAction(
-    "note", "Add a note", "Only reviewers read it.", _note, form=forms.InternalNoteForm, icon="sticky_note_2"
+    "note",
+    "Add a note",
+    "Only reviewers read it.",
+    taking(cases.add_note, "The note is added."),
+    form=forms.InternalNoteForm,
+    icon="sticky_note_2",
 )
 ASK = RowAction(
     "ask",
     "Write to the developers",
     "Your note is added to the app's timeline, and the developers get a notice.",
-    _ask,
+    taking(cases.ask_developers, "The developers were notified."),
     form=forms.NoteForm,
     is_open=_is_open,
     icon="chat",
@@ -129,7 +91,7 @@ RENEW = RowAction(
     "renew",
     "Everything is in order",
     "The approval is renewed from now on, and the case is closed. The developers get a notice.",
-    _renew,
+    taking(_renew, "The approval stays valid, and the developers were notified."),
     form=forms.EndingForm,
     is_open=lambda request, case: (
         case.is_open and case.kind == Kind.RE_REVIEW and case.client is not None and case.client.is_verified
@@ -147,7 +109,7 @@ CONFIRM = RowAction(
     "confirm",
     "Approve as well",
     _confirming,
-    _confirm,
+    taking(partial(cases.close_case, outcome=ReviewCase.Outcome.IN_ORDER), "Your approval is noted as the second one."),
     form=forms.ConfirmationForm,
     is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,
     icon="verified",
@@ -156,7 +118,7 @@ CLOSE = RowAction(
     "close",
     "Close the case",
     _closing,
-    _close,
+    taking(cases.close_case, "The case is closed."),
     form=CloseForm,
     is_open=lambda request, case: case.is_open and not cases.undecided_scopes(case),
     icon="task_alt",
@@ -188,72 +150,23 @@ EMPTY = {
 _BY_AGE = ("open", "late", "mine", "nobodys")
 
 
-class CasePaginator(BoundedPaginator):
-    """Paginator of a list that begins with the oldest case, where "older" and "newer" would mislead."""
+class CaseChangeList(AgeChangeList):
+    """The lists of cases. Open cases are paged by the time at which they were opened, using the index of their age."""
 
-    template_name = "admin/review/case_pages.html"
-
-
-class CaseChangeList(KeysetChangeList):
-    """One of the lists of cases, chosen by `which`. A link from the page of an app or project shows all of its cases.
-
-    Open cases are paged by the time at which they were opened, using the index of cases by age. The next page begins
-    after the last case of this one (`older_than`, which here means the following cases).
-    """
-
-    which: str | None = None
+    titles, empty_texts, by_age = LISTS, EMPTY, _BY_AGE
+    moment, verb = "opened_at", "Opened"
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        if self.which is None:
-            known = [name for name, _ in LISTS]
-            asked = self.params.pop("which", None)
-            self.filter_params.pop("which", None)
-            narrowed = self.query or any(name.startswith(("client", "project")) for name in self.params)
-            self.which = asked if asked in known else "all" if narrowed else known[0]
-        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        rows = super().get_queryset(request, exclude_parameters)
         if self.which in _BY_AGE:
             rows = rows.filter(closed_at=None)
         if self.which == "late":
             rows = rows.filter(opened_at__lt=case_late_before()).exclude(kind=ReviewCase.Kind.RE_REVIEW)
-        if self.which == "mine":
-            rows = rows.filter(assignee=request.user.pk)
-        if self.which == "nobodys":
-            rows = rows.filter(assignee=None)
         return rows.exclude(closed_at=None) if self.which == "closed" else rows
-
-    def _page(self) -> list[Any]:
-        if self.which not in _BY_AGE:
-            return super()._page()
-        assert self._keys is not None
-        after = self._keys[0]
-        rows = self.queryset.order_by("opened_at", "pk")
-        last = ReviewCase.objects.filter(pk=after).first() if after else None
-        if last is not None:
-            rows = rows.filter(opened_at__gte=last.opened_at).filter(
-                Q(opened_at__gt=last.opened_at) | Q(opened_at=last.opened_at, pk__gt=last.pk)
-            )
-        found = list(rows[: self.list_per_page + 1])
-        is_more, found = len(found) > self.list_per_page, found[: self.list_per_page]
-        self.older_than = found[-1].pk if is_more else None
-        self.newer_than = None
-        return found
 
     @property
     def empty_text(self) -> str:
         return EMPTY.get(self.which or "", "There is no case about it.")
-
-    @property
-    def is_by_age(self) -> bool:
-        return self.which in _BY_AGE
-
-    @property
-    def first_url(self) -> str:
-        """The URL of the first page; "" on the first page."""
-        return str(self.get_query_string()) if self._keys and self._keys[0] else ""
-
-    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the chosen list in the links to other pages of it."""
-        return str(super().get_query_string({"which": self.which} | (new_params or {}), remove))
 
 
 KIND_COLOURS = {
@@ -299,9 +212,6 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return CaseChangeList
 
-    def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return CasePaginator(*args, **kwargs)
-
     def search_filter(self, term: str) -> Q:
         found = Q(client__in=search.find_clients(term)) | Q(project__in=search.find_projects(term))
         return found & Q(conflict="") if "@" in term else found  # as in the list of reviews
@@ -322,10 +232,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
     @admin.display(description="project")
     def project_name(self, case: Any) -> str:
-        notes = ["not yours to decide"] if case.conflict else []
-        notes += ["suspended"] if case.project.is_suspended else []
-        name = reveal(case.project.name)
-        return f"{name} ({', '.join(notes)})" if notes else name
+        return name_with_notes(case.project, "not yours to decide" if case.conflict else "")
 
     @display(description="kind", label=KIND_COLOURS)  # type: ignore[untyped-decorator]
     def kind_now(self, case: ReviewCase) -> str:
@@ -343,22 +250,13 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     def state(self, case: ReviewCase) -> str:
         return "Open" if case.is_open else str(case.get_outcome_display()) or "Closed"
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        which = request.GET.get("which")
-        lists = [(name, title, name == (which or LISTS[0][0])) for name, title in LISTS]
-        return super().changelist_view(request, {"lists": lists} | (extra_context or {}))
-
     # --- The page of one case ---
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """GET: the page of one case. Each step has a separate confirmation page, so there is no POST."""
-        case: Any = self.get_object(request, object_id)
-        if case is None:
-            raise Http404
-        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, case):
-            raise PermissionDenied
+        case = readable_row(self, request, object_id)
         logo_url = reverse("admin:review_reviewcase_logo", args=[case.pk])
         conflict = cases.case_conflict(account_of(request), case, case.conflict)
         context = {
@@ -380,15 +278,8 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
     def logo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """GET: the current logo of the app of a case, for reviewers only (docs/review.md#logos)."""
-        case = self.get_object(request, str(pk))
-        if case is None:
-            raise Http404
-        if not self.has_view_permission(request, case):
-            raise PermissionDenied
-        name = case.client.logo.name if case.client is not None and case.client.logo else None
-        if not name:
-            raise Http404
-        return image_response(partial(read_file, name), "private, no-store")
+        case = readable_row(self, request, pk)
+        return logo_response(case.client.logo.name if case.client else "")
 
 
 def case_context(case: ReviewCase, *, with_inside: bool, is_own: bool) -> dict[str, Any]:
@@ -418,7 +309,7 @@ def case_context(case: ReviewCase, *, with_inside: bool, is_own: bool) -> dict[s
         "has_more_reports": len(reports) > MOST_REPORTS,
         "with_inside": with_inside,
         "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1] if with_inside else [],
-        "entries": newest_of_each_side(entries, MOST_ENTRIES).select_related("author", "review"),
+        "entries": timeline_context(newest_of_each_side(entries, MOST_ENTRIES).select_related("author", "review")),
         "others": list(others.order_by("-pk")[:MOST_EARLIER]),
         "last_review": sent.order_by("-number").first() if sent is not None else None,
     }

@@ -1,5 +1,6 @@
 """Other pages of reviewers: links to a developer's URLs, the test account, mail preferences and prepared replies."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -14,13 +15,35 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from accounts.authentication import account_of
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin
 from core.database.encryption import Unreadable
-from core.limits.counters import Throttled
+from core.limits.counters import Throttled, check_rate
+from core.storage.stored_files import image_response, read_file
+from core.tasks import queue_task
 from devportal.review import for_reviewers, notifications
 from devportal.review.canned_replies import PLACEHOLDERS, clean_reply
 from devportal.review.evidence.gathered import UnknownAddress, find_destination
-from devportal.review.evidence.page_check_requests import check_again
-from devportal.review.models import AppReview, CannedReply
+from devportal.review.evidence.tasks import check_pages
+from devportal.review.models import AppReview, CannedReply, ReviewerSettings, ReviewRevision
 from devportal.review.workflow import IncompleteSubmission, may_decide
+
+
+def readable_row(model_admin: Any, request: HttpRequest, pk: Any, *methods: str) -> Any:
+    """Return a row that this person may view. `methods` are the possible ones of the request, by default GET and HEAD.
+
+    Raises Http404, PermissionDenied.
+    """
+    row = model_admin.get_object(request, str(pk))
+    if row is None:
+        raise Http404
+    if request.method not in (methods or ("GET", "HEAD")) or not model_admin.has_view_permission(request, row):
+        raise PermissionDenied
+    return row
+
+
+def logo_response(name: str) -> HttpResponse:
+    """Return a stored logo for the admin. Raises Http404 for ""."""
+    if not name:
+        raise Http404
+    return image_response(partial(read_file, name), "private, no-store")
 
 
 class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
@@ -34,17 +57,9 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
             *super().get_urls(),
         ]
 
-    def _review(self, request: HttpRequest, pk: int) -> AppReview:
-        review = self.get_object(request, str(pk))
-        if review is None:
-            raise Http404
-        if not self.has_view_permission(request, review):
-            raise PermissionDenied
-        return review
-
     def leave_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """GET ?to=…: show a URL of the submission in full, with a link to it. Any other URL gets 404."""
-        review = self._review(request, pk)
+        review = readable_row(self, request, pk)
         try:
             destination = find_destination(review, request.GET.get("to", ""))
         except UnknownAddress as error:
@@ -60,25 +75,27 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
 
     def check_again_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """POST: check the pages of the submission again."""
-        review = self._review(request, pk)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
+        review = readable_row(self, request, pk, "POST")
         if not may_decide(account_of(request), review.client.project, review):
             messages.error(request, "Other reviewers decide on this app and check its pages.")
         else:
-            self._check_again(request, review)
+            _check_again(request, review)
         return redirect(reverse("admin:review_appreview_change", args=[review.pk]))
 
-    def _check_again(self, request: HttpRequest, review: AppReview) -> None:
-        try:
-            begun = check_again(review)
-        except Throttled as refusal:
-            messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
-            return
-        if begun:
-            messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")
-        else:
-            messages.error(request, "The submission is no longer stored, so there is nothing to check.")
+
+CHECKS_PER_MINUTE = 2  # of the pages of one submission
+
+
+def _check_again(request: HttpRequest, review: AppReview) -> None:
+    try:
+        check_rate("page-checks", str(review.pk), CHECKS_PER_MINUTE)
+    except Throttled as refusal:
+        messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
+    else:
+        queue_task(check_pages, ReviewRevision.objects.get(review=review, number=review.revision).pk)
+        messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")
 
 
 NOT_YOURS = "Only the assignee can see the test account, while the app is with the reviewers."
@@ -87,11 +104,7 @@ UNREADABLE = "The test account can no longer be read. Ask the developers to ente
 
 def test_account_view(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
     """GET: whether a test account is stored. POST: show it to the assignee."""
-    review = model_admin.get_object(request, str(pk))
-    if review is None:
-        raise Http404
-    if request.method not in ("GET", "HEAD", "POST") or not model_admin.has_view_permission(request, review):
-        raise PermissionDenied
+    review = readable_row(model_admin, request, pk, "GET", "HEAD", "POST")
     account = None
     if request.method == "POST":
         try:
@@ -115,25 +128,17 @@ def test_account_view(model_admin: Any, request: HttpRequest, pk: int) -> HttpRe
     return response
 
 
-class MyMailsForm(forms.Form):
-    mails_new = forms.BooleanField(
-        label="New submissions",
-        help_text="Apps that were submitted or resubmitted, in at most one mail every ten minutes.",
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-    )
-    mails_late = forms.BooleanField(
-        label="Late submissions",
-        help_text="Apps that have waited longer than the target, in at most one mail an hour.",
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-    )
-    mails_cases = forms.BooleanField(
-        label="Cases",
-        help_text="Reports, lost domains and other cases, when they are opened and when they are late.",
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-    )
+class MyMailsForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = ReviewerSettings
+        fields = ("mails_new", "mails_late", "mails_cases")
+        labels = {"mails_new": "New submissions", "mails_late": "Late submissions", "mails_cases": "Cases"}
+        help_texts = {
+            "mails_new": "Apps that were submitted or resubmitted, in at most one mail every ten minutes.",
+            "mails_late": "Apps that have waited longer than the target, in at most one mail an hour.",
+            "mails_cases": "Reports, lost domains and other cases, when they are opened and when they are late.",
+        }
+        widgets = dict.fromkeys(fields, UnfoldBooleanSwitchWidget)
 
 
 def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
@@ -142,15 +147,13 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
     if not page.has_view_permission(request):
         raise PermissionDenied
-    account, queue = account_of(request), reverse("admin:review_appreview_changelist")
-    if request.method == "POST":
-        form = MyMailsForm(request.POST)
-        if form.is_valid():
-            notifications.save_settings(account, **form.cleaned_data)
-            messages.success(request, "Your choice is saved. It applies from the next mail on.")
-            return redirect(queue)
-    chosen = notifications.settings_of(account)
-    form = MyMailsForm(initial={name: getattr(chosen, name) for name in MyMailsForm.base_fields})
+    queue = reverse("admin:review_appreview_changelist")
+    chosen = notifications.settings_of(account_of(request))
+    form = MyMailsForm(request.POST if request.method == "POST" else None, instance=chosen)
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Your choice is saved. It applies from the next mail on.")
+        return redirect(queue)
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,

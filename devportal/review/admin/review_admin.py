@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -17,14 +16,12 @@ from unfold.decorators import display
 
 from accounts.authentication import account_of
 from accounts.models import Account
-from core.admin.actions import RowAction
+from core.admin.actions import ActionForm, RowAction
 from core.admin.theme import may_view
-from core.storage.stored_files import image_response, read_file
 from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
 from devportal.review.admin import actions, other_pages
-from devportal.review.admin.decide import decide_context
-from devportal.review.admin.other_pages import EvidenceViews
-from devportal.review.admin.review_queue import QueueChangeList
+from devportal.review.admin.other_pages import EvidenceViews, logo_response, readable_row
+from devportal.review.admin.review_queue import QueueChangeList, name_with_notes
 from devportal.review.conflicts import Conflict, conflict_of, message_of, review_conflict
 from devportal.review.consent_preview import consent_previews
 from devportal.review.differences import PLACES, lines_of, reveal, type_label
@@ -130,7 +127,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "earlier": _titled(history.earlier),
         "measures": _titled(history.measures),
         "notes": notes.notes_on(review) if with_notes else [],
-        "entries": [_with_answers(entry) for entry in _titled(_entries(client, account, with_notes))],
+        "entries": timeline_context(_entries(client, account, with_notes)),
     }
 
 
@@ -146,7 +143,7 @@ def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
     """
     is_needed = review.status == AppReview.Status.IN_REVIEW and second_approval.needs_second_approval(review)
     first = second_approval.first_approval(review) if is_needed else None
-    shown = first if first is not None and second_approval.has_decided(review, account) else None
+    shown = first if first is not None and account.pk in second_approval.deciders(review) else None
     is_own = shown is not None and shown.by.pk == account.pk
     return {
         "is_needed": is_needed,
@@ -276,19 +273,58 @@ def _reason_title(code: str) -> str:
 
 
 def _titled(rows: Iterable[Any]) -> list[Any]:
-    """Add the titles of the reasons to each row, and its text with invisible characters made visible."""
+    """Add the titles of the reasons to each row."""
     listed = list(rows)
     for row in listed:
         row.reason_titles = [_reason_title(code) for code in row.reasons]
-        row.shown_text = reveal(row.reason_text if isinstance(row, AppReview) else row.text)
     return listed
 
 
-def _with_answers(entry: Any) -> Any:
-    """Add the answers of a timeline entry, point by point, and the facts that failed at an approval."""
-    entry.failing_titles = checklist.titles_of(entry.details.get("failing", []))
-    entry.answered = [(title, reveal(text)) for title, text in timeline.answered_points(entry)]
-    return entry
+def timeline_context(entries: Iterable[Any]) -> list[Any]:
+    """Return entries for the partial `review_timeline.html`, with titles of reasons and failed facts, and answers."""
+    shown = _titled(entries)
+    for entry in shown:
+        entry.failing_titles = checklist.titles_of(entry.details.get("failing", []))
+        entry.answered = [(title, reveal(text)) for title, text in timeline.answered_points(entry)]
+    return shown
+
+
+# --- The decision ---
+
+
+def decide_context(request: HttpRequest, review: Any, steps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the context of the partials `review_decide.html` and `review_bar.html`; `steps` are the open ones by name.
+
+    Reviewers with a conflict of interest see the steps as disabled buttons, and no forms.
+    """
+
+    def among(group: Iterable[RowAction]) -> list[Mapping[str, Any]]:
+        return [steps[action.name] for action in group if action.name in steps]
+
+    decisions = [
+        {
+            **steps[action.name],
+            "form": _form_on_page(action, request, review),
+            "consequence": action.consequence_for(review),
+            "is_dangerous": action.is_dangerous,
+        }
+        for action in actions.DECISIONS
+        if action.name in steps and not review.conflict
+    ]
+    return {
+        "decisions": decisions,
+        "disabled": among((*actions.DECISIONS, *actions.AT_ONCE, *actions.OTHERS)) if review.conflict else [],
+        "at_once": [] if review.conflict else among(actions.AT_ONCE),
+        "others": [] if review.conflict else among(actions.OTHERS),
+        "of_the_app": among(actions.OF_THE_APP),
+    }
+
+
+def _form_on_page(action: RowAction, request: HttpRequest, review: AppReview) -> ActionForm:
+    """Return the empty form of an action, with ids that are unique on the page of the review."""
+    form = action.form(request=request, row=review)
+    form.auto_id = f"{action.name}_%s"
+    return form
 
 
 # The theme's color for each label and status.
@@ -337,12 +373,9 @@ class AppReviewAdmin(EvidenceViews):
 
     @admin.display(description="project")
     def project(self, review: Any) -> str:
-        project = review.client.project
         own = review.conflict in (Conflict.MEMBER, Conflict.TOOK_PART)
-        notes = ["your own"] if own else ["not yours to decide"] if review.conflict else []
-        notes += ["suspended"] if project.is_suspended else []
-        name = reveal(project.name)
-        return f"{name} ({', '.join(notes)})" if notes else name
+        note = "your own" if own else "not yours to decide" if review.conflict else ""
+        return name_with_notes(review.client.project, note)
 
     @display(description="kind", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def kind(self, review: AppReview) -> str:
@@ -395,11 +428,7 @@ class AppReviewAdmin(EvidenceViews):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """GET: the page of one review. Its forms are sent to the URLs of the actions, so there is no POST."""
-        review: Any = self.get_object(request, object_id)
-        if review is None:
-            raise Http404
-        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, review):
-            raise PermissionDenied
+        review = readable_row(self, request, object_id)
         steps = {step["name"]: step for step in self.available_actions(request, review)}
         note = steps.pop(actions.NOTE.name, None)
         against = request.GET.get("against", "")
@@ -422,12 +451,6 @@ class AppReviewAdmin(EvidenceViews):
 
     def logo_view(self, request: HttpRequest, pk: int, which: str) -> HttpResponse:
         """GET: a logo that was submitted for review, for reviewers only (docs/review.md#logos)."""
-        review = self.get_object(request, str(pk))
-        if review is None or which not in LOGOS:
+        if which not in LOGOS:
             raise Http404
-        if not self.has_view_permission(request, review):
-            raise PermissionDenied
-        name = logo_name(review, which)
-        if not name:
-            raise Http404
-        return image_response(partial(read_file, name), "private, no-store")
+        return logo_response(logo_name(readable_row(self, request, pk), which))

@@ -1,6 +1,6 @@
 """Lists of reviews: the open ones oldest first, the others newest first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -12,9 +12,11 @@ from django.http import HttpRequest
 
 from core.admin.model_admin import BoundedPaginator, KeysetChangeList
 from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
+from devportal.review.differences import reveal
 from devportal.review.models import AppReview, AppReviewQuerySet
 from devportal.review.notifications import reviewers
 from devportal.review.targets import late_before
+from oidc.models import Project
 from oidc.scopes import group_by_api, known_scopes
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -37,9 +39,9 @@ class AgePage:
     before: str
 
 
-def format_place(row: Any) -> str:
-    """Return the position of a row as text: its time in microseconds, and its primary key."""
-    return f"{(row.submitted_at - FIRST_MOMENT) // _MICROSECOND}.{row.pk}"
+def format_place(place: Place) -> str:
+    """Return a position as text: the time in microseconds, and the primary key."""
+    return f"{(place[0] - FIRST_MOMENT) // _MICROSECOND}.{place[1]}"
 
 
 def parse_place(text: str | None) -> Place | None:
@@ -51,44 +53,136 @@ def parse_place(text: str | None) -> Place | None:
     return FIRST_MOMENT + since * _MICROSECOND, int(key)
 
 
-def _beyond(place: Place, comparison: str) -> Q:
-    moment, key = place
-    # The second condition implies the first one, which lets the database start from an index by time.
-    near = Q(**{f"submitted_at__{comparison}e": moment})
-    return near & (Q(**{f"submitted_at__{comparison}": moment}) | Q(**{f"pk__{comparison}": key}))
+def name_with_notes(project: Project, *notes: str) -> str:
+    """Return a project's name for a list, with these notes and whether it is suspended."""
+    said = [*filter(None, notes), *(["suspended"] if project.is_suspended else [])]
+    return f"{reveal(project.name)} ({', '.join(said)})" if said else reveal(project.name)
 
 
-def read_page(
-    rows: "QuerySet[Any]", parts: Iterable[Mapping[str, Any]], after: Place | None, before: Place | None, size: int
-) -> AgePage:
-    """Return the `size` rows after a position, or before one, or the oldest rows.
+@dataclass(frozen=True)
+class Link:
+    """A link to a list or a filter value."""
 
-    `parts` are conditions that split the rows so that an index holds each part in time order. The keys of each part are
-    read in that order and merged, which reads only a few pages of rows, however many wait.
+    title: str
+    url: str
+    is_here: bool = False
+
+
+AFTER, BEFORE = "after", "before"
+
+
+class AgeChangeList(KeysetChangeList):
+    """One of several lists, chosen by `which`. Some show the oldest row first, with links to earlier and later rows.
+
+    A search, and a link from the page of an app or project, cover all rows.
     """
-    parts = list(parts)
-    if before is not None:
-        found = _keys(rows.filter(_beyond(before, "lt")), parts, size + 1, backwards=True)
-        if len(found) > size:
-            return _page(rows, found[:size][::-1], is_more=True, is_first=False)
-        after = None  # at most one page: all rows are on the first one
-    wanted = rows if after is None else rows.filter(_beyond(after, "gt"))
-    found = _keys(wanted, parts, size + 1)
-    return _page(rows, found[:size], is_more=len(found) > size, is_first=after is None)
+
+    titles: Sequence[tuple[str, str]] = ()  # the lists
+    empty_texts: Mapping[str, str] = MappingProxyType({})  # what an empty list would hold
+    by_age: Collection[str] = ()
+    moment = ""  # the column with the time
+    verb = ""  # what happened then
+    # Conditions that split the rows so that an index holds each part in time order. The keys of each part are read in
+    # that order and merged, which reads only a few pages of rows, however many there are.
+    parts_by_age: Sequence[Mapping[str, Any]] = ({},)
+    which: str | None = None
+    _age_page: AgePage | None = None
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        if self.which is None:
+            self.read_choices()
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        if self.which in ("mine", "nobodys"):
+            rows = rows.filter(assignee=request.user.pk if self.which == "mine" else None)
+        return rows
+
+    def read_choices(self) -> None:
+        """Read which list is asked for. Django builds links before it asks for rows, so this comes first."""
+        known, asked = [name for name, _ in self.titles], self.take("which")
+        self.after, self.before = (parse_place(self.take(name)) for name in (AFTER, BEFORE))
+        narrowed = self.query or any(name.startswith(("client", "project")) for name in self.params)
+        self.which = asked if asked in known else "all" if narrowed else known[0]
+
+    def take(self, name: str) -> str | None:
+        """Return a parameter and remove it, because Django would look for a column with this name."""
+        self.filter_params.pop(name, None)
+        value: str | None = self.params.pop(name, None)
+        return value
+
+    @property
+    def empty_text(self) -> str:
+        if self.is_narrowed or self.which not in self.empty_texts:
+            return super().empty_text
+        return self.empty_texts[self.which]
+
+    @property
+    def lists(self) -> list[Link]:
+        """Links to the lists, with the chosen filters kept."""
+        return [Link(title, self.get_query_string({"which": name}), name == self.which) for name, title in self.titles]
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.which in self.by_age:
+            self.paginator = AgePaginator(self.result_list, self.list_per_page)
+
+    def _page(self) -> list[Any]:
+        if self.which not in self.by_age:
+            return super()._page()
+        self._age_page = page = self._read_page(self.queryset, self.list_per_page)
+        return page.rows
+
+    def _read_page(self, rows: "QuerySet[Any]", size: int) -> AgePage:
+        """Return the rows after a position, or before one, or the oldest rows."""
+        after = self.after
+        if self.before is not None:
+            found = self._keys_of(rows.filter(self._beyond(self.before, "lt")), size + 1, backwards=True)
+            if len(found) > size:
+                return _page_of(rows, found[:size][::-1], is_more=True, is_first=False)
+            after = None  # at most one page: all rows are on the first one
+        wanted = rows if after is None else rows.filter(self._beyond(after, "gt"))
+        found = self._keys_of(wanted, size + 1)
+        return _page_of(rows, found[:size], is_more=len(found) > size, is_first=after is None)
+
+    def _beyond(self, place: Place, comparison: str) -> Q:
+        moment, key = place
+        # The second condition implies the first one, which lets the database start from an index by time.
+        near = Q(**{f"{self.moment}__{comparison}e": moment})
+        return near & (Q(**{f"{self.moment}__{comparison}": moment}) | Q(**{f"pk__{comparison}": key}))
+
+    def _keys_of(self, rows: "QuerySet[Any]", size: int, *, backwards: bool = False) -> list[Place]:
+        sign = "-" if backwards else ""
+        plain = rows.order_by(f"{sign}{self.moment}", f"{sign}pk").values_list(self.moment, "pk")
+        keys = (key for part in self.parts_by_age for key in plain.filter(**part)[:size])
+        return sorted(keys, reverse=backwards)[:size]
+
+    @property
+    def later_url(self) -> str:
+        """The URL of the page with later rows, or "" if there are none."""
+        place = self._age_page.after if self._age_page else None
+        return self.get_query_string({AFTER: place}) if place else ""
+
+    @property
+    def earlier_url(self) -> str:
+        """The URL of the page with earlier rows, or "" on the first page."""
+        place = self._age_page.before if self._age_page else None
+        return self.get_query_string({BEFORE: place}) if place else ""
+
+    @property
+    def oldest_url(self) -> str:
+        return self.get_query_string() if self.earlier_url else ""
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Return the query string with the chosen list added."""
+        return str(super().get_query_string({"which": self.which} | (new_params or {}), remove))
 
 
-def _keys(rows: "QuerySet[Any]", parts: list[Mapping[str, Any]], size: int, *, backwards: bool = False) -> list[Place]:
-    sign = "-" if backwards else ""
-    plain = rows.order_by(f"{sign}submitted_at", f"{sign}pk").values_list("submitted_at", "pk")
-    return sorted((key for part in parts for key in plain.filter(**part)[:size]), reverse=backwards)[:size]
-
-
-def _page(rows: "QuerySet[Any]", keys: list[Place], *, is_more: bool, is_first: bool) -> AgePage:
-    by_key = rows.in_bulk([key for _, key in keys])
+def _page_of(rows: "QuerySet[Any]", places: list[Place], *, is_more: bool, is_first: bool) -> AgePage:
+    by_key = rows.in_bulk([key for _, key in places])
     # A row that was decided in between is no longer on any page.
-    page = [by_key[key] for _, key in keys if key in by_key]
-    after = format_place(page[-1]) if page and is_more else ""
-    return AgePage(page, after, format_place(page[0]) if page and not is_first else "")
+    shown = [place for place in places if place[1] in by_key]
+    after = format_place(shown[-1]) if shown and is_more else ""
+    before = format_place(shown[0]) if shown and not is_first else ""
+    return AgePage([by_key[key] for _, key in shown], after, before)
 
 
 Status = AppReview.Status
@@ -110,8 +204,6 @@ EMPTY = {
 _BY_AGE = ("waiting", "mine", "nobodys")
 # These lists already depend on the assignee, so the filter by assignee does not apply to them.
 _BY_ASSIGNEE = ("mine", "nobodys")
-AFTER, BEFORE = "after", "before"
-PLACES = (AFTER, BEFORE)
 # The maximum number of reviewers that the filter offers.
 MAX_REVIEWERS = 20
 # The figures above the list stop here: nobody needs the exact number beyond.
@@ -131,15 +223,6 @@ MAX_ASKS = 20
 # A first approval is noted, and a second reviewer has to decide (docs/review.md#two-approvals).
 APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_approval_by__isnull=False))}
 FILTERS = ("kind", "late", "asks", "approval", "assignee")
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link to a list or a filter value."""
-
-    title: str
-    url: str
-    is_here: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,43 +257,31 @@ def is_late() -> Q:
     return Q(status__in=AppReview.FROZEN, submitted_at__lt=late_before())
 
 
-class QueueChangeList(KeysetChangeList):
-    """One of the lists of reviews, chosen by `which` and narrowed by FILTERS. A search covers all reviews."""
+class QueueChangeList(AgeChangeList):
+    """The lists of reviews, narrowed by FILTERS."""
 
-    which: str | None = None
-    # Names and values of the filters. They are read first, because Django builds links before it asks for rows.
+    titles, empty_texts, by_age = LISTS, EMPTY, _BY_AGE
+    moment, verb = "submitted_at", "Sent"
+    parts_by_age = [{"status": status} for status in AppReview.FROZEN]
+    # Names and values of the filters.
     chosen: Mapping[str, str] = MappingProxyType({})
-    place: Mapping[str, Place | None] = MappingProxyType({})
-    _age_page: AgePage | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[AppReview]:
-        if self.which is None:
-            self.user_pk = request.user.pk
-            self._read_choices()
+        self.user_pk = request.user.pk
         rows = cast(AppReviewQuerySet, super().get_queryset(request, exclude_parameters))
         if self.which in _BY_AGE:
             rows = rows.waiting()
-        if self.which == "mine":
-            rows = rows.filter(assignee=request.user.pk)
-        if self.which == "nobodys":
-            rows = rows.filter(assignee=None)
         if self.which == "developers":
             rows = rows.filter(status=Status.CHANGES_REQUESTED)
         for name, value in self.chosen.items():
             rows = rows.filter(self._condition(name, value))
         return rows
 
-    def _read_choices(self) -> None:
-        """Remove our parameters, because Django would look for columns with these names."""
-        taken = {name: self.params.pop(name, None) for name in ("which", *FILTERS, *PLACES)}
-        for name in taken:
-            self.filter_params.pop(name, None)
-        known = [name for name, _ in LISTS]
-        narrowed = self.query or any(name.startswith("client") for name in self.params)
-        self.which = taken["which"] if taken["which"] in known else "all" if narrowed else known[0]
+    def read_choices(self) -> None:
+        taken = {name: self.take(name) for name in FILTERS}
+        super().read_choices()
         names = [name for name in FILTERS if name != "assignee" or self.which not in _BY_ASSIGNEE]
-        self.chosen = {name: taken[name] for name in names if self._is_known(name, taken[name])}
-        self.place = {name: parse_place(taken[name]) for name in PLACES}
+        self.chosen = {name: value for name in names if self._is_known(name, value := taken[name]) and value}
 
     @staticmethod
     def _is_known(name: str, value: str | None) -> bool:
@@ -233,53 +304,11 @@ class QueueChangeList(KeysetChangeList):
     def is_narrowed(self) -> bool:
         return bool(super().is_narrowed or self.chosen)
 
-    @property
-    def empty_text(self) -> str:
-        if self.is_narrowed or self.which is None:
-            return super().empty_text
-        return EMPTY[self.which]
-
-    # --- Pages ---
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if self.which in _BY_AGE:
-            self.paginator = AgePaginator(self.result_list, self.list_per_page)
-
-    def _page(self) -> list[Any]:
-        if self.which not in _BY_AGE:
-            return super()._page()
-        statuses = [{"status": status} for status in AppReview.FROZEN]
-        page = read_page(self.queryset, statuses, self.place[AFTER], self.place[BEFORE], self.list_per_page)
-        self._age_page = page
-        return page.rows
-
-    @property
-    def later_url(self) -> str:
-        """The URL of the page with later submissions, or "" if there are none."""
-        place = self._age_page.after if self._age_page else None
-        return self.get_query_string({AFTER: place}) if place else ""
-
-    @property
-    def earlier_url(self) -> str:
-        """The URL of the page with earlier submissions, or "" on the first page."""
-        place = self._age_page.before if self._age_page else None
-        return self.get_query_string({BEFORE: place}) if place else ""
-
-    @property
-    def oldest_url(self) -> str:
-        return self.get_query_string() if self.earlier_url else ""
-
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         """Return the query string with the chosen list and filters added."""
-        return str(super().get_query_string({"which": self.which} | dict(self.chosen) | (new_params or {}), remove))
+        return super().get_query_string(dict(self.chosen) | (new_params or {}), remove)
 
     # --- What can be chosen ---
-
-    @property
-    def lists(self) -> list[Link]:
-        """Links to the lists, with the chosen filters kept."""
-        return [Link(title, self.get_query_string({"which": name}), name == self.which) for name, title in LISTS]
 
     @cached_property
     def filters(self) -> list[tuple[str, list[Link]]]:

@@ -21,7 +21,7 @@ def gather(review: AppReview) -> Gathered:
     """Return the data about a submission and the people behind it."""
     client = review.client
     revision = latest_revision(review)
-    asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
+    asked = sent_snapshot(review, revision)
     domains = domains_of(client.project)
     behind = history.people_behind(review)
     cases, reports = history.gather_cases(client)

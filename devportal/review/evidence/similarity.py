@@ -1,9 +1,7 @@
 """Similar apps: names that read the same (docs/review.md), and similar logos."""
 
 from difflib import SequenceMatcher
-from functools import partial
 
-from django.db import transaction
 from django.db.models import F
 
 from core.storage.images import difference_hash, hash_distance, open_converted
@@ -35,18 +33,6 @@ def hash_logo(name: str) -> str:
     return difference_hash(pixels) or NOT_COMPARABLE
 
 
-def hash_of_new_logo(client: Client, name: str) -> str:
-    """Return the hash to store with the logo `name`: the present one if the logo is unchanged, otherwise "".
-
-    A new logo is hashed after the commit, so that no row is locked while the object store is read.
-    """
-    if name == (client.logo.name or "") and (client.logo_hash or not name):
-        return client.logo_hash
-    if name:
-        transaction.on_commit(partial(_fill, client.pk), robust=True)
-    return ""
-
-
 def hash_asked(client: Client, name: str) -> str:
     """Return the hash of a requested logo; "" without a logo, or if the store is not available."""
     if name and name == client.logo.name and client.logo_hash:
@@ -58,15 +44,12 @@ def hash_asked(client: Client, name: str) -> str:
 
 
 def _fill(pk: int) -> bool:
-    """Compute the hash of an app's logo; return False if there is none, or the store is not available."""
-    client = Client.objects.filter(pk=pk).only("logo", "logo_hash").first()
-    if client is None or not client.logo.name:
-        return False
+    """Compute the hash of an app's logo; return False if the store is not available, or the logo has changed."""
+    client = Client.objects.only("logo", "logo_hash").get(pk=pk)
     try:
-        found = hash_logo(client.logo.name)
+        found = hash_logo(client.logo.name or "")
     except StoreUnavailable:
         return False
-    # Only if the logo is still the one that was read.
     return bool(Client.objects.filter(pk=pk, logo=client.logo.name).update(logo_hash=found))
 
 

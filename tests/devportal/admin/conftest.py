@@ -63,11 +63,6 @@ def as_operator(operator: Account, browser_of: Callable[[Account], Browser]) -> 
 
 
 @pytest.fixture
-def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
-    return browser_of(reviewer)
-
-
-@pytest.fixture
 def as_superuser(superuser: Account, browser_of: Callable[[Account], Browser]) -> Browser:
     return browser_of(superuser)
 

@@ -102,7 +102,7 @@ def test_drafts_are_not_shown_to_reviewers(as_reviewer: Browser, app: Client, de
     draft = fill(app, developer)
     for which in ("waiting", "mine", "nobodys", "developers", "all"):
         assert names(text_of(as_reviewer, f"{QUEUE}?which={which}")) == []
-    for end in ("change/", "do/take/", "do/suspend/", "logo/asked/", "history/"):
+    for end in ("change/", "do/take/", "do/suspend/", "logo/asked/", "history/", "leave/?to=https://example.com/"):
         assert as_reviewer.get(f"{QUEUE}{draft.pk}/{end}").status_code == 404
 
 
@@ -139,33 +139,6 @@ def test_the_page_shows_everything_for_a_decision(as_reviewer: Browser, review: 
     ):  # fmt: skip
         assert shown in text, shown
     assert steps_on(text) == {"take", "assign", "start", "answer", "suspend"}
-
-
-def test_a_change_is_shown_against_what_was_approved(
-    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
-) -> None:
-    client = approved(app, developer, reviewer)
-    fill(client, developer, name="Comet Notes")
-    later = developer_actions.submit(client, developer)
-    text = text_of(as_reviewer, page(later))
-    assert "What changed since the last approval" in text
-    row = re.search(r'<th scope="row">Name</th>(.*?)</tr>', text, re.S)
-    assert row is not None
-    assert re.findall(r"<div>([^<]+)</div>", row[1]) == ["Orbit Notes", "Comet Notes"]
-    assert '<th scope="row">Privacy policy</th>' not in text
-    assert "changed" in text
-    assert "Earlier reviews" in text
-    assert f'href="{QUEUE}{client.reviews.get(number=1).pk}/change/"' in text
-
-
-def test_texts_of_developers_are_escaped(as_reviewer: Browser, app: Client, developer: Account) -> None:
-    fill(app, developer, name="<b>Tom</b> & Jerry")
-    developer_actions.save_submission(app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x'})
-    row = developer_actions.submit(app, developer, "<img src=x onerror=alert(1)> {{ settings.SECRET_KEY }}")
-    text = as_reviewer.get(page(row)).content.decode()
-    for raw in ("<b>Tom", "<script>alert", "<img src=x", '"onmouseover'):
-        assert raw not in text
-    assert "{{ settings.SECRET_KEY }}" in html.unescape(text)
 
 
 def test_a_submitted_logo_is_shown_only_to_reviewers(
@@ -325,18 +298,6 @@ def test_an_incomplete_form_names_the_missing_field(
     assert review.status == Status.IN_REVIEW
 
 
-def test_a_newer_submission_is_not_decided_unseen(
-    as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
-) -> None:
-    reviewer_actions.request_changes(
-        reviewer_actions.start(review, reviewer), reviewer, revision=1, reasons=["logo_unclear"]
-    )
-    reviewer_actions.start(resent(app, developer), reviewer)
-    text = press(as_reviewer, review, "approve", revision=1, **{f"scope_{SCOPE}": "approve"})
-    assert "The developers submitted a new version after you opened this page" in text
-    assert not fresh(app).is_verified
-
-
 def test_a_decision_on_an_older_revision_can_be_made_again_on_the_form_that_says_so(
     as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
 ) -> None:
@@ -381,30 +342,19 @@ def test_reviews_can_only_be_assigned_to_reviewers(
     assert review.assignee is None
 
 
-def test_nobody_decides_on_what_was_drafted_before_they_left(
-    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client
-) -> None:
-    reviewer_actions.start(review, make_staff("rob@example.com", "reviewer"))
-    project.members.create(account=reviewer, role="viewer")
-    members.leave_project(project, reviewer)
-    assert "(your own)" in text_of(as_reviewer, QUEUE)
-    text = text_of(as_reviewer, page(review))
-    assert "You were a member of this project" in text
-    assert steps_on(text) == set()
-    for step in ("take", "approve", "reject", "request-changes", "suspend"):
-        assert "other reviewers decide on it" in press(as_reviewer, review, step, **MAILED.get(step, {})), step
-    assert not fresh(app).is_verified
-
-
-@pytest.mark.parametrize("role", ["owner", "developer", "viewer"])
+@pytest.mark.parametrize("role", ["owner", "developer", "viewer", "former member"])
 def test_nobody_decides_on_a_project_of_their_own(
     as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client, role: str
 ) -> None:
     reviewer_actions.start(review, make_staff("rob@example.com", "reviewer"))
-    project.members.create(account=reviewer, role=role)
+    said = "You are a member of this project, so other reviewers decide on it."
+    project.members.create(account=reviewer, role="viewer" if role == "former member" else role)
+    if role == "former member":
+        members.leave_project(project, reviewer)
+        said = "You were a member of this project"
     assert "(your own)" in text_of(as_reviewer, QUEUE)
     text = text_of(as_reviewer, page(review))
-    assert "You are a member of this project, so other reviewers decide on it." in text
+    assert said in text
     assert steps_on(text) == set()
     assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
         "Approve", "Request changes", "Reject", "Assign to me", "Assign to …", "Write to the developers",

@@ -30,6 +30,11 @@ BRANDING = {
 REASON = ["justification_vague"]
 
 
+def path_of(client: Client, tail: str = "") -> str:
+    """Return the path of the page Branding and review, or of a page below it."""
+    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review{tail}"
+
+
 def make_reviewer(email: str | None = None, **fields: Any) -> Account:
     """Return a person with the role reviewer."""
     account = make_account(email, **fields)
@@ -46,7 +51,8 @@ def make_operator() -> Account:
 
 def fill(client: Client, actor: Account, scopes: Sequence[str] = (SCOPE,), **values: str) -> AppReview:
     """Save a draft with everything that a submission needs, and prove its domain."""
-    if unproven_hosts(client.project, addresses_to_prove(BRANDING | {"redirect_urls": client.redirect_uris.split()})):
+    urls = {"redirect_urls": client.redirect_uris.split(), "sign_out_urls": []}
+    if unproven_hosts(client.project, addresses_to_prove(BRANDING | urls)):
         client.project.domains.filter(name="example.com").delete()
         make_domain(client.project)
     told = for_reviewers.ForReviewers(places=dict.fromkeys(scopes, PLACE), demo_url=DEMO)

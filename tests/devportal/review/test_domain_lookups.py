@@ -49,11 +49,6 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
 
 
 @pytest.fixture
-def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
-    return browser_of(reviewer)
-
-
-@pytest.fixture
 def review(app: Client, developer: Account, later: Callable[[float], None]) -> AppReview:
     row = sent(app, developer)
     later(24 * 3600)

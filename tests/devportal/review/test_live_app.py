@@ -32,11 +32,6 @@ NOWHERE = "https://nowhere.test/callback"
 
 
 @pytest.fixture
-def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
-    return browser_of(reviewer)
-
-
-@pytest.fixture
 def changed(app: Client, owner: Account, developer: Account, reviewer: Account) -> Client:
     """An approved app of which nearly everything was changed afterwards."""
     client = approved(app, developer, reviewer)

@@ -15,7 +15,7 @@ from devportal.review.models import AppReview, ReviewEntry
 from devportal.review.reasons import REASONS, SUSPENSION_REASONS
 from oidc.models import Client
 from tests.devportal.console.notices.noticing import forget_mails
-from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fill, make_reviewer, resent, sent, ticks
+from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fill, make_reviewer, resent, sent
 from tests.devportal.review.reviewing import mails as queued
 from tests.factories import make_account
 
@@ -155,21 +155,6 @@ def test_texts_can_not_forge_mail_headers(app: Client, developer: Account, revie
     subject, body = new_mails()[developer.email]
     assert subject == "A reviewer sent a message about Tom & Jerry <notes>"
     assert "{{ link }} {% now 'Y' %} <b>" in body
-
-
-def test_reviewers_see_the_mail_before_it_is_sent(app: Client, developer: Account, reviewer: Account) -> None:
-    review = reviewer_actions.start(sent(app, developer), reviewer)
-    new_mails()
-    shown = notifications.preview_decision("changes_requested", review, ["other", "name_misleading"], "Please.")
-    assert new_mails() == {}, "nothing is queued by looking"
-    reviewer_actions.request_changes(review, reviewer, revision=1, reasons=["other", "name_misleading"], text="Please.")
-    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
-    new_mails()
-    review = reviewer_actions.start(resent(app, developer), reviewer)
-    new_mails()
-    shown = notifications.preview_decision("approved", review, scopes={SCOPE: False})
-    reviewer_actions.approve(review, reviewer, revision=2, scopes={SCOPE: False}, checked=ticks(review))
-    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
 
 
 def test_every_kind_of_entry_has_its_notice_or_mail() -> None:

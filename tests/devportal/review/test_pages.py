@@ -35,6 +35,7 @@ from tests.devportal.review.reviewing import (
     fresh,
     make_operator,
     make_reviewer,
+    path_of,
     resent,
     review_in,
     sent,
@@ -53,10 +54,6 @@ ASKED = {
 def media(settings: Any, tmp_path: Path) -> Path:
     settings.MEDIA_ROOT = tmp_path
     return tmp_path
-
-
-def path_of(client: Client, tail: str = "") -> str:
-    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review{tail}"
 
 
 def post(browser: Browser, client: Client, step: str, **form: Any) -> Any:
@@ -183,16 +180,6 @@ def test_the_last_reply_is_shown_on_top_until_resubmission(
     assert "alert--warning stack" not in on_top()
     reviewer_actions.withdraw_approval(fresh(app), reviewer, reasons=["unsafe"], text="A secret is on the web.")
     assert "A secret is on the web." in on_top()
-
-
-def test_submitting_an_incomplete_draft_saves_it_and_lists_what_is_missing(as_developer: Browser, app: Client) -> None:
-    page = post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
-    assert fresh(app).name == "Orbit Two"
-    said = page.content.decode()
-    assert "saved as a draft, but not submitted" in said
-    assert 'href="#id_home_page_url"' in said
-    assert 'href="#id_privacy_policy_url"' in said
-    assert AppReview.objects.get().status == Status.DRAFT
 
 
 # --- Who ---
@@ -330,13 +317,6 @@ def test_a_form_may_be_sent_twice_and_after_a_change_of_other_settings(as_develo
     for _ in range(2):
         assert post(as_developer, app, "save", **BRANDING, **ASKED, seen=seen).status_code == 302
     assert len(AuditEvent.objects.filter(action="review.edited")) == 1
-
-
-def test_a_form_with_errors_keeps_the_input(as_developer: Browser, app: Client) -> None:
-    form = BRANDING | ASKED | {"home_page_url": "http://example.com/", "note": "Press Plan."}
-    page = post(as_developer, app, "save", **form).content.decode()
-    for value in form.values():
-        assert value in page or value == "on"
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 4001, "a\x00b"])

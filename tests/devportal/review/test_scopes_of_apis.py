@@ -35,6 +35,7 @@ from tests.devportal.review.reviewing import (
     fresh,
     mails,
     make_reviewer,
+    path_of,
     sent,
     ticked,
     ticks,
@@ -74,10 +75,6 @@ def approve(review: AppReview, who: Account, **scopes: bool) -> AppReview:
     )
 
 
-def page_of(client: Client) -> str:
-    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review"
-
-
 def form_for(*scopes: str) -> dict[str, str]:
     form = BRANDING | {"demo_url": DEMO, "step": "send"}
     for scope in scopes:
@@ -94,15 +91,15 @@ def test_scopes_that_need_no_review_can_not_be_requested(
 ) -> None:
     with pytest.raises(ValidationError):
         fill(app, developer, [scope])
-    as_developer.post(page_of(app), form_for(READ, scope))
+    as_developer.post(path_of(app), form_for(READ, scope))
     assert list(AppReview.objects.get().snapshot["scopes"]) == [READ]
 
 
 def test_the_form_lists_scopes_by_api(api: Api, app: Client, as_developer: Browser) -> None:
-    text = as_developer.get(page_of(app)).content.decode()
+    text = as_developer.get(path_of(app)).content.decode()
     assert "<h3>Calendar</h3>" in text
     assert text.index(">account.read<") < text.index("<h3>Calendar</h3>") < text.index(f">{READ}<")
-    as_developer.post(page_of(app), form_for(READ, WRITE))
+    as_developer.post(path_of(app), form_for(READ, WRITE))
     assert list(AppReview.objects.get(status=Status.SUBMITTED).snapshot["scopes"]) == [READ, WRITE]
 
 
@@ -113,7 +110,7 @@ def test_scopes_of_an_api_that_is_turned_off_can_not_be_requested(
     turn_off(api)
     with pytest.raises(ValidationError, match="turned off"):
         fill(app, developer, [SCOPE, READ])
-    assert READ not in as_developer.get(page_of(app)).content.decode()
+    assert READ not in as_developer.get(path_of(app)).content.decode()
     assert list(developer_actions.submit(app, developer).snapshot["scopes"]) == [SCOPE], "the draft was older"
 
 
@@ -122,7 +119,7 @@ def test_scopes_of_an_api_that_was_turned_off_later_are_kept(
 ) -> None:
     decide(sent(app, developer, [READ]), reviewer, Status.APPROVED)
     turn_off(api)
-    text = as_developer.get(page_of(app)).content.decode()
+    text = as_developer.get(path_of(app)).content.decode()
     assert "This API is turned off" in text
     assert WRITE not in text
     decide(sent(fresh(app), developer, [SCOPE, READ]), reviewer, Status.APPROVED)
@@ -142,7 +139,7 @@ def test_the_developer_and_the_reviewer_read_what_is_requested(
     api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
 ) -> None:
     review = sent(app, developer, [READ, WRITE])
-    text = as_developer.get(page_of(app)).content.decode()
+    text = as_developer.get(path_of(app)).content.decode()
     for scope in (READ, WRITE):
         assert f"<dt>What <code>{scope}</code> is needed for</dt>" in text
         assert f"<dt>Where in the app <code>{scope}</code> is used</dt>" in text
@@ -302,7 +299,7 @@ def test_any_name_of_a_scope_goes_through_a_review(
     ApiScope.objects.create(api=api, name=scope, title="See <i>it</i>", needs_approval=True)
     reload_registry()
     fill(app, developer, [])
-    as_developer.post(page_of(app), form_for(scope))
+    as_developer.post(path_of(app), form_for(scope))
     review = reviewer_actions.start(AppReview.objects.get(status=Status.SUBMITTED), reviewer)
     browser = browser_of(reviewer)
     page = browser.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()

@@ -14,8 +14,8 @@ from accounts.roles import set_roles
 from core import clock
 from devportal.console import activity
 from devportal.console.models import AuditEvent
-from devportal.review import appeals, cases, developer_actions, notifications, reviewer_actions, tasks
-from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review import appeals, cases, developer_actions, reviewer_actions, tasks
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.review.second_approval import first_approval, has_many_people
 from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from oidc.authorization import consent
@@ -338,7 +338,7 @@ class TestTwoApprovals:
     ) -> None:
         second, member, silent = make_reviewer(), make_reviewer(), make_reviewer()
         ProjectMember.objects.create(project=app.project, account=member, role="viewer")
-        notifications.save_settings(silent, mails_new=False, mails_late=True, mails_cases=True)
+        ReviewerSettings.objects.create(account=silent, mails_new=False)
         queue = "/admin/review/appreview/?which=waiting&approval=second"
         assert "Orbit Notes" not in browser_of(second).get(queue).content.decode()
         forget_mails()

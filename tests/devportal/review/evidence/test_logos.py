@@ -15,7 +15,7 @@ from core.storage import stored_files
 from core.storage.images import difference_hash, hash_distance
 from devportal.review import developer_actions
 from devportal.review.evidence import collecting, similarity, tasks
-from devportal.review.evidence.similarity import MAX_FILLED, NOT_COMPARABLE
+from devportal.review.evidence.similarity import NOT_COMPARABLE
 from devportal.review.models import AppReview
 from oidc.clients.branding import clean_logo
 from oidc.models import Client
@@ -157,80 +157,45 @@ def uploaded(picture: Picture) -> Any:
     return clean_logo(io.BytesIO(out.getvalue()))
 
 
-@pytest.fixture
-def committing(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
-    return lambda: django_capture_on_commit_callbacks(execute=True)
-
-
 @pytest.mark.django_db
-def test_an_app_keeps_the_hash_of_its_logo(
-    app: Client, developer: Account, reviewer: Account, committing: Callable[[], Any]
+def test_the_periodic_task_hashes_the_logos_of_reviewed_apps(
+    app: Client, developer: Account, reviewer: Account
 ) -> None:
-    def save(picture: Picture | None) -> None:
-        with committing():
-            logo = uploaded(picture) if picture else None
-            developer_actions.save_submission(fresh(app), developer, {}, logo=logo, remove_logo=picture is None)
-
-    save(planet())
-    first = fresh(app).logo_hash
-    assert len(first) == 16
-    save(bars())
-    assert hash_distance(first, fresh(app).logo_hash) > similarity.ALIKE_BITS
-    approved(app, developer, reviewer)
-    kept = fresh(app).logo_hash
-    assert len(kept) == 16
-    save(planet())
-    assert fresh(app).logo_hash == kept  # a draft of a reviewed app changes nothing yet
-    with committing():
-        decide(developer_actions.submit(fresh(app), developer), reviewer, "approved")
-    assert fresh(app).logo_hash == first
-    save(None)
-    with committing():
-        decide(developer_actions.submit(fresh(app), developer), reviewer, "approved")
-    assert fresh(app).logo_hash == ""
-
-
-@pytest.mark.django_db
-def test_logos_from_before_are_hashed_by_the_periodic_task(app: Client, developer: Account) -> None:
     developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
-    name = fresh(app).logo.name
-    Client.objects.filter(pk=app.pk).update(logo_hash="", verified_at=clock.now())
-    make_client(logo=name)  # not verified: nobody is compared with it
+    assert tasks.fill_logo_hashes() == 0, "not reviewed: nobody is compared with it"
+    approved(app, developer, reviewer)
     gone = make_client(logo="logos/gone.webp", verified_at=clock.now())
     make_client(verified_at=clock.now())
-    assert tasks.fill_logo_hashes() == 2
-    assert len(fresh(app).logo_hash) == 16
+    assert [tasks.fill_logo_hashes(), tasks.fill_logo_hashes()] == [2, 0]
+    first = fresh(app).logo_hash
+    assert len(first) == 16
     assert fresh(gone).logo_hash == NOT_COMPARABLE
-    assert tasks.fill_logo_hashes() == 0
+    developer_actions.save_submission(fresh(app), developer, {}, logo=uploaded(bars()))
+    assert fresh(app).logo_hash == first, "a draft of a reviewed app changes nothing yet"
+    decide(developer_actions.submit(fresh(app), developer), reviewer, "approved")
+    assert tasks.fill_logo_hashes() == 1
+    assert hash_distance(first, fresh(app).logo_hash) > similarity.ALIKE_BITS
 
 
 @pytest.mark.django_db
-def test_a_run_of_the_task_reads_a_bounded_number(monkeypatch: pytest.MonkeyPatch, app: Client) -> None:
-    moment = clock.now()
-    Client.objects.bulk_create(
-        Client(
-            project=app.project, type="spa", client_id=f"op_{number}", name="Orbit", redirect_uris="",
-            verified_at=moment, logo="logos/gone.webp",
-        )
-        for number in range(MAX_FILLED + 5)
-    )  # fmt: skip
-    assert [tasks.fill_logo_hashes() for _ in range(3)] == [MAX_FILLED, 5, 0]
+def test_a_run_of_the_task_reads_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "MAX_FILLED", 2)
+    for _ in range(3):
+        make_client(logo="logos/gone.webp", verified_at=clock.now())
+    assert [tasks.fill_logo_hashes() for _ in range(3)] == [2, 1, 0]
 
 
 @pytest.mark.django_db
-def test_a_failing_file_store_blocks_nothing(
-    app: Client, developer: Account, committing: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_file_store_blocks_nothing(app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     def down(name: str) -> bytes:
         raise stored_files.StoreUnavailable("gone")
 
     monkeypatch.setattr("devportal.review.evidence.similarity.read_file", down)
-    with committing():
-        developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
-        review = sent(fresh(app), developer)
-    assert fresh(app).logo_hash == ""
-    [fact] = [fact for fact in collecting.collect_evidence(review).facts if fact.code == "logos"]
+    developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
+    [fact] = [fact for fact in collecting.collect_evidence(sent(fresh(app), developer)).facts if fact.code == "logos"]
     assert fact.result == "warn"
+    Client.objects.filter(pk=app.pk).update(verified_at=clock.now())
+    assert tasks.fill_logo_hashes() == 0
 
 
 # --- Compared ---

@@ -11,7 +11,7 @@ from accounts.models import Account
 from devportal.review.evidence.gathered import UnknownAddress, addresses_of, find_destination
 from devportal.review.models import AppReview
 from oidc.models import Client
-from tests.devportal.review.reviewing import BRANDING, fill, fresh, make_operator, sent
+from tests.devportal.review.reviewing import BRANDING, make_operator, sent
 
 pytestmark = pytest.mark.django_db
 HOME = BRANDING["home_page_url"]
@@ -20,11 +20,6 @@ HOME = BRANDING["home_page_url"]
 @pytest.fixture
 def review(app: Client, developer: Account) -> AppReview:
     return sent(app, developer)
-
-
-@pytest.fixture
-def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
-    return browser_of(reviewer)
 
 
 def page_of(review: AppReview, address: str) -> str:
@@ -87,11 +82,6 @@ def test_only_reviewers_can_open_submitted_urls(
         assert browser_of(account).get(page_of(review, HOME)).status_code == 302
     assert browser_of(make_operator()).get(page_of(review, HOME)).status_code == 403
     assert Browser().get(page_of(review, HOME)).status_code == 302
-
-
-def test_drafts_are_not_shown_to_reviewers(as_reviewer: Browser, app: Client, developer: Account) -> None:
-    draft = fill(fresh(app), developer)
-    assert as_reviewer.get(page_of(draft, HOME)).status_code == 404
 
 
 @pytest.mark.parametrize(

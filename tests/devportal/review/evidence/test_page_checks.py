@@ -10,9 +10,9 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core.outbound import Answer, Code, OutboundRefused
 from devportal.review import developer_actions, workflow
-from devportal.review.evidence import collecting, page_check_requests, page_checks, tasks
+from devportal.review.admin import other_pages
+from devportal.review.evidence import collecting, page_checks, tasks
 from devportal.review.models import AppReview, ReviewRevision
-from devportal.review.revisions import note_revision
 from oidc.models import Client
 from tests.devportal.review.reviewing import BRANDING, Status, decide, fill, resent, sent
 
@@ -58,21 +58,15 @@ def test_a_rejected_submission_stores_no_revision(app: Client, developer: Accoun
     assert not ReviewRevision.objects.exists()
 
 
-def test_answers_are_kept_with_the_revision(app: Client, developer: Account) -> None:
-    review = fill(app, developer)
-    review.revision = 7
-    assert note_revision(review, developer, {"name_unclear": "It is ours."}).answers == {"name_unclear": "It is ours."}
-
-
 def test_pages_are_checked_after_the_submission_is_committed(
     app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr("devportal.review.revisions.request_check", asked.append)
+    asked: list[Any] = []
+    monkeypatch.setattr(developer_actions, "queue_task", lambda *task: asked.append(task))
     with django_capture_on_commit_callbacks(execute=True):
         review = sent(app, developer)
         assert asked == []
-    assert asked == [revision_of(review).pk]
+    assert asked == [(tasks.check_pages, revision_of(review).pk)]
 
 
 def test_responses_of_pages_are_stored_with_the_revision(app: Client, developer: Account, web: Web) -> None:
@@ -108,13 +102,6 @@ def test_missing_urls_are_not_checked(app: Client, developer: Account, web: Web)
 # --- Who looks ---
 
 
-def test_pages_are_checked_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    queued: list[Any] = []
-    monkeypatch.setattr(page_check_requests, "queue_task", lambda *args: queued.append(args))
-    page_check_requests.request_check(5)
-    assert queued == [(tasks.check_pages, 5)]
-
-
 def test_lost_checks_are_repeated_by_the_timer(
     app: Client, developer: Account, web: Web, later: Callable[[float], None]
 ) -> None:
@@ -145,37 +132,26 @@ def press(browser: Browser, review: AppReview) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
 
 
-@pytest.fixture
-def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
-    return browser_of(reviewer)
-
-
 @pytest.mark.usefixtures("stopped_clock")
 def test_reviewers_can_repeat_page_checks_with_a_limit(
     as_reviewer: Browser, app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(page_check_requests, "request_check", asked.append)
+    asked: list[Any] = []
+    monkeypatch.setattr(other_pages, "queue_task", lambda *task: asked.append(task))
     review = sent(app, developer)
-    for _ in range(page_check_requests.CHECKS_PER_MINUTE):
+    for _ in range(other_pages.CHECKS_PER_MINUTE):
         assert "being checked" in press(as_reviewer, review)
     assert "Try again in" in press(as_reviewer, review)
-    assert asked == [revision_of(review).pk] * page_check_requests.CHECKS_PER_MINUTE
+    assert asked == [(tasks.check_pages, revision_of(review).pk)] * other_pages.CHECKS_PER_MINUTE
 
 
 def test_only_deciding_reviewers_can_repeat_page_checks_and_only_by_post(
     as_reviewer: Browser, reviewer: Account, app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(page_check_requests, "request_check", asked.append)
+    asked: list[Any] = []
+    monkeypatch.setattr(other_pages, "queue_task", lambda *task: asked.append(task))
     review = sent(app, developer)
     assert as_reviewer.get(f"/admin/review/appreview/{review.pk}/check-again/").status_code == 405
     app.project.members.create(account=reviewer, role="viewer")
     assert "Other reviewers decide" in press(as_reviewer, review)
     assert asked == []
-
-
-def test_a_review_without_revisions_shows_a_note(as_reviewer: Browser, app: Client, developer: Account) -> None:
-    review = sent(app, developer)
-    ReviewRevision.objects.all().delete()
-    assert "no longer stored" in press(as_reviewer, review)
