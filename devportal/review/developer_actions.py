@@ -225,18 +225,23 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     review.announced_at = review.late_notified_at = None
     review.glance = review.glance_at = None
     review.save()
-    revision = ReviewRevision.objects.create(
-        review=review,
-        number=review.revision,
-        snapshot=review.snapshot,
-        answers=answered,
-        sent_at=clock.now(),
-        sent_by=actor,
-    )
-    transaction.on_commit(partial(queue_task, check_pages, revision.pk), robust=True)
+    _keep_revision(review, actor, answered)
     details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
     return review
+
+
+def _keep_revision(review: AppReview, actor: Account, answers: Mapping[str, str]) -> None:
+    """Store the values of a submission, and have its pages checked after the commit."""
+    row = ReviewRevision.objects.create(
+        review=review,
+        number=review.revision,
+        snapshot=review.snapshot,
+        answers=answers,
+        sent_at=clock.now(),
+        sent_by=actor,
+    )
+    transaction.on_commit(partial(queue_task, check_pages, row.pk), robust=True)
 
 
 def _time_with_reviewers(review: AppReview) -> timedelta:
