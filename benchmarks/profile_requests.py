@@ -1,8 +1,7 @@
 """Show where a request spends its time: python benchmarks/profile_requests.py [OPERATION].
 
-The whole WSGI application runs in this process, with a separate PostgreSQL and Redis. By default, the time is printed
-by the layers of benchmarks/layers.py. With --functions, cProfile measures single functions, but its overhead makes
-small functions look too slow.
+The whole WSGI application runs in this process, with a separate PostgreSQL and Redis. cProfile measures the functions;
+its overhead makes small functions look too slow.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import layers, processes
+from benchmarks import processes
 from benchmarks.contenders import REDIRECT_URI, UNLIMITED
 from benchmarks.rounds import OPERATIONS
 from benchmarks.servers import OUR_PATHS
@@ -125,25 +124,15 @@ class App:
         return answer
 
 
-def timed(app: App, requests: int = REQUESTS) -> float:
-    """Return the microseconds per request."""
-    begun = time.perf_counter()
+def send(app: App, requests: int) -> None:
+    """Send requests one after the other."""
     for _ in range(requests):
         app.send()
-    return 1e6 * (time.perf_counter() - begun) / requests
-
-
-def processor(app: App) -> float:
-    """Return the processor time of this process per request, in microseconds."""
-    begun = time.process_time()
-    timed(app)
-    return 1e6 * (time.process_time() - begun) / REQUESTS
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("operation", nargs="?", default="refresh", choices=OPERATIONS, help="default: refresh")
-    parser.add_argument("--functions", action="store_true", help="add what cProfile says of single functions")
     given = parser.parse_args()
     with services():
         import django
@@ -153,16 +142,16 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         app = App(given.operation)
-        timed(app, WARM_UP)
-        print(f"{given.operation}, unwatched and one after the other: {processor(app):.0f} us of processor a request\n")
-        if given.functions:
-            profile = cProfile.Profile()
-            profile.runcall(timed, app)
-            statistics = pstats.Stats(profile).sort_stats("cumulative")
-            statistics.print_stats(90)
-            statistics.sort_stats("tottime").print_stats(45)
-        else:
-            print(layers.table(app, lambda: timed(app), REQUESTS))
+        send(app, WARM_UP)
+        begun = time.process_time()
+        send(app, REQUESTS)
+        taken = 1e6 * (time.process_time() - begun) / REQUESTS
+        print(f"{given.operation}, without cProfile: {taken:.0f} us of processor time per request\n")
+        profile = cProfile.Profile()
+        profile.runcall(send, app, REQUESTS)
+        statistics = pstats.Stats(profile).sort_stats("cumulative")
+        statistics.print_stats(90)
+        statistics.sort_stats("tottime").print_stats(45)
         from django.db import connections
 
         connections.close_all()

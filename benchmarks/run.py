@@ -12,18 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import (
-    chart,
-    checkouts,
-    contenders,
-    document,
-    figures,
-    interpreters,
-    machine,
-    processes,
-    rounds,
-    servers,
-)
+from benchmarks import checkouts, contenders, figures, interpreters, machine, processes, rounds, servers
 from benchmarks.contenders import CODES_AT_START, CONNECTIONS, Contender, Place
 from tests.services import keeper, postgres, redis
 
@@ -38,8 +27,8 @@ def arguments() -> argparse.Namespace:
         "--python",
         default=sys.executable,
         metavar="COMMAND",
-        help="what serves ours, the commit before and stock: an interpreter, or what starts one, such as "
-        "'benchmarks/in_debian.sh /usr/bin/python3' (default: this one)",
+        help="what serves ours, the commit before and stock: an interpreter, or a command that starts one, such as "
+        "'chroot /srv/trixie /usr/bin/python3' (default: this one)",
     )
     parser.add_argument("--starts", type=int, default=1, help="how many times all servers are started (default: 1)")
     parser.add_argument("--rounds", type=int, default=5, help="of each start (default: 5)")
@@ -53,7 +42,6 @@ def arguments() -> argparse.Namespace:
         metavar="ROWS",
         help="beside it a second copy of the service that has ROWS access tokens and as many refresh tokens",
     )
-    parser.add_argument("--write", action="store_true", help="write the figures and a chart into docs/performance.md")
     given = parser.parse_args()
     given.only = given.only.split(",")
     if unknown := set(given.only) - set(every):
@@ -133,11 +121,7 @@ def main() -> int:
             codes = given.starts * (CODES_AT_START + exchanges)
             place = Place(folder, database, store, python, codes, given.starts, given.grown)
             rows, signing = run(prepare(place, given.against), given, tested)
-            text = report(rows, signing, about(place, given), given.grown)
-            print(text)
-            if given.write:
-                drawn = chart.draw(figures.comparisons(rows), f"Python {python.build.short}.")
-                document.write(f"![Ratios, as bars]({document.CHART.name})\n\n{text}", drawn)
+            print(report(rows, signing, about(place, given), given.grown))
     except processes.NotReady as error:
         print(error, file=sys.stderr)
         return 1

@@ -78,7 +78,7 @@ def test_an_environment_is_known_by_interpreter_and_lock(tmp_path: Path) -> None
     known = interpreters.known_by(python, one)
     assert known == interpreters.known_by(python, one)
     rebuilt = dataclasses.replace(BUILD, built="main, Sep 1 2026")
-    within = Python(("benchmarks/in_debian.sh", "/usr/bin/python3"), BUILD)
+    within = Python(("/usr/sbin/chroot", "/srv/trixie", "/usr/bin/python3"), BUILD)
     others = [(python, other), (Python(python.command, rebuilt), one), (within, one)]
     assert known not in {interpreters.known_by(*pair) for pair in others}
 

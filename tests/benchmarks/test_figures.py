@@ -1,14 +1,11 @@
-"""What benchmarks/run.py makes of its counts: ratios, aims, tables, the chart."""
+"""What benchmarks/run.py makes of its counts: ratios, aims, tables."""
 
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import aims, chart, figures
+from benchmarks import aims, figures
 from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK, Aim
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def counted(rate: float, processor: float = 0.001) -> dict[str, Any]:
@@ -117,21 +114,3 @@ def test_a_server_that_was_kept_from_its_core_is_doubted() -> None:
     (doubt,) = figures.doubts(rows)
     assert "ours in me (50%)" in doubt
     assert "before" not in doubt
-
-
-def test_the_chart_has_a_bar_for_each_ratio_and_marks_its_aim() -> None:
-    rows = {
-        ("refresh", OURS): row(100),
-        ("refresh", NODE): row(200),
-        ("jwks", OURS): row(100),
-        ("jwks", STOCK): row(50),
-        ("jwks", "stock, default hasher"): row(1),
-    }
-    drawn = ElementTree.fromstring(chart.draw(figures.comparisons(rows), "Python 3.13.5 & others."))
-    bars = drawn.findall(f"{SVG}rect")
-    assert [bar.get("class") for bar in bars] == ["bar", "missed"]
-    assert len(drawn.findall(f"{SVG}line[@class='aim']")) == 1
-    words = [text.text or "" for text in drawn.findall(f"{SVG}text")]
-    assert "0.50 (aim 0.85)" in words
-    assert "2.00" in words
-    assert any("Python 3.13.5 & others." in word for word in words)
