@@ -1,7 +1,7 @@
 """Several accounts in one browser: each has its own session, and a cookie holds the keys of the others."""
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,30 +42,23 @@ def read_keys(request: HttpRequest) -> list[str]:
 
 def write_keys(request: HttpRequest, keys: Iterable[str]) -> None:
     """Store these keys, and no others, in the browser with the response to this request."""
-    request.other_session_keys = list(keys)[:MAX_KEYS]  # type: ignore[attr-defined]  # for the middleware
+    request.other_session_keys = list(keys)[:MAX_KEYS]  # type: ignore[attr-defined]  # for set_cookie
 
 
-class AccountsCookieMiddleware:
-    """Sends the cookie with the response if a request has changed it."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        keys: list[str] | None = getattr(request, "other_session_keys", None)
-        if keys:
-            response.set_cookie(
-                cookie_name(),
-                _BETWEEN.join(keys),
-                max_age=settings.SESSION_COOKIE_AGE,
-                secure=settings.SESSION_COOKIE_SECURE,
-                httponly=True,
-                samesite="Lax",
-            )
-        elif keys is not None and cookie_name() in request.COOKIES:
-            response.delete_cookie(cookie_name(), samesite="Lax")
-        return response
+def set_cookie(request: HttpRequest, response: HttpResponse) -> None:
+    """Send the cookie with the response if the request has changed it."""
+    keys: list[str] | None = getattr(request, "other_session_keys", None)
+    if keys:
+        response.set_cookie(
+            cookie_name(),
+            _BETWEEN.join(keys),
+            max_age=settings.SESSION_COOKIE_AGE,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    elif keys is not None and cookie_name() in request.COOKIES:
+        response.delete_cookie(cookie_name(), samesite="Lax")
 
 
 # The session cookie holds the key of the current account's session; this cookie holds the keys of the others. A key

@@ -6,7 +6,7 @@ typed values, only names and the email address are stored with them, never a pas
 as the response.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from allauth.account.fields import EmailField as AllauthEmailField
@@ -56,32 +56,24 @@ class EmailField(EmailAddressField, AllauthEmailField):  # type: ignore[misc]  #
     """allauth's field for email addresses, cleaned to the form in which they are stored."""
 
 
-class EntranceFormsMiddleware:
-    """Redirects after a form with errors, shows it on the next page, and sets the focus."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
-
-    def process_template_response(self, request: HttpRequest, response: Any) -> Any:
-        match, context = request.resolver_match, response.context_data or {}
-        if match is None or match.view_name not in _PAGES:
-            return response
-        forms = {name: context[name] for name in _FORMS if isinstance(context.get(name), BaseForm)}
-        if request.method == "POST" and _is_navigation(request):
-            for name, form in forms.items():
-                if form.errors:
-                    _keep(request, name, form)
-                    return _Redirect(_same_page(request))
-        if request.method == "GET":
-            _restore(request, forms)
-        if "form" in forms:
-            _capitalize_codes(forms["form"])
-            if context.get("sent", True):  # otherwise a button comes first
-                _focus(forms["form"])
+def redirect_or_prepare(request: HttpRequest, response: Any) -> Any:
+    """Redirect after a form with errors, show it on the next page, and set the focus."""
+    match, context = request.resolver_match, response.context_data or {}
+    if match is None or match.view_name not in _PAGES:
         return response
+    forms = {name: context[name] for name in _FORMS if isinstance(context.get(name), BaseForm)}
+    if request.method == "POST" and _is_navigation(request):
+        for name, form in forms.items():
+            if form.errors:
+                _keep(request, name, form)
+                return _Redirect(_same_page(request))
+    if request.method == "GET":
+        _restore(request, forms)
+    if "form" in forms:
+        _capitalize_codes(forms["form"])
+        if context.get("sent", True):  # otherwise a button comes first
+            _focus(forms["form"])
+    return response
 
 
 class _Redirect(HttpResponseRedirect):

@@ -5,7 +5,7 @@ its password's hash. An entry does not reveal the account, and a new password ma
 """
 
 import hmac
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,24 +77,14 @@ def find_known_browser_by_login(request: HttpRequest, login: str) -> str:
 
 @receiver([user_logged_in, password_changed, password_set])
 def record_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    request.known_to = user  # type: ignore[attr-defined]  # for the middleware, which has the response
+    request.known_to = user  # type: ignore[attr-defined]  # for set_cookie
 
 
-class KnownBrowserMiddleware:
-    """Sets the cookie in a browser that has just signed in, or whose account has just got a new password."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        account: Account | None = getattr(request, "known_to", None)
-        if account is not None:
-            _remember(request, response, account)
-        return response
-
-
-def _remember(request: HttpRequest, response: HttpResponse, account: Account) -> None:
+def set_cookie(request: HttpRequest, response: HttpResponse) -> None:
+    """Set the cookie in a browser that has just signed in, or whose account has just got a new password."""
+    account: Account | None = getattr(request, "known_to", None)
+    if account is None:
+        return
     entry_id, at = find_known_browser(request, account) or random_text(22), clock.timestamp()
     new = KnownBrowser(entry_id, at, _mac(account, entry_id, at))
     others = [entry for entry in _entries(request) if entry.id != entry_id and not entry.is_of(account)]

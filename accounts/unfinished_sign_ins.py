@@ -31,26 +31,18 @@ _PAGES = SIGN_IN_PAGES | {"account_recovery_start"}
 _WITHOUT_ACCOUNT = (AssertionError, AttributeError, TypeError, ValueError)
 
 
-class UnfinishedSignInsMiddleware:
-    """Ends a sign-in that failed because its account was deleted, and leads back to the sign-in page."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        match = request.resolver_match
-        if match is None or match.view_name not in _PAGES or not isinstance(exception, _WITHOUT_ACCOUNT):
-            return None
-        waiting = [key for key in _STATES if key in request.session]
-        accounts = {pk for key in waiting if (pk := _account_in(key, request.session[key])) is not None}
-        if Account.objects.filter(pk__in=accounts).count() == len(accounts):
-            return None  # it failed for another reason
-        for key in waiting:
-            del request.session[key]
-        return HttpResponseRedirect(reverse("account_login"))
+def restart(request: HttpRequest, exception: Exception) -> HttpResponse | None:
+    """End a sign-in that failed because its account was deleted, and lead back to the sign-in page; otherwise None."""
+    match = request.resolver_match
+    if match is None or match.view_name not in _PAGES or not isinstance(exception, _WITHOUT_ACCOUNT):
+        return None
+    waiting = [key for key in _STATES if key in request.session]
+    accounts = {pk for key in waiting if (pk := _account_in(key, request.session[key])) is not None}
+    if Account.objects.filter(pk__in=accounts).count() == len(accounts):
+        return None  # it failed for another reason
+    for key in waiting:
+        del request.session[key]
+    return HttpResponseRedirect(reverse("account_login"))
 
 
 def _account_in(key: str, value: dict[str, Any]) -> int | None:

@@ -18,6 +18,7 @@ from accounts.views import (
     undo,
 )
 from core.http.headers import in_popups
+from core.http.split_hosts import on_admin_host
 from core.limits.middleware import limited_by_address
 
 # allauth's own views that are mounted unchanged (devportal/urls.py).
@@ -61,6 +62,27 @@ for page in (
     recovery_code_views.view_recovery_codes,
 ):
     in_popups(page)
+
+# The pages that people need to sign in to the admin on its own host.
+for page in (
+    account.confirm_email,
+    account_views.account_inactive,
+    account_views.login,
+    account_views.logout,
+    data_and_deletion.closed,
+    factors.ActivateAppView,
+    factors.AddKeyView,
+    factors.LoginKeyView,
+    factors.ReauthenticateKeyView,
+    factors.ReauthenticatePasswordView,
+    factors.SecondStepView,
+    factors.sign_in_again,
+    factors.staff_second_factor,
+    mailbox.prove_mailbox,
+    mfa_views.reauthenticate,
+    recovery_code_views.view_recovery_codes,
+):
+    on_admin_host(page)
 
 urlpatterns = [
     path("account/", account.home, name="account_home"),

@@ -4,8 +4,6 @@ django-allauth would store the whole request: with the session keys in its cooki
 environment of the process, which contains its keys. A copy of the sessions' table could then sign in and decrypt.
 """
 
-from collections.abc import Callable
-
 from allauth.core.exceptions import ReauthenticationRequired
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
@@ -31,27 +29,16 @@ _KEPT = (
 )
 
 
-class WaitingFormsMiddleware:
-    """Redirects people who have to reauthenticate, and stores the form that they sent.
-
-    It comes after django-allauth's middleware, whose handler would otherwise be asked first.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if not isinstance(exception, ReauthenticationRequired):
-            return None
-        if request.method == "POST" and request.user.is_authenticated:
-            request.session[STATE_SESSION_KEY] = {"request": _stored(request)}
-        else:
-            # An earlier form was given up. It must not be sent because the person opens its page again.
-            request.session.pop(STATE_SESSION_KEY, None)
-        return HttpResponseRedirect(url(request, request.get_full_path()))
+def reauthenticate(request: HttpRequest, exception: Exception) -> HttpResponse | None:
+    """Redirect people who have to reauthenticate, and store the form that they sent; None for other exceptions."""
+    if not isinstance(exception, ReauthenticationRequired):
+        return None
+    if request.method == "POST" and request.user.is_authenticated:
+        request.session[STATE_SESSION_KEY] = {"request": _stored(request)}
+    else:
+        # An earlier form was given up. It must not be sent because the person opens its page again.
+        request.session.pop(STATE_SESSION_KEY, None)
+    return HttpResponseRedirect(url(request, request.get_full_path()))
 
 
 def _stored(request: HttpRequest) -> str:

@@ -17,10 +17,9 @@ django.setup(set_prefix=False)
 # For any server that loads this module. An exception tells the server that other workers would fail as well.
 if dangers := find_dangers():
     raise ImproperlyConfigured(dangers)
-# Before the middleware is loaded, because both add to it.
 if exporter.is_started():
     metrics.enable()
-tracing.start("web")
+tracing.start("web")  # before the middleware is loaded, because it adds to it
 application = UTF8Handler()
 
 run_starts()

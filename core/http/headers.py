@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -56,20 +56,37 @@ def protect(response: HttpResponse) -> HttpResponse:
     return response
 
 
-class PageHeadersMiddleware:
-    """Sets the Content-Security-Policy, if the view did not, and Cross-Origin-Opener-Policy outside of popups."""
+_TEXT = ("text/", "application/json", "application/javascript", "application/vnd.oai.openapi", "image/svg+xml")
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+class PageHeadersMiddleware(GZipMiddleware):
+    """Compresses texts that are sent in one piece, and sets the headers of pages.
+
+    Pictures and archives would not get smaller, and streamed responses, such as static files, are sent as they are.
+    The headers are the Content-Security-Policy, if the view did not set it, and Cross-Origin-Opener-Policy outside of
+    popups. Every response to a browser that has a session, and every form, gets `Cache-Control: no-store`. It does not
+    matter whether the person is signed in: a session may also hold an email address that waits for its code, or an
+    app's request. Each page with a form sets the CSRF cookie, so it is meant for one browser only.
+    """
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Return the response with its headers."""
+        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+        response: Any = super().__call__(request)
+        if (has_session or response.cookies) and not _is_public(response):
+            add_never_cache_headers(response)
         policy = ADMIN_POLICY if request.path.startswith("/admin/") else PAGE_POLICY
         response.headers.setdefault("Content-Security-Policy", policy)
         if not _may_be_in_popup(request):
             response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
         return response
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
+        """Compress the response if that makes it smaller; an ETag becomes weak (RFC 9110 §8.8.1)."""
+        if response.streaming or not response.get("Content-Type", "").startswith(_TEXT):
+            return response
+        return super().process_response(request, response)
 
 
 def _may_be_in_popup(request: HttpRequest) -> bool:
@@ -87,41 +104,6 @@ def _is_public(response: HttpResponseBase) -> bool:
     """Return whether a view has marked its response as `public`: logos, pictures, the OpenAPI schema."""
     directives = response.get("Cache-Control", "").replace(" ", "").lower().split(",")
     return "public" in directives and not response.cookies
-
-
-class PersonalPagesMiddleware:
-    """Sends `Cache-Control: no-store` with every response to a browser that has a session, and with every form.
-
-    It does not matter whether the person is signed in: a session may also hold an email address that waits for its
-    code, or an app's request. Each page with a form sets the CSRF cookie, so it is meant for one browser only.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        response = self.get_response(request)
-        if (has_session or response.cookies) and not _is_public(response):
-            add_never_cache_headers(response)
-        return response
-
-
-_TEXT = ("text/", "application/json", "application/javascript", "application/vnd.oai.openapi", "image/svg+xml")
-
-
-class PageCompressionMiddleware(GZipMiddleware):
-    """Django's GZipMiddleware for pages and other texts that are sent in one piece.
-
-    Pictures and archives would not get smaller, and streamed responses are sent as they are created. Endpoints for
-    programs never get here (core/http/direct_dispatch.py), and WhiteNoise serves static files before this.
-    """
-
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
-        """Compress the response if that makes it smaller; an ETag becomes weak (RFC 9110 §8.8.1)."""
-        if response.streaming or not response.get("Content-Type", "").startswith(_TEXT):
-            return response
-        return super().process_response(request, response)
 
 
 PREFLIGHT_SECONDS = 3600

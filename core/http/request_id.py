@@ -1,6 +1,7 @@
 """Request ids: on every response (X-Request-ID), error page and log line."""
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -11,6 +12,7 @@ from django.http.request import HttpHeaders
 
 from core.credentials import random_text
 from core.http import client_ip
+from core.telemetry import metrics
 
 HEADER = "X-Request-ID"
 _META_KEY = HttpHeaders.to_wsgi_name(HEADER)
@@ -47,16 +49,20 @@ def choose(environ: Mapping[str, Any]) -> str:
 
 
 class RequestIdMiddleware:
-    """Chooses a request's id (`choose`), and sets it on the response."""
+    """Chooses a request's id (`choose`), sets it on the response, and counts and times the request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        began = time.perf_counter()
         request_id = choose(request.META)
         # Never reset: Django logs the response's status after the last middleware has returned.
         set_current(request_id)
         client_ip.remember(request)
         response = self.get_response(request)
         response[HEADER] = request_id
+        match = request.resolver_match
+        seconds = time.perf_counter() - began
+        metrics.request_answered(match.view_name if match else None, request.method, response.status_code, seconds)
         return response

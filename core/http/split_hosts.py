@@ -12,10 +12,14 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.request import split_domain_port
-from django.urls import reverse
+from django.urls import Resolver404, resolve
+
+from core.marks import Mark
 
 PEOPLE, API, ADMIN = "people", "api", "admin"
 _NOTHING: frozenset[str] = frozenset()
+# Pages that people need to sign in to the admin on its own host.
+on_admin_host = Mark("on_admin_host")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,11 @@ def part_of(path: str) -> str:
     return PEOPLE
 
 
-@functools.cache
-def _sign_in_paths() -> frozenset[str]:
-    return frozenset(reverse(name) for name in settings.ADMIN_SIGN_IN)
+def _is_on_admin_host(path: str) -> bool:
+    try:
+        return on_admin_host.is_on(resolve(path).func)
+    except Resolver404:
+        return False
 
 
 def is_served(host: str, path: str) -> bool:
@@ -95,7 +101,7 @@ def is_in(parts: frozenset[str], path: str) -> bool:
         or path in settings.EVERY_HOST_PATHS
         or (PEOPLE in parts and path.startswith(settings.PEOPLE_AND_API_PREFIXES))
         or path.startswith(settings.STATIC_URL)
-        or (ADMIN in parts and path in _sign_in_paths())
+        or (ADMIN in parts and _is_on_admin_host(path))
     )
 
 

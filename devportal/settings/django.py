@@ -79,30 +79,6 @@ API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/b
 API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
 ADMIN_PATHS = frozenset({"/admin"})
 ADMIN_PREFIXES = ("/admin/",)
-# URL names of the pages that people need to sign in to the admin on its own host.
-ADMIN_SIGN_IN = frozenset(
-    {
-        "account_choose",
-        "account_choose_photo",
-        "account_closed",
-        "account_email_verification_sent",
-        "account_inactive",
-        "account_login",
-        "account_logout",
-        "account_mailbox_proof",
-        "account_reauthenticate",
-        "account_sign_in_again",
-        "mfa_activate_totp",
-        "mfa_add_webauthn",
-        "mfa_authenticate",
-        "mfa_login_webauthn",
-        "mfa_reauthenticate",
-        "mfa_reauthenticate_webauthn",
-        "mfa_view_recovery_codes",
-        "signed_out",
-        "staff_second_factor",
-    }
-)
 # The documents about APIs (RFC 9728), which may be on AUTH_URL's host too.
 PEOPLE_AND_API_PREFIXES = ("/.well-known/oauth-protected-resource/",)
 # In addition to static files and health checks.
@@ -113,7 +89,6 @@ PLAYGROUND_PATH = "/console/playground/callback"
 PLAYGROUND_EVENTS_PATH = "/console/playground/events"
 
 MIDDLEWARE = [
-    "core.telemetry.metrics.MetricsMiddleware",
     "core.http.request_id.RequestIdMiddleware",
     "core.http.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -121,8 +96,6 @@ MIDDLEWARE = [
     "core.http.direct_dispatch.DirectDispatchMiddleware",
     "core.http.headers.PageHeadersMiddleware",
     "core.storage.static_files.StaticFilesMiddleware",
-    "core.http.headers.PageCompressionMiddleware",
-    "core.http.headers.PersonalPagesMiddleware",
     "core.http.error_pages.MalformedInputMiddleware",
     "core.http.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -130,13 +103,9 @@ MIDDLEWARE = [
     "accounts.sessions.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "accounts.known_browsers.KnownBrowserMiddleware",
-    "accounts.browser_accounts.AccountsCookieMiddleware",
     "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.waiting_forms.WaitingFormsMiddleware",
-    "accounts.unfinished_sign_ins.UnfinishedSignInsMiddleware",
-    "accounts.entrance_forms.EntranceFormsMiddleware",
+    "accounts.middleware.PeopleMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",
 ]
 
@@ -155,7 +124,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["core.http.template_tags", "core.http.template_tags", "core.http.template_tags"],
+            "builtins": ["core.http.template_tags"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -13,6 +13,7 @@ from accounts import browser_accounts
 from accounts.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
 from core.http import split_hosts
 from core.http.headers import in_popups
+from core.http.split_hosts import on_admin_host
 from core.storage.stored_files import image_response, read_file
 from oidc.authorization import account_choice, interactions
 from oidc.authorization.interactions import Interaction
@@ -23,6 +24,7 @@ from oidc.views.logout import signed_out_url
 
 
 @in_popups
+@on_admin_host
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def choose(request: HttpRequest) -> HttpResponse:
@@ -97,6 +99,7 @@ def _following(request: HttpRequest, handle: str = "") -> str:
     return interactions.resume_url(handle) if handle else reverse("account_home")
 
 
+@on_admin_host
 @never_cache
 @require_safe
 def photo(request: HttpRequest) -> HttpResponse:

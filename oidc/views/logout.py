@@ -17,6 +17,7 @@ from accounts.browser_accounts import other_accounts, sign_out_other
 from accounts.models import Account
 from core.http import request_id
 from core.http.responses import docs_url
+from core.http.split_hosts import on_admin_host
 from core.limits.counters import Throttled
 from oidc import limits, sign_in_counts
 from oidc.clients.branding import client_context
@@ -148,6 +149,7 @@ def _query_of(request: HttpRequest) -> Parameters:
         return Parameters()
 
 
+@on_admin_host
 @never_cache
 @require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:

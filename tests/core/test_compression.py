@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.middleware.gzip import GZipMiddleware
 from django.test import Client as Browser
 from django.test import RequestFactory
 
-from core.http.headers import PageCompressionMiddleware
+from core.http.headers import PageHeadersMiddleware
 
 WORDS = b"All work and no play. " * 100
 ASKS = {"Accept-Encoding": "gzip, br"}
@@ -17,7 +18,7 @@ ASKS = {"Accept-Encoding": "gzip, br"}
 
 def answer(response: Any, method: str = "GET", **headers: str) -> Any:
     request = RequestFactory().generic(method, "/", headers={**ASKS, **headers})
-    return PageCompressionMiddleware(lambda _: response)(request)
+    return PageHeadersMiddleware(lambda _: response)(request)
 
 
 @pytest.mark.django_db
@@ -85,7 +86,7 @@ def test_endpoints_of_programs_and_static_files_are_not_compressed_here(path: st
     def fail(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(PageCompressionMiddleware, "process_response", fail)
+    monkeypatch.setattr(GZipMiddleware, "process_response", fail)
     assert Browser().get(path, headers=ASKS).status_code < 500
 
 
@@ -93,7 +94,7 @@ def test_its_place() -> None:
     order = [name.rpartition(".")[2] for name in settings.MIDDLEWARE]
     assert (
         order.index("DirectDispatchMiddleware")
+        < order.index("PageHeadersMiddleware")
         < order.index("StaticFilesMiddleware")
-        < order.index("PageCompressionMiddleware")
         < order.index("SessionMiddleware")
     )
