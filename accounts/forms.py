@@ -245,7 +245,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
                 if self.authenticator.type == Authenticator.Type.TOTP and not _use_up(self.user, code):
                     raise get_adapter().validation_error("incorrect_code")
         except forms.ValidationError:
-            metrics.signed_in("wrong_code")
+            metrics.SIGN_INS.count("wrong_code")
             guesses.notify_about_wrong_codes(request, self.user)
             raise
         guesses.forget_wrong_codes(self.user)

@@ -23,7 +23,7 @@ from core.telemetry import metrics
 @receiver(user_logged_in)
 def count_sign_in(sender: Any, **kwargs: Any) -> None:
     """Count a completed sign-in, including two-step verification."""
-    metrics.signed_in("succeeded")
+    metrics.SIGN_INS.count("succeeded")
 
 
 @receiver(user_logged_in)
@@ -38,7 +38,7 @@ def store_time_zone(sender: Any, request: HttpRequest, user: Account, **kwargs: 
 @receiver(user_login_failed)
 def count_failed_sign_in(sender: Any, **kwargs: Any) -> None:
     """Count a wrong password, or one for an unknown account."""
-    metrics.signed_in("wrong_password")
+    metrics.SIGN_INS.count("wrong_password")
 
 
 def _sync(account_id: int) -> None:

@@ -115,7 +115,7 @@ class ErrorResponse(JsonResponse):
     def __init__(self, error: ApiError) -> None:
         super().__init__(envelope(error.code, str(error.detail)), status=error.status_code)
         self.code, self.facts = error.code, error.facts
-        metrics.api_refused(error.code)
+        metrics.API_REFUSALS.count(error.code)
         link_to_docs(self, error.code)
         if error.challenge:
             self["WWW-Authenticate"] = error.challenge

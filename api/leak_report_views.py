@@ -38,7 +38,7 @@ def leak_webhook(request: HttpRequest) -> list[dict[str, str]]:
     try:
         return _take(request)
     except WebhookError as refused:
-        metrics.leak_reported(Source.GITHUB, refused.code)
+        metrics.LEAK_REPORTS.count(Source.GITHUB, refused.code)
         raise
 
 

@@ -83,7 +83,7 @@ def _postpone(pk: int) -> None:
         row.save(update_fields=["attempts", "due_at"])
         return
     row.delete()
-    metrics.leak_reported(row.source, Result.FAILED)
+    metrics.LEAK_REPORTS.count(row.source, Result.FAILED)
     log.error("A report of a leaked credential was given up. Revoke the credential whose digest is %s.", row.digest)
 
 
@@ -94,7 +94,7 @@ def _handle(pk: int) -> bool:
             return False
         result = _end(row)
         row.delete()
-    metrics.leak_reported(row.source, result)
+    metrics.LEAK_REPORTS.count(row.source, result)
     return True
 
 

@@ -81,7 +81,7 @@ def _count(api: str, caller: Caller, per_minute: int, per_person_per_minute: int
         limits = [Limit(f"app:{app}", per_minute), Limit(f"person:{person}", per_person_per_minute)]
     result = counters().take(limits)
     if not result.allowed:
-        metrics.limit_met("calls")
+        metrics.LIMITS_MET.count("calls")
     return result
 
 

@@ -32,7 +32,7 @@ from api.models import (
 from core import clock
 from core.database import partitions
 from core.database.batches import delete_in_batches
-from core.limits import count_buffer, log_buffer
+from core.limits import log_buffer
 from core.limits.counters import Finished, LocalCounters, RedisCounters, counters
 from core.serving.worker_start import at_worker_start
 from oidc.models import Project
@@ -276,7 +276,7 @@ def _write_batches(batches: Iterable[tuple[LocalCounters | RedisCounters, str, F
 
 def _write(finished: Finished) -> int:
     """Write counts and log entries; return how many calls there were."""
-    of_calls = count_buffer.write_counts(finished.counts)
+    of_calls = log_buffer.write_counts(finished.counts)
     counts = [_count(field, calls) for field, calls in of_calls.items()]
     readable = [count for count in counts if count is not None]
     addresses = request_log.addresses_of_keys(finished.entries)

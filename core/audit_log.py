@@ -123,7 +123,7 @@ _next_report = 0.0
 def _failed() -> None:
     """Count a line that was not written, and log the reason at most once a minute."""
     global _next_report
-    metrics.audit_line_failed()
+    metrics.AUDIT_LOG_FAILURES.count()
     if time.monotonic() >= _next_report:
         _next_report = time.monotonic() + 60
         _log.exception("The audit log can't be written. The events are in the database only.")

@@ -145,7 +145,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             request.sent_resource,
         ):
             raise TokenRefusal(Reason.LOST_RACE)
-        metrics.token_issued(request.grant_type)
+        metrics.TOKENS_ISSUED.count(request.grant_type)
         self._report_tokens(request)
 
     def _report_tokens(self, request: Any) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from django.db.models import TextChoices
 
 from core import audit, clock
-from core.limits import count_buffer
+from core.limits import log_buffer
+from core.telemetry import metrics
 
 KIND = "sign_in"
 HOUR = 3600  # seconds
@@ -93,9 +94,12 @@ def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = Tr
     """
     if is_counted:
         hour = clock.timestamp() // HOUR
-        count_buffer.add(KIND, f"{client_id}{count_buffer.SEPARATOR}{hour}{count_buffer.SEPARATOR}{step.value}|{error}")
+        log_buffer.count(KIND, f"{client_id}|{hour}|{step.value}|{error}")
     if step in ENTRIES:
         endpoint, outcome = ENTRIES[step]
         counted_as = step.value if is_counted else ""
         about = {"endpoint": endpoint.value, "error": error, "counted_as": counted_as} | details
+        metrics.APP_SIGN_INS.count(endpoint.value, outcome.value)
+        if outcome == Outcome.REFUSED:
+            metrics.REFUSALS.count(endpoint.value, error, details["reason"])
         audit.report(audit.Event(f"{KIND}.{outcome.value}", target=client_id, details=about))

@@ -161,20 +161,20 @@ def _converse(row: Outbox, server: Any) -> Exception | None:
 def _note(row: Outbox, error: Exception | None) -> bool:
     """Store the result for a mail; return whether it was sent. Raises MailServerUnavailable."""
     if error is None:
-        metrics.mail_tried("sent")
+        metrics.MAILS.count("sent")
         resume()
         row.note_sent()
         return True
     if isinstance(error, _REFUSALS) and _CLOSING not in _codes(error):
-        metrics.mail_tried("refused")
+        metrics.MAILS.count("refused")
         _failed(row, error)
     elif isinstance(error, OSError | SoftTimeLimitExceeded):  # includes SMTPException and time-outs
-        metrics.mail_tried("unreachable")
+        metrics.MAILS.count("unreachable")
         _pause()
         _failed(row, error)
         raise MailServerUnavailable from error
     else:  # a mail that can't be built must not stop the others
-        metrics.mail_tried("broken")
+        metrics.MAILS.count("broken")
         log.error("Mail %d can't be built.", row.pk, exc_info=error)
         row.note_failure(error)
     return False

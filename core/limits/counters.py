@@ -21,8 +21,19 @@ from django.conf import settings
 
 from core import clock
 from core.credentials import random_text
-from core.limits.redis import ENTRIES_A_BATCH, Breaker, RedisCounters, counters_at, process_breaker
-from core.limits.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
+from core.limits.redis import (
+    ENTRIES_A_BATCH,
+    WINDOW_SECONDS,
+    Batch,
+    Breaker,
+    Finished,
+    Limit,
+    RateLimitResult,
+    RedisCounters,
+    counters_at,
+    process_breaker,
+    tightest_result,
+)
 from core.redis_address import LOST
 from core.telemetry import metrics
 
@@ -293,5 +304,5 @@ def check_limits(group: str, *limits: Limit) -> None:
     """Count a request under all its limits, in one round trip. Raises Throttled if one of them is reached."""
     result = counters().take(limits)
     if not result.allowed:
-        metrics.limit_met(group)
+        metrics.LIMITS_MET.count(group)
         raise Throttled(result.reset)

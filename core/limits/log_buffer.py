@@ -1,7 +1,10 @@
-"""Batched logs (request log, sign-in log): entries are queued with the usage counts (counters.py), without SQL.
+"""Batched logs (request log, sign-in log) and counts: they are queued with the usage counts (counters.py), without SQL.
 
-Each log registers a writer for its entries, which `api.usage_counts.flush_usage` calls. An entry that can't be stored
-is dropped, so that the other entries can be stored.
+Each log and each kind of counts registers a writer, which `api.usage_counts.flush_usage` calls. An entry that can't be
+stored is dropped, so that the other entries can be stored.
+
+Counting the same label again only increases a number, so counts take no space for each event. The labels of a count
+must therefore come from a bounded set.
 """
 
 import json
@@ -19,6 +22,7 @@ from core.database.storable import LARGEST_KEY
 from core.limits.counters import counters
 
 Writer = Callable[[list[dict[str, Any]]], None]
+CountWriter = Callable[[Mapping[str, int]], None]
 Row = TypeVar("Row", bound=models.Model)
 
 log = logging.getLogger(__name__)
@@ -27,7 +31,9 @@ MAX_TEXT_BYTES = 2000  # for a text without a separate limit
 _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+SEPARATOR = "|"  # between the kind of a count and its label
 _writers: dict[str, Writer] = {}
+_count_writers: dict[str, CountWriter] = {}
 
 
 class EntryBudget:
@@ -56,6 +62,34 @@ def register_writer(name: str, writer: Writer) -> None:
 def append(name: str, values: dict[str, Any]) -> None:
     """Add an entry of JSON values; it is written within seconds, or dropped if too many are waiting."""
     counters().logged(_encode([name, values]))
+
+
+def register_count_writer(kind: str, writer: CountWriter) -> None:
+    """Register the writer of a kind of counts, whose name begins with a letter (counts of calls begin with a digit).
+
+    The writer gets the number of times each text was counted, in the transaction that stores the batch.
+    """
+    _count_writers[kind] = writer
+
+
+def count(kind: str, text: str) -> None:
+    """Count `text` once, without SQL; it is written to the database within seconds."""
+    counters().finished(f"{kind}{SEPARATOR}{text}")
+
+
+def write_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """Pass each kind its counts, and return the counts that belong to no kind. Call this in a transaction."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    others: dict[str, int] = {}
+    for field, times in counts.items():
+        kind, _, text = field.partition(SEPARATOR)
+        if kind in _count_writers:
+            found[kind][text] = times
+        else:
+            others[field] = times
+    for kind, texts in sorted(found.items()):
+        _count_writers[kind](texts)
+    return others
 
 
 def read_entries(name: str, waiting: Iterable[str]) -> list[dict[str, Any]]:

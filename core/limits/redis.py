@@ -8,22 +8,62 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import redis
 from django.conf import settings
 from redis.exceptions import ResponseError
 
 from core.credentials import random_text
-from core.limits.windows import Batch, Finished, Limit, RateLimitResult, tightest_result
 from core.redis_address import connect, is_cluster
 from core.telemetry import metrics, tracing
 
+WINDOW_SECONDS = 60
 # After a failure, Redis is not asked for this many seconds; then one caller tries while the others still count locally.
 PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
+
+
+class Limit(NamedTuple):
+    """At most `most` in a window, counted under `key`."""
+
+    key: str
+    most: int
+
+
+class RateLimitResult(NamedTuple):
+    """Whether a request is within all its limits; `limit` and `remaining` are those of the tightest limit."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset: int  # seconds until the window ends, 1 to 60
+
+
+class Finished(NamedTuple):
+    """The usage of finished calls: how often each field was counted, and the log entries."""
+
+    counts: Mapping[str, int] = MappingProxyType({})
+    entries: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts or self.entries)
+
+
+class Batch(NamedTuple):
+    """Finished usage to be sent to Redis; its id identifies a batch that is sent again ("" if empty)."""
+
+    id: str
+    finished: Finished
+    part: object = None  # the part of the counters that it was sent to
+
+
+def tightest_result(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> RateLimitResult:
+    remaining, place = min([(limits[place].most - count, place) for place, count in enumerate(counts)])
+    return RateLimitResult(allowed, limits[place].most, max(remaining, 0), min(max(left, 1), WINDOW_SECONDS))
 
 
 class Breaker:
@@ -58,7 +98,7 @@ class Breaker:
 
     def failed(self, error: Exception) -> None:
         """Note that Redis did not respond, or rejected the command."""
-        metrics.redis_failed()
+        metrics.REDIS_FAILURES.count()
         with self._lock:
             self.failures += 1
             self._asked_again_at = time.monotonic() + PAUSE_SECONDS

@@ -60,7 +60,7 @@ def hit(rate: Rate, *key: object) -> int:
         taken_back, _ = _count(_taken_back(rate), rate, key, increment=False)
         count = max(count, _count(rate.group, rate, key, increment=False)[0]) - taken_back
     if count > rate.most:
-        metrics.limit_met(rate.group)
+        metrics.LIMITS_MET.count(rate.group)
         raise RateLimited(wait, 0 if count == math.inf else now + wait)
     return now + wait
 

@@ -87,7 +87,7 @@ class BoundedApplication:
                 return self._documents.answer(environ, start_response) or self._without_slot(environ, start_response)
             return self._work(environ, start_response)
         except HTTPError as refusal:
-            metrics.server_refused(refusal.status)
+            metrics.SERVER_REFUSALS.count(str(refusal.status))
             status, headers, body = refusal.answer(environ["PATH_INFO"])
             start_response(status, headers)
             return [body]

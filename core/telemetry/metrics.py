@@ -7,11 +7,8 @@ While metrics are off, each function returns immediately.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from django.core.exceptions import MiddlewareNotUsed
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 
 PREFIX = "openport_"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -19,24 +16,43 @@ OTHER = "other"
 # Upper bounds of the latency buckets, in seconds.
 LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-# Counter -> its labels, and its help text.
-COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "server_refusals": (("status",), "Requests refused before Django handles them: no slot, no body, too large"),
-    "tokens_issued": (("grant",), "Successful token responses"),
-    "refusals": (("endpoint", "error", "reason"), "Refused requests of the sign-in endpoints that apps use"),
-    "api_refusals": (("code",), "Refused calls of the developer API"),
-    "limits_met": (("limit",), "Requests refused because a limit was reached"),
-    "family_revocations": (("reason",), "Token families that were revoked one by one"),
-    "leak_reports": (("source", "result"), "Reported credentials, and rejected reports of secret scanners"),
-    "sign_ins": (("outcome",), "Sign-ins of people"),
-    "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
-    "redis_failures": ((), "Redis commands that failed or took too long"),
-    "audit_log_failures": ((), "Lines of the audit log that could not be written"),
-    "mails": (("outcome",), "Attempts to send a mail"),
-    "deliveries": (("channel", "outcome"), "Attempts to deliver an event to an app"),
-    "task_runs": (("task", "outcome"), "Finished runs of Celery tasks"),
-    "tasks_sent": (("task",), "Tasks that were put into a queue"),
-}
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter, its help text and its labels: `metrics.TOKENS_ISSUED.count(grant)`."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+
+    def count(self, *labels: str) -> None:
+        """Add one, under these values of the labels."""
+        if _recorder is not None:
+            _recorder.count(self.name, *labels)
+
+
+SERVER_REFUSALS = Counter(
+    "server_refusals", "Requests refused before Django handles them: no slot, no body, too large", ("status",)
+)
+TOKENS_ISSUED = Counter("tokens_issued", "Successful token responses", ("grant",))
+REFUSALS = Counter(
+    "refusals", "Refused requests of the sign-in endpoints that apps use", ("endpoint", "error", "reason")
+)
+API_REFUSALS = Counter("api_refusals", "Refused calls of the developer API", ("code",))
+LIMITS_MET = Counter("limits_met", "Requests refused because a limit was reached", ("limit",))
+FAMILY_REVOCATIONS = Counter("family_revocations", "Token families that were revoked one by one", ("reason",))
+LEAK_REPORTS = Counter(
+    "leak_reports", "Reported credentials, and rejected reports of secret scanners", ("source", "result")
+)
+SIGN_INS = Counter("sign_ins", "Sign-ins of people", ("outcome",))
+APP_SIGN_INS = Counter("app_sign_ins", "Steps of sign-ins to apps", ("endpoint", "outcome"))
+REDIS_FAILURES = Counter("redis_failures", "Redis commands that failed or took too long")
+AUDIT_LOG_FAILURES = Counter("audit_log_failures", "Lines of the audit log that could not be written")
+MAILS = Counter("mails", "Attempts to send a mail", ("outcome",))
+DELIVERIES = Counter("deliveries", "Attempts to deliver an event to an app", ("channel", "outcome"))
+TASK_RUNS = Counter("task_runs", "Finished runs of Celery tasks", ("task", "outcome"))
+TASKS_SENT = Counter("tasks_sent", "Tasks that were put into a queue", ("task",))
+COUNTERS = {each.name: each for each in list(vars().values()) if isinstance(each, Counter)}
 # Exported as 0 before they happen for the first time: `increase()` does not count a counter's first value.
 BEGUN = (
     *(("server_refusals", status) for status in ("413", "503")),
@@ -64,20 +80,21 @@ class Recorder:
 
     def __init__(self) -> None:
         # Imported here: at import, the library checks whether values are shared with other processes.
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        import prometheus_client as library
 
-        self.registry = registry = CollectorRegistry()
+        self.registry = registry = library.CollectorRegistry()
         self._counters = {
-            name: Counter(PREFIX + name, text, labels, registry=registry) for name, (labels, text) in COUNTERS.items()
+            each.name: library.Counter(PREFIX + each.name, each.text, each.labels, registry=registry)
+            for each in COUNTERS.values()
         }
-        self._gauge = Gauge
+        self._gauge = library.Gauge
         self._gauges: dict[str, Any] = {}  # created when they are set: not every process has slots
         name, text = f"{PREFIX}http_request_duration_seconds", "Time to respond to requests, without waiting for a slot"
-        self._durations = Histogram(name, text, ("route", "method"), registry=registry, buckets=LATENCIES)
+        self._durations = library.Histogram(name, text, ("route", "method"), registry=registry, buckets=LATENCIES)
         name, text = f"{PREFIX}http_requests", "Answered requests"
-        self._requests = Counter(name, text, ("route", "method", "status"), registry=registry)
+        self._requests = library.Counter(name, text, ("route", "method", "status"), registry=registry)
         name, text = f"{PREFIX}slot_wait_seconds", "Time for which requests waited for a slot"
-        self._waits = Histogram(name, text, registry=registry, buckets=LATENCIES)
+        self._waits = library.Histogram(name, text, registry=registry, buckets=LATENCIES)
         # Cached, because `labels()` takes as long as everything else together.
         self._answered: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._counted: dict[tuple[str, ...], Any] = {}
@@ -152,100 +169,10 @@ def slot_waited(seconds: float) -> None:
         _recorder.waited(seconds)
 
 
-def server_refused(status: int) -> None:
-    """Count a request that the server refused before Django handled it."""
-    if _recorder is not None:
-        _recorder.count("server_refusals", str(status))
-
-
 def set_gauge(name: str, value: float) -> None:
     """Set one of GAUGES for this process."""
     if _recorder is not None:
         _recorder.set_gauge(name, value)
-
-
-def token_issued(grant: str) -> None:
-    """Count a token response."""
-    if _recorder is not None:
-        _recorder.count("tokens_issued", grant)
-
-
-def refused(endpoint: str, error: str, reason: str) -> None:
-    """Count a refusal of an endpoint that apps use; `reason` is a code (oidc/reasons.py), never a text."""
-    if _recorder is not None:
-        _recorder.count("refusals", endpoint, error, reason)
-
-
-def api_refused(code: str) -> None:
-    """Count a refused call of the developer API."""
-    if _recorder is not None:
-        _recorder.count("api_refusals", code)
-
-
-def limit_met(limit: str) -> None:
-    """Count a request that reached a limit; `limit` is the name of its group, never a key."""
-    if _recorder is not None:
-        _recorder.count("limits_met", limit)
-
-
-def family_revoked(reason: str) -> None:
-    """Count a token family that was revoked; `reason` is a code (oidc/reasons.py)."""
-    if _recorder is not None:
-        _recorder.count("family_revocations", reason)
-
-
-def leak_reported(source: str, result: str) -> None:
-    """Count a credential that was reported as leaked, or a rejected report (by its error code)."""
-    if _recorder is not None:
-        _recorder.count("leak_reports", source, result)
-
-
-def signed_in(outcome: str) -> None:
-    """Count a sign-in of a person, or an attempt."""
-    if _recorder is not None:
-        _recorder.count("sign_ins", outcome)
-
-
-def app_signed_in(endpoint: str, outcome: str) -> None:
-    """Count a step of a sign-in to an app."""
-    if _recorder is not None:
-        _recorder.count("app_sign_ins", endpoint, outcome)
-
-
-def audit_line_failed() -> None:
-    """Count a line of the audit log that could not be written."""
-    if _recorder is not None:
-        _recorder.count("audit_log_failures")
-
-
-def redis_failed() -> None:
-    """Count a Redis command that failed or took too long."""
-    if _recorder is not None:
-        _recorder.count("redis_failures")
-
-
-def delivery_tried(channel: str, outcome: str) -> None:
-    """Count an attempt to deliver an event to an app: `accepted` or `failed`."""
-    if _recorder is not None:
-        _recorder.count("deliveries", channel, outcome)
-
-
-def mail_tried(outcome: str) -> None:
-    """Count an attempt to send a mail: `sent`, `refused`, `unreachable` or `broken`."""
-    if _recorder is not None:
-        _recorder.count("mails", outcome)
-
-
-def task_finished(task: str, outcome: str) -> None:
-    """Count a run of a Celery task."""
-    if _recorder is not None:
-        _recorder.count("task_runs", task, outcome)
-
-
-def task_sent(task: str) -> None:
-    """Count a task that was put into a queue."""
-    if _recorder is not None:
-        _recorder.count("tasks_sent", task)
 
 
 SAMPLE_SECONDS = 1.0
@@ -267,21 +194,3 @@ def _run(read: Callable[[], Mapping[str, float]]) -> None:
     while True:
         sample_once(read)
         time.sleep(SAMPLE_SECONDS)
-
-
-class MetricsMiddleware:
-    """Counts and times each request by the URL name of its view. Not installed while metrics are off."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        if not is_enabled():
-            raise MiddlewareNotUsed
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        began = time.perf_counter()
-        response = self.get_response(request)
-        match = request.resolver_match
-        request_answered(
-            match.view_name if match else None, request.method, response.status_code, time.perf_counter() - began
-        )
-        return response

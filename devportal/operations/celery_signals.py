@@ -54,19 +54,19 @@ def end_task(task: Any, **kwargs: Any) -> None:
 
 def count_success(sender: Any, **kwargs: Any) -> None:
     """Count a successful task, and store the time of a periodic one."""
-    metrics.task_finished(sender.name, "succeeded")
+    metrics.TASK_RUNS.count(sender.name, "succeeded")
     task_runs.note_success(sender.name, kwargs.get("runtime") or 0.0)
 
 
 def count_failure(sender: Any, **kwargs: Any) -> None:
     """Count a failed task, and store the time of a periodic one."""
-    metrics.task_finished(sender.name, "failed")
+    metrics.TASK_RUNS.count(sender.name, "failed")
     task_runs.note_failure(sender.name)
 
 
 def note_sent(sender: str, **kwargs: Any) -> None:
     """Count a queued task."""
-    metrics.task_sent(sender)
+    metrics.TASKS_SENT.count(sender)
 
 
 signals.worker_init.connect(start_worker_metrics)

@@ -228,7 +228,7 @@ def _try(receiver: EventReceiver, delivery: Delivery) -> bool:
     entry = {"at": clock.now().isoformat(timespec="seconds"), "seconds": round(seconds, 2)} | result.details
     delivery.tries = [*delivery.tries, entry][-TRIES_KEPT:]
     delivery.answer = result.answer
-    metrics.delivery_tried(receiver.channel, "accepted" if result.is_delivered else "failed")
+    metrics.DELIVERIES.count(receiver.channel, "accepted" if result.is_delivered else "failed")
     with transaction.atomic():
         if result.is_delivered:
             _note_accepted(receiver, delivery)

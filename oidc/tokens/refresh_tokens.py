@@ -9,6 +9,7 @@ from django.db.models import Exists
 
 from core import clock
 from core.credentials import digest, random_text
+from core.telemetry import metrics
 from oidc.apis.registry import current_registry
 from oidc.clients.lookup import report_client_event
 from oidc.errors import TokenRefusal
@@ -53,6 +54,7 @@ def revoke_family(family: TokenFamily, reason: Reason) -> bool:
     live = TokenFamily.objects.filter(pk=family.pk, revoked_at=None)
     ended = live.update(revoked_at=clock.now(), revocation_reason=reason)
     if ended:
+        metrics.FAMILY_REVOCATIONS.count(reason)
         report_client_event("family.ended", family.connection.client, None, details={"reason": reason})
     return bool(ended)
 

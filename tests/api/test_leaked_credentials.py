@@ -1,6 +1,7 @@
 """What becomes of a credential that was reported as leaked, by a scanner or on the page."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -257,7 +258,8 @@ def test_a_stored_report_is_handled_at_once(monkeypatch: Any, django_capture_on_
 
 def test_results_are_counted(scanner: ScannerKey, monkeypatch: Any) -> None:
     counted: list[tuple[str, str]] = []
-    monkeypatch.setattr("core.telemetry.metrics.leak_reported", lambda *labels: counted.append(labels))
+    reports = SimpleNamespace(count=lambda *labels: counted.append(labels))
+    monkeypatch.setattr("core.telemetry.metrics.LEAK_REPORTS", reports)
     _, raw = make_key()
     send(scanner, [entry(raw)])
     paste(raw)

@@ -19,8 +19,7 @@ from core.limits import counters as counting
 from core.limits import log_buffer
 from core.limits import redis as redis_counters
 from core.limits.counters import Counters, Finished, Limit, RedisCounters
-from core.limits.redis import PAUSE_SECONDS
-from core.limits.windows import Batch
+from core.limits.redis import PAUSE_SECONDS, Batch
 from devportal.console.models import SignInEvent
 from oidc.models import Client
 from tests.api.calls import ME, call

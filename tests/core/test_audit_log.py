@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -100,7 +101,8 @@ def test_a_log_that_can_not_be_written_is_logged_once_and_breaks_nothing(
     file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed: list[bool] = []
-    monkeypatch.setattr(metrics, "audit_line_failed", lambda: failed.append(True))
+    counter = SimpleNamespace(count=lambda: failed.append(True))
+    monkeypatch.setattr(metrics, "AUDIT_LOG_FAILURES", counter)
     file.mkdir()
     for _ in range(3):
         audit_log.write(line())

@@ -13,7 +13,7 @@ from accounts.models import Account
 from api import usage_counts
 from api.models import UsageBatch
 from core import clock
-from core.limits import count_buffer
+from core.limits import log_buffer
 from core.limits.counters import counters
 from devportal.console.analytics import store
 from devportal.console.models import SignInDay, SignInEvent, SignInHour
@@ -163,7 +163,7 @@ def test_failed_counts_are_written_later(app: RelyingParty, monkeypatch: pytest.
 )
 def test_an_unreadable_batch_does_not_stop_the_others(text: str, app: RelyingParty) -> None:
     app.code()
-    count_buffer.add(sign_in_steps.KIND, text)
+    log_buffer.count(sign_in_steps.KIND, text)
     assert counted(app.client)["issued"] == 1
 
 

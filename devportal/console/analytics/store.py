@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 
 from core.database.batches import delete_in_batches
-from core.limits import count_buffer
+from core.limits import log_buffer
 from devportal.console.models import SignInDay, SignInHour
 from oidc.models import Client
 from oidc.sign_in_steps import KIND, Step
@@ -143,4 +143,4 @@ def _rows(unit: str, clients: Sequence[int], since: datetime, until: datetime) -
     return rows
 
 
-count_buffer.register_writer(KIND, write_counts)
+log_buffer.register_count_writer(KIND, write_counts)

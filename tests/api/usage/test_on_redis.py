@@ -12,8 +12,7 @@ from api import usage_counts
 from api.models import UsageBatch, UsageBucket
 from core.limits import counters as counting
 from core.limits.counters import Counters, Finished, Limit, RedisCounters
-from core.limits.redis import PAUSE_SECONDS
-from core.limits.windows import Batch
+from core.limits.redis import PAUSE_SECONDS, Batch
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.api.stores import slow_road, stopped

@@ -14,9 +14,8 @@ from django.core.cache import cache
 from core.limits import Rate, RateLimited, hit, undo_hit
 from core.limits import redis as breaker
 from core.limits import store as shadow
-from core.limits.redis import Breaker, counters_at, process_breaker
+from core.limits.redis import Batch, Breaker, Finished, counters_at, process_breaker
 from core.limits.store import FailoverCache, Shadow
-from core.limits.windows import Batch, Finished
 from tests.api.stores import slow_road, stopped
 from tests.services.redis import start
 

@@ -28,7 +28,7 @@ for number in (1, 2):
     if not child:
         metrics.enable()
         for _ in range(number):
-            metrics.token_issued("refresh_token")
+            metrics.TOKENS_ISSUED.count("refresh_token")
         metrics.request_answered("token", "POST", 200, 0.02)
         metrics.set_gauge("slots_busy", number)
         time.sleep(60)

@@ -3,14 +3,11 @@
 from typing import Any
 
 import pytest
-from django.core.exceptions import MiddlewareNotUsed
-from django.http import HttpResponse
 from django.test import Client as Browser
 
 from accounts.models import Account
 from core.limits.counters import Throttled, check_rate
 from core.telemetry import metrics
-from core.telemetry.metrics import MetricsMiddleware
 from tests.api.calls import ME, call
 from tests.core.telemetry.conftest import Value
 from tests.factories import PASSWORD
@@ -41,12 +38,6 @@ def test_requests_are_counted_by_the_name_of_their_url(value: Value) -> None:
     assert value("http_request_duration_seconds_count", route="health_live", method="GET") == 1
     assert value("api_refusals_total", code="not_found") == 1
     assert not [label for label in labels_in_use() if "planted" in label or "/" in label]
-
-
-def test_a_process_without_metrics_has_no_middleware_for_them() -> None:
-    metrics.disable()
-    with pytest.raises(MiddlewareNotUsed):
-        MetricsMiddleware(lambda request: HttpResponse())
 
 
 def test_tokens_refusals_and_the_end_of_a_family_are_counted(app: RelyingParty, value: Value, later: Any) -> None:
