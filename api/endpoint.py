@@ -193,14 +193,24 @@ class Endpoint(APIView):
         )
 
 
+# The endpoints that callers read their data from.
+ENDPOINTS: list[type[Endpoint]] = []
+
+
+def data_endpoint(endpoint: type[Endpoint]) -> type[Endpoint]:
+    """Register a view as an endpoint that callers read their data from: for logs, usage, reviews and the playground."""
+    ENDPOINTS.append(endpoint)
+    return endpoint
+
+
 def endpoint_names() -> list[str]:
-    """Return the names of the endpoints that callers read their data from."""
-    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if endpoint.required_scopes)
+    """Return the names of the registered endpoints."""
+    return sorted(endpoint.name for endpoint in ENDPOINTS)
 
 
 def endpoints_with_scope(scope: str) -> list[str]:
     """Return the names of the endpoints that an access token with this scope may call."""
-    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if scope in endpoint.required_scopes)
+    return sorted(endpoint.name for endpoint in ENDPOINTS if scope in endpoint.required_scopes)
 
 
 class UnknownEndpoint(Endpoint):

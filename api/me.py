@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from accounts import sources
 from api.authentication import Caller
-from api.endpoint import Endpoint
+from api.endpoint import Endpoint, data_endpoint
 from api.schema import COMMON_ERRORS, HEADERS
 from api.throttling import HasScope
 from core.http.responses import FixedHeaders, json_response
@@ -85,6 +85,7 @@ OPERATION: dict[str, Any] = {
 }
 
 
+@data_endpoint
 class MeView(Endpoint):
     """GET /v1/me: the caller's profile."""
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from accounts.models.plans import State
 from accounts.plans.resolution import plan_source
 from api.authentication import Caller
-from api.endpoint import Endpoint
+from api.endpoint import Endpoint, data_endpoint
 from api.schema import COMMON_ERRORS, HEADERS, header
 from api.throttling import HasScope
 from oidc.apis.registry import ACCOUNT_READ
@@ -93,6 +93,7 @@ OPERATION: dict[str, Any] = {
 }
 
 
+@data_endpoint
 class PlanView(Endpoint):
     """GET /v1/me/plan: the caller's plan and entitlements."""
 

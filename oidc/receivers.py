@@ -11,7 +11,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts.data_export.archive import addresses_of, moment, rows_of
-from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
+from accounts.deletion.deleting import Blocker
 from accounts.models import Account, PairwiseSubject
 from accounts.signals import (
     access_ended,
@@ -214,9 +214,6 @@ def keep_pending(sender: Any, request: HttpRequest, **kwargs: Any) -> Callable[[
     """Keep the pending requests of a session."""
     pending = take_pending(request.session)
     return lambda session: add_pending(session, pending)
-
-
-BLOCKER_TEXTS["last_owner"] = "You are the only owner of the project {project}: hand it over or delete it first."
 
 
 @receiver(blocking_deletion)

@@ -12,7 +12,7 @@ from accounts.signals import blocking_deletion
 from core.database.postgres.limits import allow_long_statements
 from core.messages import fill_in
 
-# Texts of the actions that are needed first, by code. Higher layers add the codes of their receivers.
+# Texts of the actions that are needed first, by code. Apps of higher layers add the codes of their receivers.
 BLOCKER_TEXTS: dict[str, str] = {
     "recovery": "We are recovering your account, because we were told that somebody else took it over. You can delete "
     "it after the recovery is done or stopped.",

@@ -49,6 +49,7 @@ LASTS_UNTIL, IN_ADMIN, AFTER_ENDED = "lasts_until", "in_admin", "after_ended"
 # Start of the keys of a sign-in that is not complete, django-allauth's and those of the accounts layer.
 OF_A_SIGN_IN = "account_"
 # Keys of dictionaries whose entries consist of separate fields: two requests may each change one of the same entry.
+# Apps add their keys when they are ready.
 MERGED_BY_FIELD: set[str] = set()
 # Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600

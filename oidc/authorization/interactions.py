@@ -17,12 +17,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from core import clock
-from core.http.sessions import MERGED_BY_FIELD
 from oidc.parameters import MAX_QUERY, Parameters, parse
 
 SESSION_KEY = "pending_authorizations"
-# Two tabs may show the same request: what one notes about it must not undo what the other one has noted.
-MERGED_BY_FIELD.add(SESSION_KEY)
 # A session stores ALWAYS_KEPT requests, and up to MAX_INTERACTIONS if their queries have no more than MAX_CHARACTERS: a
 # browser may restore many tabs at once. Answered requests make way first, then the oldest.
 ALWAYS_KEPT, MAX_INTERACTIONS, MAX_CHARACTERS = 8, 40, 5 * MAX_QUERY
