@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.profile_requests import services  # after the path
+from benchmarks.services import services  # after the path
 
 RUNS = 9  # PostgreSQL may choose another plan from the sixth run of a prepared statement on
 MOST_MS = 300

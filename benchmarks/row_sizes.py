@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.profile_requests import services  # after the path
+from benchmarks.services import services  # after the path
 
 MILLION = 1_000_000
 TABLES = (

@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.page_browser import HOST, Answer, PageBrowser
-from benchmarks.profile_requests import services
+from benchmarks.services import services
 
 AIM_MS, AIM_STATEMENTS = 15.0, 12
 PEOPLE = 40
