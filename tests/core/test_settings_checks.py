@@ -139,70 +139,115 @@ def test_each_check_is_documented() -> None:
     assert set(re.findall(r"^\| `devportal\.(\w+)` \|", document(), re.MULTILINE)) >= raised
 
 
-# --- Hosts, proxies, secrets, mail, folders ---
+# --- Hosts, proxies, secrets, mail, folders, requests that leave ---
+
+HOSTS, PROXIES = settings_checks.check_hosts, settings_checks.check_proxies
+MAIL, SENDER = settings_checks.check_mail, settings_checks.check_sender
+CONTACT, OUTBOUND = settings_checks.check_support_email, settings_checks.check_outbound
+PROXY_IN_FRONT, ANY_CONTACT = settings_checks.check_proxy_in_front, settings_checks.check_contact
+
+V6 = {"AUTH_URL": "https://[2001:db8::7]:8443", "BASE_URL": "https://[2001:db8::7]:8443", "ADMIN_URL": ""}
+NO_CONTACT = {"SUPPORT_EMAIL": "", "HELP_URL": ""}
+# The settings that differ, the check, and the message; "E" errors are serious.
+WRONG: list[tuple[Check, str, dict[str, Any]]] = [
+    (HOSTS, "E013", {"BASE_URL": "http://api.example.com"}),
+    (HOSTS, "E014", {"ALLOWED_HOSTS": ["auth.example.com", "*"]}),
+    (HOSTS, "E023", {"ALLOWED_HOSTS": []}),
+    (HOSTS, "E023", {"ALLOWED_HOSTS": ["https://auth.example.com", "api.example.com"]}),
+    (HOSTS, "E023", {"ALLOWED_HOSTS": ["api.example.com"]}),
+    (HOSTS, "E023", V6 | {"ALLOWED_HOSTS": ["2001:db8::7"]}),
+    *(
+        (PROXIES, "E015", {"TRUSTED_PROXIES": ["192.0.2.7", proxy]})
+        for proxy in ("0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x")
+    ),
+    (PROXY_IN_FRONT, "W006", {}),
+    (ANY_CONTACT, "W007", NO_CONTACT),
+    *(
+        (MAIL, "W002", {"EMAIL_USE_TLS": False, "EMAIL_HOST": host})
+        for host in ("mail.example.com", "192.0.2.5", "10.0.0.5")
+    ),
+    *(
+        (SENDER, "E020", {"DEFAULT_FROM_EMAIL": sender})
+        for sender in (
+            "", "nonsense", "A no-reply@example.com", "Acme, Inc. <no-reply@example.com>", "A\nB <a@example.com>",
+            "A <x>",
+        )
+    ),
+    *(
+        (CONTACT, "E024", {"SUPPORT_EMAIL": contact})
+        for contact in (
+            "nonsense", "help@", "Help <help@example.com>", "help@example.com, b@example.com", "https://example.com",
+            "a b@c.de", "help@localhost",
+        )
+    ),
+    (OUTBOUND, "E018", {"OUTBOUND_LOOPBACK_PORT": 8080}),
+    *(
+        (OUTBOUND, "E019", {"DNS_SERVERS": ["192.0.2.1:53", server]})
+        for server in (
+            "dns.example.org", "dns.example.org:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:65536", "192.0.2.1:dns",
+            "192.0.2", "2001:db8::1", "[192.0.2.1]:53", "[2001:db8::1]:", "[2001:db8::g]",
+            "https://192.0.2.1/dns-query", "tcp:192.0.2.1",
+        )
+    ),
+]  # fmt: skip
+RIGHT: list[tuple[Check, dict[str, Any]]] = [
+    (HOSTS, {"ALLOWED_HOSTS": [".example.com"]}),
+    (HOSTS, V6 | {"ALLOWED_HOSTS": ["[2001:db8::7]"]}),
+    *(
+        (PROXIES, {"TRUSTED_PROXIES": [proxy]})
+        for proxy in ("10.0.0.0/8", "fd00::/8", "fc00::/7", "192.0.2.7", "::1", "10.1.2.3/8")
+    ),
+    (PROXY_IN_FRONT, {"TRUSTED_PROXIES": ["192.0.2.7"]}),
+    (ANY_CONTACT, NO_CONTACT | {"SUPPORT_EMAIL": "help@example.com"}),
+    (ANY_CONTACT, NO_CONTACT | {"HELP_URL": "https://help.example.com"}),
+    *((MAIL, {"EMAIL_USE_TLS": False, "EMAIL_HOST": host}) for host in ("localhost", "127.0.0.1", "::1")),
+    *(
+        (SENDER, {"DEFAULT_FROM_EMAIL": sender})
+        for sender in ("a@example.com", "Müller <a@localhost>", '"Acme, Inc." <no-reply@xn--mller-kva.de>')
+    ),
+    *((CONTACT, {"SUPPORT_EMAIL": contact}) for contact in ("", "help@example.com", "hilfe@xn--mller-kva.de")),
+    (OUTBOUND, {"ENVIRONMENT": "embedded", "OUTBOUND_LOOPBACK_PORT": 8080}),
+    *(
+        (OUTBOUND, {"DNS_SERVERS": [server]})
+        for server in ("192.0.2.1", "192.0.2.1:5353", "[2001:db8::1]", "[2001:db8::1]:53")
+    ),
+]
 
 
-def test_base_url_without_https(production: Any) -> None:
-    production.BASE_URL = "http://api.example.com"
-    assert ids(settings_checks.check_hosts) == ["E013"]
+def change(settings: Any, changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(settings, name, value)
 
 
-def test_any_host(production: Any) -> None:
-    production.ALLOWED_HOSTS = ["auth.example.com", "*"]
-    assert (ids(settings_checks.check_hosts), serious(settings_checks.check_hosts)) == (["E014"], [True])
+@pytest.mark.parametrize(("check", "number", "changes"), WRONG)
+def test_a_wrong_setting_is_named_by_its_check(
+    production: Any, check: Check, number: str, changes: dict[str, Any]
+) -> None:
+    change(production, changes)
+    assert set(ids(check)) == {number}
+    assert set(serious(check)) == {number.startswith("E")}
 
 
-@pytest.mark.parametrize("allowed", [[], ["https://auth.example.com", "api.example.com"], ["api.example.com"]])
-def test_allowed_hosts_have_to_contain_the_services_own(production: Any, allowed: list[str]) -> None:
-    production.ALLOWED_HOSTS = allowed
-    found = settings_checks.check_hosts(None)
-    assert {(message.id, message.is_serious()) for message in found} == {("devportal.E023", True)}
-    assert "AUTH_URL" in found[0].msg
-    production.ALLOWED_HOSTS = [".example.com"]
-    assert ids(settings_checks.check_hosts) == []
+@pytest.mark.parametrize(("check", "changes"), RIGHT)
+def test_a_right_setting_is_accepted(production: Any, check: Check, changes: dict[str, Any]) -> None:
+    change(production, changes)
+    assert ids(check) == []
 
 
-def test_an_ipv6_address_is_among_the_hosts_with_its_brackets(production: Any) -> None:
-    production.AUTH_URL = production.BASE_URL = "https://[2001:db8::7]:8443"
-    production.ADMIN_URL, production.ALLOWED_HOSTS = "", ["[2001:db8::7]"]
-    assert ids(settings_checks.check_hosts) == []
-    production.ALLOWED_HOSTS = ["2001:db8::7"]
-    assert set(ids(settings_checks.check_hosts)) == {"E023"}
+def test_a_missing_host_is_named_with_its_url(production: Any) -> None:
+    production.ALLOWED_HOSTS = ["api.example.com"]
+    assert "AUTH_URL" in settings_checks.check_hosts(None)[0].msg
 
 
-@pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x"])
-def test_a_proxy_network_that_is_too_wide_or_invalid(production: Any, proxy: str) -> None:
-    production.TRUSTED_PROXIES = ["192.0.2.7", proxy]
-    assert (ids(settings_checks.check_proxies), serious(settings_checks.check_proxies)) == (["E015"], [True])
-
-
-@pytest.mark.parametrize("proxy", ["10.0.0.0/8", "fd00::/8", "fc00::/7", "192.0.2.7", "::1", "10.1.2.3/8"])
-def test_a_proxy_that_is_one(production: Any, proxy: str) -> None:
-    production.TRUSTED_PROXIES = [proxy]
-    assert ids(settings_checks.check_proxies) == []
-
-
-def test_production_without_a_proxy_is_a_warning_of_the_deployment_check(production: Any) -> None:
-    assert ids(settings_checks.check_proxy_in_front) == ["W006"]
-    assert serious(settings_checks.check_proxy_in_front) == [False]
-    assert "devportal.W006" in {message.id for message in run_checks(include_deployment_checks=True)}
-    assert "devportal.W006" not in {message.id for message in run_checks()}
-    production.TRUSTED_PROXIES = ["192.0.2.7"]
-    assert ids(settings_checks.check_proxy_in_front) == []
-
-
-@pytest.mark.parametrize("setting", ["SUPPORT_EMAIL", "HELP_URL"])
-def test_production_without_a_contact_is_a_warning_of_the_deployment_check(production: Any, setting: str) -> None:
-    production.SUPPORT_EMAIL = production.HELP_URL = ""
-    assert (ids(settings_checks.check_contact), serious(settings_checks.check_contact)) == (["W007"], [False])
-    assert "devportal.W007" in {message.id for message in run_checks(include_deployment_checks=True)}
-    assert "devportal.W007" not in {message.id for message in run_checks()}
-    setattr(production, setting, "help@example.com")
-    assert ids(settings_checks.check_contact) == []
+@pytest.mark.parametrize("number", ["W006", "W007"])
+def test_only_the_deployment_check_warns_of_a_missing_proxy_and_contact(production: Any, number: str) -> None:
+    change(production, NO_CONTACT)
+    assert f"devportal.{number}" in {message.id for message in run_checks(include_deployment_checks=True)}
+    assert f"devportal.{number}" not in {message.id for message in run_checks()}
 
 
 @pytest.mark.parametrize(
-    "change",
+    "changes",
     [
         {"SECRET_KEY": "k" * 40},
         {"SECRET_KEY_FALLBACKS": ["old" * 20, "k" * 40]},
@@ -212,9 +257,8 @@ def test_production_without_a_contact_is_a_warning_of_the_deployment_check(produ
         {"BILLING_SECRET": "b" * 40, "SOURCE_TOKEN": "b" * 40},
     ],
 )
-def test_one_secret_for_two_purposes(production: Any, change: dict[str, Any]) -> None:
-    for name, value in change.items():
-        setattr(production, name, value)
+def test_one_secret_for_two_purposes(production: Any, changes: dict[str, Any]) -> None:
+    change(production, changes)
     found = settings_checks.check_equal_secrets(None)
     assert [message.id for message in found] == ["devportal.E016"]
     assert "sss" not in str(found)
@@ -224,66 +268,6 @@ def test_one_secret_for_two_purposes(production: Any, change: dict[str, Any]) ->
 def test_a_key_may_stand_among_its_own_fallbacks(production: Any) -> None:
     production.SECRET_KEY_FALLBACKS, production.KEY_ENCRYPTION_KEY_FALLBACKS = ["s" * 40], ["k" * 40]
     assert ids(settings_checks.check_equal_secrets) == []
-
-
-@pytest.mark.parametrize("host", ["mail.example.com", "192.0.2.5", "10.0.0.5"])
-def test_plain_smtp_to_elsewhere(production: Any, host: str) -> None:
-    production.EMAIL_USE_TLS, production.EMAIL_HOST = False, host
-    assert (ids(settings_checks.check_mail), serious(settings_checks.check_mail)) == (["W002"], [False])
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_plain_smtp_to_the_same_machine(production: Any, host: str) -> None:
-    production.EMAIL_USE_TLS, production.EMAIL_HOST = False, host
-    assert ids(settings_checks.check_mail) == []
-
-
-SENDERS = (
-    "",
-    "nonsense",
-    "A no-reply@example.com",
-    "Acme, Inc. <no-reply@example.com>",
-    "A\nB <a@example.com>",
-    "A <x>",
-)
-
-
-@pytest.mark.parametrize("sender", SENDERS)
-def test_a_sender_that_is_no_email_address_is_rejected(production: Any, sender: str) -> None:
-    production.DEFAULT_FROM_EMAIL = sender
-    assert (ids(settings_checks.check_sender), serious(settings_checks.check_sender)) == (["E020"], [True])
-
-
-@pytest.mark.parametrize(
-    "sender", ["a@example.com", "Müller <a@localhost>", '"Acme, Inc." <no-reply@xn--mller-kva.de>']
-)
-def test_an_email_address_with_or_without_a_name_is_a_sender(production: Any, sender: str) -> None:
-    production.DEFAULT_FROM_EMAIL = sender
-    assert ids(settings_checks.check_sender) == []
-
-
-@pytest.mark.parametrize(
-    "contact",
-    [
-        "nonsense",
-        "help@",
-        "Help <help@example.com>",
-        "help@example.com, b@example.com",
-        "https://example.com",
-        "a b@c.de",
-        "help@localhost",
-    ],
-)
-def test_a_contact_that_is_no_email_address_is_rejected(production: Any, contact: str) -> None:
-    production.SUPPORT_EMAIL = contact
-    checked = settings_checks.check_support_email
-    assert (ids(checked), serious(checked)) == (["E024"], [True])
-
-
-@pytest.mark.parametrize("contact", ["", "help@example.com", "hilfe@xn--mller-kva.de"])
-def test_a_contact_is_an_email_address(production: Any, contact: str) -> None:
-    production.SUPPORT_EMAIL = contact
-    assert ids(settings_checks.check_support_email) == []
 
 
 WRONG_URLS = (
@@ -329,45 +313,6 @@ def test_a_folder_for_uploads_that_this_user_may_not_enter(production: Any, tmp_
     production.DATA_DIR = tmp_path / "data"
     with another_user(tmp_path):
         assert ids(settings_checks.check_data_dir) == ["W003"]
-
-
-# --- Requests that leave ---
-
-
-def test_requests_of_developers_may_not_lead_to_this_machine_in_production(production: Any) -> None:
-    production.OUTBOUND_LOOPBACK_PORT = 8080
-    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E018"], [True])
-    production.ENVIRONMENT = "embedded"
-    assert ids(settings_checks.check_outbound) == []
-
-
-@pytest.mark.parametrize("server", ["192.0.2.1", "192.0.2.1:5353", "[2001:db8::1]", "[2001:db8::1]:53"])
-def test_name_servers_are_addresses(server: str, production: Any) -> None:
-    production.DNS_SERVERS = [server]
-    assert ids(settings_checks.check_outbound) == []
-
-
-@pytest.mark.parametrize(
-    "server",
-    [
-        "dns.example.org",
-        "dns.example.org:53",
-        "192.0.2.1:",
-        "192.0.2.1:0",
-        "192.0.2.1:65536",
-        "192.0.2.1:dns",
-        "192.0.2",
-        "2001:db8::1",
-        "[192.0.2.1]:53",
-        "[2001:db8::1]:",
-        "[2001:db8::g]",
-        "https://192.0.2.1/dns-query",
-        "tcp:192.0.2.1",
-    ],
-)
-def test_a_name_server_that_is_no_address_is_refused(server: str, production: Any) -> None:
-    production.DNS_SERVERS = ["192.0.2.1:53", server]
-    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E019"], [True])
 
 
 # --- Where they run ---
