@@ -13,26 +13,26 @@ from core.database.storable import is_key
 BATCH = 2000
 
 
-def delete_in_batches(rows: "QuerySet[Any]", size: int = BATCH) -> int:
-    """Delete the rows of a queryset and their dependent rows, `size` per transaction. Return the number of rows.
+def delete_in_batches(rows: "QuerySet[Any]") -> int:
+    """Delete the rows of a queryset and their dependent rows, BATCH per transaction. Return the number of rows.
 
     Meant for tables that no other table refers to; then each batch is one statement by primary key.
     """
     gone = 0
-    while batch := list(rows.order_by().values_list("pk", flat=True)[:size]):
+    while batch := list(rows.order_by().values_list("pk", flat=True)[:BATCH]):
         rows.model._default_manager.filter(pk__in=batch).delete()
         gone += len(batch)
     return gone
 
 
-def delete_oldest(rows: "QuerySet[Any]", column: str, before: datetime, size: int = BATCH) -> int:
+def delete_oldest(rows: "QuerySet[Any]", column: str, before: datetime) -> int:
     """Delete the rows whose `column` is before a time, and return their number.
 
     Only for tables whose rows are added in order of time. Because keys are then in the same order, no index on
     `column` is needed, and the function stops at the first batch that contains a newer row.
     """
     gone = 0
-    while batch := list(rows.order_by("pk").values_list("pk", column)[:size]):
+    while batch := list(rows.order_by("pk").values_list("pk", column)[:BATCH]):
         old = [key for key, moment in batch if moment < before]
         rows.model._default_manager.filter(pk__in=old).delete()
         gone += len(old)

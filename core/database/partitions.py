@@ -134,10 +134,10 @@ def clear_before(model: type[models.Model], daily: DailyTable, before: datetime)
     return delete_in_batches(model._default_manager.filter(**{f"{daily.column}__lt": before}))
 
 
-def create_ahead(connection: BaseDatabaseWrapper, daily: DailyTable, days: int = DAYS_AHEAD) -> int:
-    """Create missing partitions for today and the next `days` days; return how many were created."""
+def create_ahead(connection: BaseDatabaseWrapper, daily: DailyTable) -> int:
+    """Create missing partitions for today and the next DAYS_AHEAD days; return how many were created."""
     today = midnight(clock.now())
-    return sum(_create(connection, daily, today + _DAY * ahead) for ahead in range(days + 1))
+    return sum(_create(connection, daily, today + _DAY * ahead) for ahead in range(DAYS_AHEAD + 1))
 
 
 def _create(connection: BaseDatabaseWrapper, daily: DailyTable, day: datetime) -> bool:

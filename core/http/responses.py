@@ -26,9 +26,9 @@ class FixedHeaders:
         response.headers._store.update(self._checked)
 
 
-def json_response(data: Any, status: int = 200) -> HttpResponse:
+def json_response(data: Any) -> HttpResponse:
     """Return a response like JsonResponse, without its encoder, which first checks for dates."""
-    return HttpResponse(_encode(data), content_type="application/json", status=status)
+    return HttpResponse(_encode(data), content_type="application/json")
 
 
 def docs_url(anchor: str = "") -> str:

@@ -72,7 +72,7 @@ def authorization_response(
     return response
 
 
-def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
+def error_page(request: HttpRequest, problem: AuthorizationError) -> HttpResponse:
     """Return the error page for a request that must not be redirected to the app."""
     context = {
         "client": client_context(problem.client, problem.redirect_uri) if problem.client else None,
@@ -80,7 +80,7 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
         "description": problem.description,
         "request_id": request_id.current(),
     } | _for_developers(request, problem.page, problem.client)
-    return render(request, "oidc/error.html", context, status=status)
+    return render(request, "oidc/error.html", context, status=400)
 
 
 def _for_developers(request: HttpRequest, kind: str, client: Client | None, redirect_uri: str = "") -> dict[str, Any]:
