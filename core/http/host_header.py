@@ -36,12 +36,8 @@ def _ports(addresses: tuple[str, ...]) -> dict[str, set[str]]:
     return ports
 
 
-def own_host(request: HttpRequest) -> str:
-    """Return the normalized Host of a request. Raises DisallowedHost as `_check` does."""
-    return _own(request)[0]
-
-
-def _own(request: HttpRequest) -> Checked:
+def own_host(request: HttpRequest) -> Checked:
+    """Return the normalized Host of a request, and what it serves, as `_check` does. Raises DisallowedHost."""
     host = request.META.get("HTTP_HOST")
     hosts = split_hosts.current()
     if host is None or len(host) > LONGEST_HOST:
@@ -96,7 +92,7 @@ class HostMiddleware:
         if request.path_info.startswith(settings.ANY_HOST_PREFIXES):
             return self.get_response(request)
         try:
-            host, parts = _own(request)
+            host, parts = own_host(request)
         except DisallowedHost:
             response = protect(unknown_host(request))  # the middleware that adds headers comes after this one
             given = request.META.get("HTTP_HOST", "")[:_LONGEST_LOGGED]
