@@ -4,6 +4,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -181,50 +182,27 @@ def _profile(space: bytes = b"RGB ", *, swapped: bool = False, gamma: float = 2.
     return head + bytes(12) + b"acsp" + bytes(28) + white + bytes(48) + whole
 
 
+def _colored(profile: bytes, kind: str = "PNG") -> bytes:
+    return saved(Image.new("RGB", (64, 64), COLOR), kind, icc_profile=profile, **({} if kind == "PNG" else QUALITY))
+
+
+def _grey(profile: bytes, **options: Any) -> bytes:
+    return saved(Image.new("L", (64, 64), 55), icc_profile=profile, **options)
+
+
+COLOR, SWAPPED, MIDDLE = (200, 40, 20), (40, 200, 20), (128, 128, 128)
+QUALITY = {"quality": 98}
 PROFILES: dict[str, tuple[Callable[[], bytes], Pixel]] = {
-    "swapped png": (
-        lambda: saved(Image.new("RGB", (64, 64), (200, 40, 20)), icc_profile=_profile(swapped=True)),
-        (40, 200, 20),
-    ),
-    "swapped jpeg": (
-        lambda: saved(
-            Image.new("RGB", (64, 64), (200, 40, 20)), "JPEG", quality=98, icc_profile=_profile(swapped=True)
-        ),
-        (40, 200, 20),
-    ),
-    "swapped webp": (
-        lambda: saved(
-            Image.new("RGB", (64, 64), (200, 40, 20)), "WEBP", quality=98, icc_profile=_profile(swapped=True)
-        ),
-        (40, 200, 20),
-    ),
-    "swapped avif": (
-        lambda: saved(
-            Image.new("RGB", (64, 64), (200, 40, 20)), "AVIF", quality=98, icc_profile=_profile(swapped=True)
-        ),
-        (40, 200, 20),
-    ),
-    "grey": (lambda: saved(Image.new("L", (64, 64), 55), icc_profile=_profile(b"GRAY", gamma=1.0)), (128, 128, 128)),
-    "grey with a profile for colors": (
-        lambda: saved(Image.new("L", (64, 64), 55), "JPEG", quality=98, icc_profile=_profile(gamma=1.0)),
-        (128, 128, 128),
-    ),
-    "one of another kind": (
-        lambda: saved(Image.new("RGB", (64, 64), (200, 40, 20)), icc_profile=_profile(b"GRAY", gamma=1.0)),
-        (200, 40, 20),
-    ),
-    "a broken one": (lambda: saved(Image.new("RGB", (64, 64), (200, 40, 20)), icc_profile=b"x" * 300), (200, 40, 20)),
-    "half of one": (
-        lambda: saved(Image.new("RGB", (64, 64), (200, 40, 20)), icc_profile=_profile(swapped=True)[:200]),
-        (200, 40, 20),
-    ),
-    "sRGB": (
-        lambda: saved(
-            Image.new("RGB", (64, 64), (200, 40, 20)),
-            icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(),
-        ),
-        (200, 40, 20),
-    ),
+    **{
+        f"swapped {kind}": (partial(_colored, _profile(swapped=True), kind), SWAPPED)
+        for kind in ("PNG", "JPEG", "WEBP", "AVIF")
+    },
+    "grey": (lambda: _grey(_profile(b"GRAY", gamma=1.0)), MIDDLE),
+    "grey with a profile for colors": (lambda: _grey(_profile(gamma=1.0), kind="JPEG", **QUALITY), MIDDLE),
+    "one of another kind": (lambda: _colored(_profile(b"GRAY", gamma=1.0)), COLOR),
+    "a broken one": (lambda: _colored(b"x" * 300), COLOR),
+    "half of one": (lambda: _colored(_profile(swapped=True)[:200]), COLOR),
+    "sRGB": (lambda: _colored(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()), COLOR),
 }
 
 
