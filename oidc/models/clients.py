@@ -7,7 +7,6 @@ from django.conf import settings
 from django.db import models
 from django.utils.functional import cached_property
 from oauth2_provider.models import AbstractApplication, ApplicationManager
-from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
 from core import clock
 from core.credentials import random_text
@@ -193,11 +192,6 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     def post_logout_redirect_uri_allowed(self, uri: str) -> bool:
         return uri in self.registered_post_logout_redirect_uris
-
-    @property
-    def default_redirect_uri(self) -> str:
-        # RFC 6749 §3.1.2.3 lets a client with a single URL omit it. This service requires it.
-        raise MissingRedirectURIError
 
     def get_allowed_schemes(self) -> list[str]:
         # `http` is only for loopback hosts, which registration checks.

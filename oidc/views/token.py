@@ -183,6 +183,10 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
             raise TokenRefusal(Reason.GRANT_TYPE_MISSING)
         if len(set(map(comparable, form.resources))) > 1:
             raise TokenRefusal(Reason.SEVERAL_RESOURCES)
+        if form.get("grant_type") == "authorization_code" and form.get("code") is None:
+            raise TokenRefusal(Reason.CODE_MISSING)
+        if form.get("grant_type") == "refresh_token" and form.get("refresh_token") is None:
+            raise TokenRefusal(Reason.REFRESH_TOKEN_MISSING)
         # The library's own `post` reads the new token back from the database, for a signal without receivers.
         _, _, body, status = self.create_token_response(request)
         # Bytes are faster: for text, Django looks up a charset.
@@ -195,6 +199,8 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     endpoint = Endpoint.REVOKE
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not read_form(request).get("token"):
+            raise TokenRefusal(Reason.TOKEN_MISSING)
         _, _, body, status = self.create_revocation_response(request)
         if status >= 400:
             raise refusal_of_library(body)
