@@ -1,7 +1,7 @@
 """The errors of the developer API and of forward authentication: their tables, one envelope, the EXCEPTION_HANDLER."""
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
@@ -39,23 +39,105 @@ EXPOSED_HEADERS = (
     "X-Request-ID",
 )
 
-# Error code -> HTTP status, and cause as in the OpenAPI schema and the docs.
-ERRORS: dict[str, tuple[int, str]] = {
-    "unauthenticated": (401, "No credential was sent."),
-    "invalid_api_key": (401, "The API key is unknown, revoked or expired."),
-    "invalid_token": (401, "The access token is invalid or expired, access was removed, or the app is turned off."),
-    "project_suspended": (401, "The project is suspended."),
-    "insufficient_scope": (403, "The credential lacks the scope; WWW-Authenticate lists the scopes that would work."),
-    "not_found": (404, "There is no such endpoint."),
-    "method_not_allowed": (405, "The endpoint does not have this method; Allow lists the methods that it has."),
-    "rate_limited": (429, "Too many requests; Retry-After is the number of seconds to wait."),
-    "internal_error": (500, "The service failed."),
-    "upstream_unavailable": (502, "The service behind the endpoint is down; retry shortly."),
+
+class ErrorText(NamedTuple):
+    """An error: its HTTP status, cause and fix in the docs, and summary in the OpenAPI document, if it is there."""
+
+    status: int
+    cause: str
+    fix: str
+    summary: str = ""
+
+
+ERRORS = {
+    "unauthenticated": ErrorText(
+        401,
+        "The Authorization header is missing, or does not have the form Bearer <credential>.",
+        "Send Authorization: Bearer, a space, and the access token or API key. Other places are not supported.",
+        "No credential was sent.",
+    ),
+    "invalid_api_key": ErrorText(
+        401,
+        "The key is mistyped, unknown, revoked or expired, or its owner has left the project.",
+        "Compare the last four characters with the console. If the message says that the key was mistyped, copy it "
+        "again. If the key has ended, create another one.",
+        "The API key is unknown, revoked or expired.",
+    ),
+    "invalid_token": ErrorText(
+        401,
+        "The access token has expired or is malformed, the person removed your app, the client is off, or the token is "
+        "not for this API: it is for another API, which the message names, or it is an ID token.",
+        "If the message names another API, request a token with the resource that it says. Send the access token, not "
+        "the ID token. Refresh once. If this fails with invalid_grant, have the person sign in again.",
+        "The access token is invalid or expired, access was removed, or the app is turned off.",
+    ),
+    "project_suspended": ErrorText(
+        401,
+        "The project of the key or app is suspended.",
+        "Your code can’t fix this. The project’s page in the console says why, and how to appeal.",
+        "The project is suspended.",
+    ),
+    "insufficient_scope": ErrorText(
+        403,
+        "The credential is valid, but lacks the scope or permission for this endpoint.",
+        "WWW-Authenticate lists the scopes that work, after openid. Request one of them at the next sign-in, or create "
+        "an API key with the permission. The request log says what the token had, and which scope waits for review.",
+        "The credential lacks the scope; WWW-Authenticate lists the scopes that would work.",
+    ),
+    "not_found": ErrorText(
+        404,
+        "There is no such endpoint.",
+        "Check the path. It begins with /v1 and has no slash at its end.",
+        "There is no such endpoint.",
+    ),
+    "method_not_allowed": ErrorText(
+        405,
+        "The endpoint does not support this method.",
+        "Use GET. The header Allow lists the supported methods.",
+        "The endpoint does not have this method; Allow lists the methods that it has.",
+    ),
+    "rate_limited": ErrorText(
+        429,
+        "You made too many calls in this minute.",
+        "Wait as many seconds as Retry-After says. RateLimit-Remaining in every response says how many calls are left.",
+        "Too many requests; Retry-After is the number of seconds to wait.",
+    ),
+    "internal_error": ErrorText(
+        500,
+        "Something went wrong on our side.",
+        "Try again. If the error continues, report the X-Request-ID header.",
+        "The service failed.",
+    ),
+    "upstream_unavailable": ErrorText(
+        502,
+        "A service that the endpoint depends on is down or too slow.",
+        "Try again soon, and wait longer after each attempt.",
+        "The service behind the endpoint is down; retry shortly.",
+    ),
 }
 # Errors that only forward authentication returns (docs/sign-in.md#forward-authentication).
-FORWARD_AUTH_ERRORS: dict[str, tuple[int, str]] = {
-    "api_disabled": (403, "The API is turned off."),
-    "path_not_allowed": (403, "No rule of the API covers this method and path, or the path is ambiguous."),
+FORWARD_AUTH_ERRORS = {
+    "api_disabled": ErrorText(
+        403,
+        "The operator has turned the API off.",
+        "Your code can’t fix this. Try again later.",
+    ),
+    "path_not_allowed": ErrorText(
+        403,
+        "No rule of the API allows this method and path, or the path can be read in several ways.",
+        "Compare the method and the path with the documentation of the API. Don’t encode slashes and dots.",
+    ),
+}
+KNOWN_ERRORS = ERRORS | FORWARD_AUTH_ERRORS
+# Errors returned before a call reaches an endpoint.
+ERRORS_BEFORE_ENDPOINTS = {
+    "invalid_request": ErrorText(
+        400,
+        "The call has a body that can't be read or is too large (413), or an X-Forwarded-For header with bytes beyond "
+        "ASCII.",
+        "Send neither. No endpoint needs them.",
+    ),
+    "invalid_host": ErrorText(400, "The Host header is not a host of this service.", "Use the URL that the docs show."),
 }
 
 
@@ -74,7 +156,7 @@ class ApiError(exceptions.APIException):
         facts: Facts | None = None,
     ) -> None:
         super().__init__(message, code)
-        self.status_code = (ERRORS.get(code) or FORWARD_AUTH_ERRORS[code])[0]
+        self.status_code = KNOWN_ERRORS[code].status
         self.code = code
         self.scopes = scopes
         self.retry_after = retry_after

@@ -65,18 +65,18 @@ class ErrorSerializer(serializers.Serializer):  # type: ignore[type-arg]
 
 def error_example(code: str) -> dict[str, Any]:
     """Return the body of an error as the document and the docs show it."""
-    return envelope(code, ERRORS[code][1])
+    return envelope(code, ERRORS[code].summary)
 
 
 def error_responses(*codes: str) -> dict[int, OpenApiResponse]:
     """Return a response for each status of `codes`, with an example for each code."""
     by_status: dict[int, list[str]] = {}
     for code in codes:
-        by_status.setdefault(ERRORS[code][0], []).append(code)
+        by_status.setdefault(ERRORS[code].status, []).append(code)
     return {
         status: OpenApiResponse(
             ErrorSerializer,
-            description=" ".join(f"`{code}`: {ERRORS[code][1]}" for code in found),
+            description=" ".join(f"`{code}`: {ERRORS[code].summary}" for code in found),
             examples=[OpenApiExample(code, value=error_example(code)) for code in found],
         )
         for status, found in by_status.items()
@@ -89,7 +89,7 @@ def header(name: str, description: str, statuses: list[str], kind: type = int) -
     )
 
 
-_ERROR_STATUSES = sorted({str(status) for status, _ in ERRORS.values()})
+_ERROR_STATUSES = sorted({str(error.status) for error in ERRORS.values()})
 _COUNTED = ["200", "304", "403", "405", "429", "500", "502"]
 HEADERS = [
     header("RateLimit-Limit", "Calls per minute under the tightest limit.", _COUNTED),

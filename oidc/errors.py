@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from oidc.models import AccessToken, Client
-from oidc.reason_texts import REASONS, developer_text, public_text
-from oidc.reasons import Facts, Reason
+from oidc.reasons import Facts, Reason, developer_text, public_text
 
 
 @dataclass(eq=False)
@@ -17,7 +16,7 @@ class Refusal(Exception):
     @property
     def error(self) -> str:
         """The standard's error code."""
-        return REASONS[self.reason].error
+        return self.reason.error
 
     @property
     def description(self) -> str:

@@ -42,7 +42,7 @@ PATH = re.compile(rf"({'|'.join(PATHS)})(?![\w-])")
 FILE_LINES = 500
 FUNCTION_LINES = 45
 # One table, and one file by design.
-ONE_TABLE = ("devportal.console.reason_help",)
+ONE_TABLE = ("oidc.reasons",)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 from django.urls import reverse
 
 from accounts.models import Account
 from core.http import request_id
 from core.http.hosts import authority_of
-from devportal.console.logs.sign_in_writer import MARKS, redact_secrets
+from devportal.console.logs.fixes import why_not_registrable
+from devportal.console.logs.sign_in_writer import redact_secrets
 from devportal.console.models import AuditEvent
 from oidc.clients.lookup import is_possible_client_id
-from oidc.clients.redirect_uris import nearest_registered, shared_start, validate_redirect_uri
+from oidc.clients.redirect_uris import nearest_registered, shared_start
 from oidc.domains.names import domains_of, on_unknown_hosts
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
@@ -102,13 +102,7 @@ def _compare(sent: str, registered: Sequence[str]) -> Comparison:
 
 def _may_be_added(sent: str) -> bool:
     """Return whether the received URL could be registered. A redacted URL can't."""
-    if sent != redact_secrets(sent[:_LONGEST]) or any(mark in sent for mark in MARKS):
-        return False
-    try:
-        validate_redirect_uri(sent)
-    except ValidationError:
-        return False
-    return True
+    return sent == redact_secrets(sent[:_LONGEST]) and not why_not_registrable(sent)
 
 
 def _unknown_client(account: Account, sent: str) -> DevelopersView | None:

@@ -11,6 +11,7 @@ from oidc.authorization.tester import CheckResult
 from oidc.clients.redirect_uris import validate_redirect_uri
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
+from oidc.reasons import Link
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ def project_page(project: Project, name: str, anchor: str = "") -> str:
     return reverse(f"console:{name}", args=[project.public_id]) + (f"#{anchor}" if anchor else "")
 
 
+def linked_fix(text: str, link: Link, client: Client) -> Fix:
+    """Return a fix with the link of a reason."""
+    match link.of:
+        case "docs":
+            url = docs(link.page, link.anchor)
+        case "client":
+            url = client_page(client, link.page, link.anchor)
+        case _:
+            url = project_page(client.project, link.page, link.anchor)
+    return Fix(text, link.label, url, link.at_least)
+
+
 def switched_off(client: Client) -> Fix:
     """Return the fix for a client that is off, or was off when the entry was written."""
     if client.project.is_suspended:
@@ -63,43 +76,35 @@ class TestedCheck:
     may_fix: bool
 
 
-# Name of a check -> text, label of the link, and page of the client.
-_OF_CLIENT = {
-    "this_client": (
-        "Send the id of this client, or try the URL at the other one.",
-        "Copy the client id",
-        "client_settings",
-    ),
-    "check_client": ("Send the client id as the settings show it.", "Copy the client id", "client_settings"),
+_CLIENT_ID = Link("Copy the client id", "client", "client_settings")
+_ENDPOINTS = Link("Endpoints of this client", "client", "client_settings")
+_SIGN_OUT = Link("Sign-out, in the docs", "docs", "logout")
+_PARAMETERS = Link("The parameters, in the docs", "docs", "authorization")
+# Name of a check -> text and link.
+_OF_CHECKS = {
+    "this_client": ("Send the id of this client, or try the URL at the other one.", _CLIENT_ID),
+    "check_client": ("Send the client id as the settings show it.", _CLIENT_ID),
     "check_code_challenge": (
         "Turn on PKCE with S256 in your library, or create verifier and challenge as in the quick start.",
-        "See the quick start",
-        "quick_start",
+        Link("See the quick start", "client", "quick_start"),
     ),
     "check_resource": (
         "Send the identifier of an API as the page Permissions shows it, and request a scope of that API.",
-        "Copy the identifier",
-        "client_permissions",
+        Link("Copy the identifier", "client", "client_permissions"),
     ),
     "sign_out_client": (
         "Send the ID token that this client got, and leave client_id out or send this client’s id.",
-        "Copy the client id",
-        "client_settings",
+        _CLIENT_ID,
     ),
-    "sign_out_address": ("Take the URL from the discovery document.", "Endpoints of this client", "client_settings"),
-    "address": ("Take the URL from the discovery document.", "Endpoints of this client", "client_settings"),
-}
-_OF_SIGN_OUT = {
-    "sign_out_parameters": "Send each parameter once, percent-encoded.",
-    "sign_out_hint": "Send the ID token that your app got at the sign-in. It may be expired.",
-}
-# The other checks are explained in the docs of the authorization endpoint.
-_OF_PARAMETERS = {
-    "readable": "Percent-encode each value, and leave out what the docs do not list.",
-    "check_parameters": "Send each parameter once, with a random state and response_type=code.",
-    "check_prompt": "Leave the parameter out, or send a supported value.",
-    "check_acr": "Leave claims out, or request a level that the docs list.",
-    "id_token_hint": "Leave it out, or send an ID token that this service gave your app.",
+    "sign_out_address": ("Take the URL from the discovery document.", _ENDPOINTS),
+    "address": ("Take the URL from the discovery document.", _ENDPOINTS),
+    "sign_out_parameters": ("Send each parameter once, percent-encoded.", _SIGN_OUT),
+    "sign_out_hint": ("Send the ID token that your app got at the sign-in. It may be expired.", _SIGN_OUT),
+    "readable": ("Percent-encode each value, and leave out what the docs do not list.", _PARAMETERS),
+    "check_parameters": ("Send each parameter once, with a random state and response_type=code.", _PARAMETERS),
+    "check_prompt": ("Leave the parameter out, or send a supported value.", _PARAMETERS),
+    "check_acr": ("Leave claims out, or request a level that the docs list.", _PARAMETERS),
+    "id_token_hint": ("Leave it out, or send an ID token that this service gave your app.", _PARAMETERS),
 }
 
 
@@ -123,12 +128,7 @@ def _fix(client: Client, result: CheckResult) -> Fix:
             return switched_off(client)
         case "check_scope":
             return _scope(client, result.value)
-    if result.name in _OF_CLIENT:
-        text, label, page = _OF_CLIENT[result.name]
-        return Fix(text, label, client_page(client, page))
-    if result.name in _OF_SIGN_OUT:
-        return Fix(_OF_SIGN_OUT[result.name], "Sign-out, in the docs", docs("logout"))
-    return Fix(_OF_PARAMETERS[result.name], "The parameters, in the docs", docs("authorization"))
+    return linked_fix(*_OF_CHECKS[result.name], client)
 
 
 def _redirect_uri(client: Client, sent: str) -> Fix:

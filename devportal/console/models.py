@@ -7,7 +7,7 @@ from django.db import models
 
 from core.database.postgres.replica import table_from_replica
 from core.time_zones import in_utc
-from oidc.reason_texts import developer_text
+from oidc.reasons import developer_text
 from oidc.sign_in_steps import Outcome
 
 

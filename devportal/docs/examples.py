@@ -13,7 +13,6 @@ from api.deprecation import Deprecation
 from api.schema import error_example
 from devportal.console.quick_start import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
-from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 
 CLIENT_ID = "YOUR_CLIENT_ID"
@@ -91,10 +90,10 @@ def _logout() -> dict[str, str]:
 
 
 def _errors() -> dict[str, str]:
-    late = REASONS[Reason.CODE_EXPIRED]
+    late = Reason.CODE_EXPIRED
     return {
         "api_error_example": _json(error_example("insufficient_scope")),
-        "token_error_example": _json({"error": late.error, "error_description": late.public}),
+        "token_error_example": _json({"error": late.error, "error_description": late.description}),
     }
 
 

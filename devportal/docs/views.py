@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from api.errors import ERRORS_BEFORE_ENDPOINTS, KNOWN_ERRORS
 from api.resource_metadata import MAX_AGE, metadata_of
 from devportal.console import quick_start
 from devportal.docs import context as doc_context
@@ -15,6 +16,7 @@ from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
 from devportal.docs.pages import DocsPage, api_page
 from oidc.apis.registry import current_registry
+from oidc.reasons import AUTHORIZATION, SIGN_OUT, TOKEN, reasons_at
 
 
 @require_safe
@@ -84,11 +86,11 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
         return {"blocks": quick_start.api_key_blocks()}
     if page.name == "errors":
         return {
-            "api_errors": errors.api_errors(),
-            "authorization_errors": errors.authorization_errors(),
-            "token_errors": errors.token_errors(),
-            "authorization_reasons": errors.authorization_reasons(),
-            "token_reasons": errors.token_reasons(),
-            "sign_out_reasons": errors.sign_out_reasons(),
+            "api_errors": KNOWN_ERRORS | ERRORS_BEFORE_ENDPOINTS,
+            "authorization_errors": errors.AUTHORIZATION_HELP,
+            "token_errors": errors.TOKEN_HELP,
+            "authorization_reasons": reasons_at(AUTHORIZATION),
+            "token_reasons": reasons_at(TOKEN),
+            "sign_out_reasons": reasons_at(SIGN_OUT),
         }
     return {}

@@ -22,8 +22,7 @@ from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.parameters import Parameters, UnreadableParameters, parse, within_bounds
-from oidc.reason_texts import developer_text, public_text
-from oidc.reasons import Reason
+from oidc.reasons import Reason, developer_text, public_text
 
 MAX_LENGTH = 16_000  # characters; few browsers send more
 

@@ -14,8 +14,7 @@ from core.database.words import WordIndex
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
-from oidc.reason_texts import developer_text
-from oidc.reasons import Reason
+from oidc.reasons import Reason, developer_text
 
 # The `acr` values of this service (docs/sign-in.md#authentication-levels).
 MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"

@@ -31,8 +31,7 @@ from oidc.parameters import (
     read_json_text,
     read_query,
 )
-from oidc.reason_texts import REASONS, public_text
-from oidc.reasons import Facts, Reason
+from oidc.reasons import Facts, Reason, public_text
 from oidc.server import refusal_of_library
 from oidc.sign_in_steps import Endpoint
 from oidc.signing_keys import NoSigningKey
@@ -49,9 +48,8 @@ def error_response(
 
     `description` and `status` are for what the server in front of Django refuses.
     """
-    text = REASONS[reason]
-    body = {"error": text.error, "error_description": description or public_text(reason, facts or {})}
-    return add_response_headers(JsonResponse(body, status=status or text.status))
+    body = {"error": reason.error, "error_description": description or public_text(reason, facts or {})}
+    return add_response_headers(JsonResponse(body, status=status or reason.status))
 
 
 def add_response_headers(response: HttpResponse) -> HttpResponse:

@@ -105,7 +105,7 @@ def test_it_lists_every_error_with_an_example(document: dict[str, Any]) -> None:
                 if "error" in example["value"]:
                     shown[example["value"]["error"]["code"]] = int(status)
         # What no endpoint answers stands in the description of the whole.
-        assert shown == {code: status for code, (status, _) in ERRORS.items() if code != "not_found"}
+        assert shown == {code: error.status for code, error in ERRORS.items() if code != "not_found"}
     assert "not_found" in document["info"]["description"]
     assert "404" in document["info"]["description"]
 

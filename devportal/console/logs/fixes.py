@@ -1,28 +1,28 @@
 """Fixes of errors in the request log and the sign-in log, with links to the documentation of each code."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
+from api.errors import KNOWN_ERRORS, ErrorText
 from api.models import ApiKey, RequestLog
 from core.messages import fill_in
-from devportal.console.fixes import Fix, client_page, docs, project_page, switched_off
+from devportal.console.fixes import Fix, client_page, docs, linked_fix, project_page, switched_off
 from devportal.console.logs.missing_scopes import fix_of_missing_scope
 from devportal.console.logs.sign_in_writer import MARKS
 from devportal.console.models import SignInEvent
-from devportal.console.reason_help import HELP
-from devportal.docs.errors import API_HELP, ErrorHelp
 from oidc.clients import redirect_uris
 from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
-from oidc.reasons import Reason
+from oidc.reasons import REDIRECT_URLS, SIGN_OUT_URLS, Link, Reason, find_reason
 from oidc.scopes import allowed_scopes, known_scopes
 from oidc.sign_in_steps import Endpoint, Outcome
+from oidc.signals import Comparison
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,18 @@ class ErrorDocs:
 
     code: str
     url: str
-    help: ErrorHelp | None = None
+    help: ErrorText | Reason | None = None
 
 
 def api_error(code: str) -> ErrorDocs | None:
     """Return the documentation of an error code of the developer API, or None without a code."""
-    return ErrorDocs(code, docs("errors", f"api-{code}"), API_HELP.get(code)) if code else None
+    return ErrorDocs(code, docs("errors", f"api-{code}"), KNOWN_ERRORS.get(code)) if code else None
 
 
 def reason_docs(event: SignInEvent) -> ErrorDocs | None:
     """Return the documentation of the reason of a refused or cancelled step, or None for other steps."""
-    if event.reason not in HELP:
-        return None
-    found = HELP[Reason(event.reason)]
-    return ErrorDocs(event.reason, docs("errors", f"reason-{event.reason}"), ErrorHelp(found.cause, found.fix))
+    reason = find_reason(event.reason)
+    return ErrorDocs(reason, docs("errors", f"reason-{reason}"), reason) if reason and reason.table else None
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,38 @@ def call_fix_for(call: Call) -> Fix | None:
     """Return the fix of a failed call, or None if it succeeded. Takes at most one SQL statement."""
     if not call.row.code and call.row.status < 400:
         return None
-    fix = FIXES.get(call.row.code)
-    return fix(call) if fix else Fix("The docs explain the cause and the fix.", "Errors", docs("errors", "api"))
+    match call.row.code:
+        case "invalid_api_key":
+            return _invalid_api_key(call)
+        case "invalid_token":
+            return _invalid_token(call)
+        case "project_suspended":
+            text = "The project’s page says why it is suspended, and how to appeal."
+            return Fix(text, "Read why", project_page(call.project, "project", "appeal"))
+        case "insufficient_scope":
+            return fix_of_missing_scope(call.row, call.project, call.client)
+        case "not_found":
+            text = "Correct the path: it begins with /v1 and has no slash at its end."
+            return Fix(text, "Endpoints", docs("me", "call"))
+        case "method_not_allowed":
+            return Fix("Use GET.", "Endpoints", docs("me", "call"))
+        case "rate_limited":
+            text = (
+                "Wait as many seconds as Retry-After says, and spread the calls. Usage shows when there are too many."
+            )
+            return Fix(text, "Usage", project_page(call.project, "usage"))
+    if call.row.code in _OF_CODES:
+        return Fix(_OF_CODES[call.row.code], call.row.code, docs("errors", f"api-{call.row.code}"))
+    return Fix("The docs explain the cause and the fix.", "Errors", docs("errors", "api"))
+
+
+# The fixes that link to the code in the docs.
+_OF_CODES = {
+    "internal_error": "The service failed. Try again. If the error continues, report the request id.",
+    "upstream_unavailable": "Try again shortly, with increasing pauses.",
+    "api_disabled": "The API is turned off. Try again later.",
+    "path_not_allowed": KNOWN_ERRORS["path_not_allowed"].fix,
+}
 
 
 def _invalid_api_key(call: Call) -> Fix:
@@ -93,62 +121,6 @@ def _invalid_token(call: Call) -> Fix:
     return Fix(text, "How to refresh", docs("tokens", "refresh"))
 
 
-def _project_suspended(call: Call) -> Fix:
-    text = "The project’s page says why it is suspended, and how to appeal."
-    return Fix(text, "Read why", project_page(call.project, "project", "appeal"))
-
-
-def _insufficient_scope(call: Call) -> Fix:
-    return fix_of_missing_scope(call.row, call.project, call.client)
-
-
-def _not_found(call: Call) -> Fix:
-    return Fix("Correct the path: it begins with /v1 and has no slash at its end.", "Endpoints", docs("me", "call"))
-
-
-def _method_not_allowed(call: Call) -> Fix:
-    return Fix("Use GET.", "Endpoints", docs("me", "call"))
-
-
-def _rate_limited(call: Call) -> Fix:
-    text = "Wait as many seconds as Retry-After says, and spread the calls. Usage shows when there are too many."
-    return Fix(text, "Usage", project_page(call.project, "usage"))
-
-
-def _internal_error(call: Call) -> Fix:
-    text = "The service failed. Try again. If the error continues, report the request id."
-    return Fix(text, "internal_error", docs("errors", "api-internal_error"))
-
-
-def _upstream_unavailable(call: Call) -> Fix:
-    text = "Try again shortly, with increasing pauses."
-    return Fix(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
-
-
-def _api_disabled(call: Call) -> Fix:
-    return Fix("The API is turned off. Try again later.", "api_disabled", docs("errors", "api-api_disabled"))
-
-
-def _path_not_allowed(call: Call) -> Fix:
-    text = "Compare the method and the path with the documentation of the API. Don’t encode slashes and dots."
-    return Fix(text, "path_not_allowed", docs("errors", "api-path_not_allowed"))
-
-
-FIXES: dict[str, Callable[[Call], Fix]] = {
-    "invalid_api_key": _invalid_api_key,
-    "invalid_token": _invalid_token,
-    "project_suspended": _project_suspended,
-    "insufficient_scope": _insufficient_scope,
-    "not_found": _not_found,
-    "method_not_allowed": _method_not_allowed,
-    "rate_limited": _rate_limited,
-    "internal_error": _internal_error,
-    "upstream_unavailable": _upstream_unavailable,
-    "api_disabled": _api_disabled,
-    "path_not_allowed": _path_not_allowed,
-}
-
-
 # Names that other services use for a scope, which are not similar in spelling.
 _ELSEWHERE = {
     "offline": "offline_access",
@@ -163,12 +135,25 @@ def fix_for(client: Client, event: SignInEvent) -> Fix | None:
     """Return the fix of a refused or cancelled step, or None if it succeeded. Takes no SQL statement."""
     if event.outcome not in (Outcome.REFUSED, Outcome.CANCELLED):
         return None
-    if event.reason in _FIXES:
-        return _FIXES[Reason(event.reason)](client, event)
-    if event.reason not in HELP:
-        return Fix("Cause and fix are in the documentation of the error.", "Errors", docs("errors"))
-    found = HELP[Reason(event.reason)]
-    return Fix(found.fix, found.label, found.place(client), found.at_least)
+    reason = find_reason(event.reason)
+    match reason:
+        case None:
+            return Fix("Cause and fix are in the documentation of the error.", "Errors", docs("errors"))
+        case Reason.CLIENT_OFF | Reason.PROJECT_SUSPENDED:
+            return switched_off(client)
+        case Reason.REFRESH_TOKEN_REPEATED:
+            return _repeated(client)
+        case Reason.SCOPE_UNKNOWN | Reason.SCOPE_NOT_APPROVED:
+            return _scopes(client, event)
+        case Reason.SCOPE_OUTSIDE_REVIEW | Reason.CONSENT_OUTSIDE_REVIEW:
+            return _host_of_review(client)
+        case Reason.SCOPE_HOME_UNPROVEN | Reason.CONSENT_HOME_UNPROVEN:
+            return _host_of_review(client)
+        case Reason.PEOPLE_LIMIT | Reason.PEOPLE_LIMIT_OUTSIDE_REVIEW | Reason.PEOPLE_LIMIT_HOME_UNPROVEN:
+            return _people_limit(client)
+    if reason.link in (REDIRECT_URLS, SIGN_OUT_URLS):
+        return _unregistered_url(client, event, reason.link)
+    return linked_fix(reason.fix, reason.link, client)
 
 
 def sign_in_url(client: Client, request_id: str) -> str:
@@ -180,20 +165,16 @@ def sign_in_url(client: Client, request_id: str) -> str:
 # --- The client and its review ---
 
 
-def _off(client: Client, event: SignInEvent) -> Fix:
-    return switched_off(client)
-
-
-def _people_limit(client: Client, event: SignInEvent) -> Fix:
+def _people_limit(client: Client) -> Fix:
     if client.is_verified and not client.carries_badge:
-        return _host_of_review(client, event)
+        return _host_of_review(client)
     if client.is_verified:
         return Fix("The app is now reviewed. Start a new sign-in.", "Review", client_page(client, "review"))
     text = "Submit the app for review. A reviewed app has no limit of people."
     return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
 
 
-def _host_of_review(client: Client, event: SignInEvent) -> Fix:
+def _host_of_review(client: Client) -> Fix:
     if client.is_verified and not client.carries_badge:
         text = f"Prove {home_host(client)} again. It is the domain of the app's home page, which the badge names."
         return Fix(text, "Domains", project_page(client.project, "domains"), Role.DEVELOPER)
@@ -201,7 +182,7 @@ def _host_of_review(client: Client, event: SignInEvent) -> Fix:
     return Fix(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
 
 
-def _repeated(client: Client, event: SignInEvent) -> Fix:
+def _repeated(client: Client) -> Fix:
     if client.forgive_lost_responses:
         text = "The new tokens were already in use. Let one process refresh at a time, and share its response."
         return Fix(text, "How to refresh", docs("tokens", "refresh"))
@@ -214,15 +195,6 @@ def _repeated(client: Client, event: SignInEvent) -> Fix:
 
 
 # --- Redirect URLs that are not registered ---
-
-
-@dataclass(frozen=True)
-class ComparedURI:
-    """A registered redirect URL: the beginning that it shares with the received one, and the rest of both."""
-
-    same: str
-    received: str
-    registered: str
 
 
 def registered_uris(client: Client, event: SignInEvent) -> Sequence[str]:
@@ -249,36 +221,26 @@ def why_not_registrable(uri: str) -> str:
     return ""
 
 
-def _redirect_uri(client: Client, event: SignInEvent) -> Fix:
+def _unregistered_url(client: Client, event: SignInEvent, registered: Link) -> Fix:
     settings = client_page(client, "client_settings")
+    add, what, then = ("add", "redirect URL", "Start a new sign-in.")
+    if registered == SIGN_OUT_URLS:
+        add, what, then = ("add_sign_out", "sign-out URL", "Sign out again.")
     if not is_mismatch(client, event):
-        return Fix("The redirect URL is now registered. Start a new sign-in.", "Settings", settings)
+        return Fix(f"The {what} is now registered. {then}", "Settings", settings)
     if why_not := why_not_registrable(event.redirect_uri):
         text = f"It can’t be added: {why_not} Have the app send one that is registered, character for character."
-        return Fix(text, "Registered redirect URLs", settings)
+        return Fix(text, registered.label, settings)
     text = "Register it if it is yours, or have the app send one that is registered, character for character."
-    add = f"{settings}?add={quote(event.redirect_uri, safe='')}"
-    return Fix(text, "Add this redirect URL", add, Role.DEVELOPER)
+    return Fix(text, f"Add this {what}", f"{settings}?{add}={quote(event.redirect_uri, safe='')}", Role.DEVELOPER)
 
 
-def _sign_out_uri(client: Client, event: SignInEvent) -> Fix:
-    settings = client_page(client, "client_settings")
-    if not is_mismatch(client, event):
-        return Fix("The sign-out URL is now registered. Sign out again.", "Settings", settings)
-    if why_not := why_not_registrable(event.redirect_uri):
-        text = f"It can’t be added: {why_not} Have the app send one that is registered, character for character."
-        return Fix(text, "Registered sign-out URLs", settings)
-    text = "Register it if it is yours, or have the app send one that is registered, character for character."
-    add = f"{settings}?add_sign_out={quote(event.redirect_uri, safe='')}"
-    return Fix(text, "Add this sign-out URL", add, Role.DEVELOPER)
-
-
-def compare(received: str, registered: Sequence[str]) -> list[ComparedURI]:
+def compare(received: str, registered: Sequence[str]) -> list[Comparison]:
     """Compare a received URL with the registered ones, the most similar first."""
     compared = []
     for uri in registered:
         shared = redirect_uris.shared_start(received, uri)
-        compared.append(ComparedURI(uri[:shared], received[shared:], uri[shared:]))
+        compared.append(Comparison(uri[:shared], received[shared:], uri[shared:]))
     return sorted(compared, key=lambda each: -len(each.same))
 
 
@@ -315,40 +277,3 @@ def _scopes(client: Client, event: SignInEvent) -> Fix:
 def _spelling(name: str) -> str:
     near = nearest_scope(name)
     return f"There is no scope {name}: did you mean {near}?" if near else f"There is no scope {name}, leave it out."
-
-
-# The reasons whose fix depends on the client's present state, or on the received values.
-_FIXES: dict[Reason, Callable[[Client, SignInEvent], Fix]] = {
-    Reason.CLIENT_OFF: _off,
-    Reason.PROJECT_SUSPENDED: _off,
-    Reason.REFRESH_TOKEN_REPEATED: _repeated,
-    Reason.NO_SIGN_OUT_URI_REGISTERED: _sign_out_uri,
-    Reason.SIGN_OUT_URI_NOT_REGISTERED: _sign_out_uri,
-    **dict.fromkeys((Reason.SCOPE_UNKNOWN, Reason.SCOPE_NOT_APPROVED), _scopes),
-    **dict.fromkeys(
-        (
-            Reason.SCOPE_OUTSIDE_REVIEW,
-            Reason.SCOPE_HOME_UNPROVEN,
-            Reason.CONSENT_OUTSIDE_REVIEW,
-            Reason.CONSENT_HOME_UNPROVEN,
-        ),
-        _host_of_review,
-    ),
-    **dict.fromkeys(
-        (Reason.PEOPLE_LIMIT, Reason.PEOPLE_LIMIT_OUTSIDE_REVIEW, Reason.PEOPLE_LIMIT_HOME_UNPROVEN), _people_limit
-    ),
-    **dict.fromkeys(
-        (
-            Reason.NO_REDIRECT_URI_REGISTERED,
-            Reason.REDIRECT_URI_SLASH,
-            Reason.REDIRECT_URI_SCHEME,
-            Reason.REDIRECT_URI_HOST,
-            Reason.REDIRECT_URI_PORT,
-            Reason.REDIRECT_URI_PATH,
-            Reason.REDIRECT_URI_QUERY,
-            Reason.REDIRECT_URI_FRAGMENT,
-            Reason.REDIRECT_URI_SPELLING,
-        ),
-        _redirect_uri,
-    ),
-}

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from api.endpoint import endpoint_names
-from api.errors import ERRORS, FORWARD_AUTH_ERRORS
+from api.errors import KNOWN_ERRORS
 from api.keys import PUBLIC_ID_LENGTH
 from api.models import ApiKey, RequestLog
 from core.database.postgres.replica import page_from_replica
@@ -160,7 +160,7 @@ _STATUS_IS = {
     "5xx": _FAILED & Q(status__gte=500),
 }
 # Error codes that known callers can get. Requests without a known credential are not logged.
-CODES = {code: code for code in (*ERRORS, *FORWARD_AUTH_ERRORS) if code != "unauthenticated"}
+CODES = {code: code for code in KNOWN_ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
 NO_ENDPOINT = "none"
 _PATH_IS = {path: Q(path=path) for path in ENDPOINTS} | {NO_ENDPOINT: ~Q(path__in=list(ENDPOINTS)) & Q(api="")}

@@ -32,14 +32,13 @@ from devportal.console.logs.request_log import sign_in_as_curl
 from devportal.console.models import SignInEvent
 from devportal.console.navigation import console_page
 from oidc.models import Client
-from oidc.reason_texts import REASONS
-from oidc.reasons import BEFORE_AUTHENTICATION, Reason
+from oidc.reasons import Reason, find_reason
 from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
 
 OUTCOMES = {outcome.value: str(outcome.label) for outcome in Outcome}
 ENDPOINTS = {endpoint.value: str(endpoint.label) for endpoint in Endpoint}
 _NEVER_LOGGED = {"insufficient_scope", ""}  # every token has openid; "" is no error
-_LOGGED = {text.error for text in REASONS.values()} - _NEVER_LOGGED
+_LOGGED = {reason.error for reason in Reason} - _NEVER_LOGGED
 ERRORS = {error: error for error in sorted({*_LOGGED, UNAVAILABLE, APP_FULL})}
 REASONS_BY_CODE = {reason.value: reason.value for reason in sorted(Reason)}
 SELECTS = (
@@ -98,7 +97,8 @@ class SignInLogEntry:
     @property
     def is_unauthenticated(self) -> bool:
         """Whether the app did not authenticate, at an endpoint where it should."""
-        return self.row.endpoint in (Endpoint.TOKEN, Endpoint.REVOKE) and self.row.reason in BEFORE_AUTHENTICATION
+        reason = find_reason(self.row.reason)
+        return self.row.endpoint in (Endpoint.TOKEN, Endpoint.REVOKE) and reason is not None and reason.anyone
 
 
 def read_filters(request: HttpRequest, clients: Sequence[Client] | None = None) -> LogFilters:

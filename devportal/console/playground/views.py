@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET
 
 from accounts.models import Account
+from api.errors import KNOWN_ERRORS
 from core.http import request_id
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
@@ -23,7 +24,7 @@ from devportal.console.navigation import console_page, redirect_to_client, rende
 from devportal.console.playground import flow
 from devportal.console.playground.flow import PlaygroundRun
 from devportal.docs.context import format_duration
-from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
+from devportal.docs.errors import AUTHORIZATION_HELP, TOKEN_HELP
 from devportal.docs.pages import api_address
 from oidc import scopes
 from oidc.clients.redirect_uris import playground_redirect_uri
@@ -228,6 +229,6 @@ def _page(
         context["help"] = AUTHORIZATION_HELP.get(run.error)
     if result is not None:
         context["api_docs"] = api_address(result.api) if result.api else ""
-        context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]
-        context["calls"] = [(call, API_HELP.get(call.error)) for call in result.calls]
+        context["exchange_help"] = TOKEN_HELP.get(result.exchange.error)
+        context["calls"] = [(call, KNOWN_ERRORS.get(call.error)) for call in result.calls]
     return render_page(request, "console/playground.html", membership, client, status=status, **(context | more))

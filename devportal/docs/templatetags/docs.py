@@ -1,5 +1,6 @@
 """Template tags of the docs: highlighted code, code of guides, a page's contents, and navigation."""
 
+import re
 from typing import Any
 
 from django import template
@@ -20,6 +21,12 @@ register = template.Library()
 # Pages with fewer headings need no list of them.
 FEWEST_HEADINGS = 2
 _CONTENTS = "<!-- contents -->"
+
+
+@register.filter
+def without_values(text: str) -> str:
+    """Show a text of a reason with an ellipsis for each value."""
+    return re.sub(r"\{[^}]+\}", "…", text)
 
 
 @register.simple_tag

@@ -58,8 +58,8 @@ def test_code_names_its_language_and_tables_are_tables() -> None:
     assert "YOUR_CLIENT_ID" in flask
     listed = page_as_markdown("errors")
     assert "| Code | Status | Cause | What to do |" in listed
-    for row in errors.token_errors():
-        assert f"| `{row.code}` |" in listed
+    for code in errors.TOKEN_HELP:
+        assert f"| `{code}` |" in listed
     assert "Bearer &lt;credential>" in listed
 
 

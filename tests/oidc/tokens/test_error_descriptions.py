@@ -16,8 +16,7 @@ from core.serving.errors import _REASONS, HTTPError
 from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import AccessToken, Client, Connection, Project
-from oidc.reason_texts import REASONS, public_text
-from oidc.reasons import Reason
+from oidc.reasons import Reason, public_text
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
 
@@ -27,9 +26,9 @@ TOKEN, REVOKE, USERINFO = "/connect/token", "/connect/revoke", "/connect/userinf
 
 def told(response: Any, kind: str, **facts: str) -> None:
     """Check that a response has the error, status and description of the reason `kind`."""
-    text = REASONS[Reason(kind)]
-    assert response.status_code == text.status, response.content
-    assert response.json() == {"error": text.error, "error_description": public_text(Reason(kind), {**facts})}
+    reason = Reason(kind)
+    assert response.status_code == reason.status, response.content
+    assert response.json() == {"error": reason.error, "error_description": public_text(reason, {**facts})}
 
 
 def refused(response: Any, kind: str) -> None:

@@ -12,7 +12,6 @@ from api.models import LATENCY_EDGES_MS, ApiKey, RequestLog
 from api.request_log import mask_subject
 from oidc.clients.redirect_uris import explain_mismatch
 from oidc.models import Client, Project
-from oidc.reason_texts import REASONS
 from oidc.reasons import Facts, Reason
 from oidc.sign_in_steps import UNAVAILABLE, Step
 
@@ -80,7 +79,7 @@ class Refusal:
 
     @property
     def error(self) -> str:
-        return self.page or REASONS[self.reason].error
+        return self.page or self.reason.error
 
 
 SUPERSEDED = Refusal(Step.NOT_REFRESHED, Reason.REFRESH_TOKEN_SUPERSEDED)

@@ -7,19 +7,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import usage_counts
-from devportal.console.logs.fixes import FIXES, fix_for
-from devportal.console.logs.request_log import CODES
+from devportal.console.logs.fixes import fix_for
 from devportal.console.models import SignInEvent
 from oidc.models import Client
 from tests.oidc.test_sign_in_log import REFUSED
 from tests.relying_party import RelyingParty, sign_in
-
-
-def test_every_code_of_the_api_has_a_fix() -> None:
-    assert set(FIXES) == set(CODES)
-
-
-# --- From real requests ---
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from core import clock
 from devportal.console.fixes import Fix
 from devportal.console.logs import sign_in_log
 from devportal.console.models import SignInEvent
-from devportal.console.reason_help import HELP
 from devportal.docs.rendering import kept
 from oidc.apis.registry import reload_registry
 from oidc.models import ApiScope, Client, Project
@@ -154,7 +153,7 @@ def test_a_success_shows_no_fix(as_owner: Browser, app: Client) -> None:
 def test_the_docs_of_a_reason(reason: Reason, as_owner: Browser, app: Client) -> None:
     text = page(as_owner, log(app, reason=reason))
     assert f'href="/docs/errors#reason-{reason}"' in text
-    assert HELP[reason].cause in unescape(text)
+    assert reason.cause in unescape(text)
 
 
 def test_an_unknown_reason_is_shown_by_its_code(as_owner: Browser, app: Client) -> None:

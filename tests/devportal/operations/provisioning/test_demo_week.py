@@ -26,7 +26,6 @@ from devportal.review import developer_actions
 from devportal.review.requirements import why_not_approvable
 from oidc.apis.credentials import replace_credentials
 from oidc.models import ApiCredential, Client, ClientSecret, Connection, Project, TokenFamily
-from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Step
 
@@ -205,7 +204,7 @@ def test_reasons_are_those_of_the_service(made: dict[str, Any]) -> None:
     at_token = SignInEvent.objects.filter(outcome="refused").exclude(endpoint="authorize")
     reasons = set(at_token.values_list("reason", flat=True))
     assert len(reasons) >= 6
-    assert reasons <= set(REASONS)
+    assert reasons <= set(Reason)
     errors = set(SignInEvent.objects.filter(outcome="refused", endpoint="authorize").values_list("error", flat=True))
     assert errors == {"invalid_request", "invalid_scope", "unsupported_response_type", "unavailable", "login_required"}
 

@@ -1,4 +1,4 @@
-"""The table of reasons: every reason has texts, help, an anchor and values for the placeholders of its texts."""
+"""The table of reasons: every reason has texts, help, a link, an anchor, and values for its placeholders."""
 
 import ast
 import re
@@ -7,14 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from django.test import Client as Browser
+from django.urls import resolve
 
 import oidc
 from core.messages import placeholders
+from devportal.console.fixes import linked_fix
 from devportal.console.logs.sign_in_log import ERRORS
-from devportal.console.reason_help import HELP
 from oidc.models import TokenFamily
-from oidc.reason_texts import AUTHORIZATION_ERRORS, NOTES, REASONS, TOKEN, developer_text
-from oidc.reasons import _OF_LIBRARY, _OF_LIBRARY_BY_CODE, REVOCATION_REASONS, Facts, Reason
+from oidc.reasons import Facts, Reason, developer_text
+from tests.factories import make_client
 
 # RFC 6749 §5.2: the characters of error_description.
 SAFE = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+")
@@ -37,48 +38,39 @@ def _is_reason(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason"
 
 
-def places(reason: Reason) -> set[str]:
-    text = REASONS[reason]
-    return placeholders(text.public) | placeholders(text.developer)
+def test_every_refusal_has_its_texts_and_its_help(db: None) -> None:
+    page = Browser().get("/docs/errors").content.decode()
+    refusals = [reason for reason in Reason if reason.table]
+    assert len(refusals) >= 130
+    for reason in refusals:
+        assert SAFE.fullmatch(reason.description), reason
+        assert all((reason.error, reason.cause, reason.fix, reason.link.label)), reason
+        assert f'id="reason-{reason}"' in page
+        assert reason.error in {*ERRORS, *NEVER_LOGGED}, reason  # the log can be searched for it
+    assert all(reason.log for reason in set(Reason) - set(refusals))
 
 
-def test_every_reason_has_its_texts_and_every_refusal_its_help() -> None:
-    assert set(REASONS) == set(Reason)
-    assert set(HELP) == set(Reason) - set(NOTES)
-    assert all(text.error and text.public for reason, text in REASONS.items() if reason not in NOTES)
-    assert all(help_.cause and help_.fix and help_.label for help_ in HELP.values())
-
-
-def test_descriptions_can_be_sent() -> None:
-    assert all(SAFE.fullmatch(text.public) for reason, text in REASONS.items() if reason not in NOTES)
+def test_each_fix_links_to_a_part_of_a_page(db: None) -> None:
+    client = make_client()
+    places = {linked_fix(reason.fix, reason.link, client).url.partition("#")[::2] for reason in Reason}
+    assert len(places) >= 20
+    for path, anchor in sorted(places):
+        assert resolve(path).url_name
+        if path.startswith("/docs/"):
+            assert not anchor or f'id="{anchor}"' in Browser().get(path).content.decode(), (path, anchor)
 
 
 def test_each_reason_is_raised_with_the_values_of_its_placeholders() -> None:
     found = list(raised())
     assert len(found) >= 8
-    assert [each for each in found if not each[2] >= places(each[1])] == []
-
-
-def test_every_reason_is_documented_under_its_code(db: None) -> None:
-    page = Browser().get("/docs/errors").content.decode()
-    assert [reason for reason in HELP if f'id="reason-{reason}"' not in page] == []
-
-
-def test_every_error_can_be_searched_in_the_log() -> None:
-    logged = {text.error for reason, text in REASONS.items() if reason not in NOTES} - NEVER_LOGGED
-    assert logged <= set(ERRORS)
-    assert set(AUTHORIZATION_ERRORS) <= set(ERRORS)
+    for where, reason, names in found:
+        assert names >= placeholders(reason.description) | placeholders(reason.log), where
 
 
 def test_codes_fit_their_columns() -> None:
     length = TokenFamily._meta.get_field("revocation_reason").max_length
     assert length is not None
     assert all(len(reason) <= length for reason in Reason)
-    assert set(REVOCATION_REASONS) <= set(TOKEN)
-
-
-def test_errors_of_the_library_have_a_reason() -> None:
-    assert set(_OF_LIBRARY.values()) | set(_OF_LIBRARY_BY_CODE.values()) <= set(TOKEN)
 
 
 def test_a_value_that_is_missing_breaks_no_page() -> None:
