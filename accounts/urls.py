@@ -78,7 +78,7 @@ for page in (
     factors.SecondStepView,
     factors.sign_in_again,
     factors.staff_second_factor,
-    mailbox.prove_mailbox,
+    mailbox.ProveMailboxView,
     mfa_views.reauthenticate,
     recovery_code_views.view_recovery_codes,
 ):

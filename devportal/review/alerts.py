@@ -70,12 +70,12 @@ def _mail_digest(rows: "QuerySet[Any]", column: str, wish: str, template: str) -
     if not claimed:
         return 0
     rows.model._default_manager.filter(pk__in=[row.pk for row in claimed]).update(**{column: clock.now()})
-    is_about_cases = rows.model is ReviewCase
     for reviewer in who_wants(wish):
-        theirs = _cases_for(reviewer, claimed) if is_about_cases else _submissions_for(reviewer, claimed, template)
-        if theirs:
-            context = _case_context(theirs) if is_about_cases else _submission_context(theirs)
-            mail_reviewer(reviewer, template, context)
+        if rows.model is ReviewCase:
+            if cases := _cases_for(reviewer, claimed):
+                mail_reviewer(reviewer, template, _case_context(cases))
+        elif submissions := _submissions_for(reviewer, claimed, template):
+            mail_reviewer(reviewer, template, _submission_context(submissions))
     return len(claimed)
 
 

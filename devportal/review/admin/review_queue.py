@@ -111,9 +111,8 @@ class AgeChangeList(KeysetChangeList):
 
     @property
     def empty_text(self) -> str:
-        if self.is_narrowed or self.which not in self.empty_texts:
-            return super().empty_text
-        return self.empty_texts[self.which]
+        text = None if self.is_narrowed or self.which is None else self.empty_texts.get(self.which)
+        return super().empty_text if text is None else text
 
     @property
     def lists(self) -> list[Link]:
