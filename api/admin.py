@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from accounts.authentication import account_of
-from api import keys
+from api.keys import API_KEYS
 from api.models import ApiKey, RequestLog
 from core.admin.actions import RowAction
 from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
@@ -17,7 +17,7 @@ from oidc.models import Project
 
 
 def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
-    keys.revoke_key(key, account_of(request))
+    API_KEYS.revoke(key, account_of(request))
     return "The key is revoked. This takes effect everywhere within 30 seconds."
 
 

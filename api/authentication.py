@@ -24,10 +24,10 @@ from core import clock
 from core.credentials import matches
 from core.database.prepared_queries import PreparedQuery, RowMapper
 from core.messages import fill_in
-from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
+from oidc.apis.credentials import credential_columns, credential_in
 from oidc.apis.registry import ApiSnapshot
 from oidc.errors import InvalidToken
-from oidc.models import AccessToken, Project
+from oidc.models import AccessToken, ApiCredential, Project
 from oidc.reasons import Facts, Reason
 from oidc.tokens import access_tokens, refresh_tokens
 from oidc.tokens.jwt import audience_of_id_token
@@ -185,7 +185,7 @@ def _as_key(public_id: str) -> Caller:
     return caller_of_key(row)
 
 
-def look_up_key_for_api(public_id: str, credential: str) -> tuple[ApiKey, StoredCredential | None] | None:
+def look_up_key_for_api(public_id: str, credential: str) -> tuple[ApiKey, ApiCredential | None] | None:
     """Look up a key by its public id, together with the credential of an API. Return None if there is no such key."""
     rows = _READ_KEY_AND_CREDENTIAL.rows(public_id, credential)
     return (_KEY.build(rows[0])[""], credential_in(rows[0])) if rows else None

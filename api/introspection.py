@@ -13,10 +13,10 @@ from api.usage_counts import CallOwner
 from core.credentials import matches
 from core.limits.counters import Throttled
 from oidc.apis import credentials
-from oidc.apis.credentials import StoredCredential
 from oidc.apis.registry import ApiSnapshot, current_registry
+from oidc.credentials import note_use
 from oidc.errors import InvalidClient, InvalidToken
-from oidc.models import AccessToken
+from oidc.models import AccessToken, ApiCredential
 from oidc.reasons import Facts, Reason
 from oidc.tokens import access_tokens, jwt
 from oidc.tokens.lookup import look_up_access_token_for_api
@@ -28,7 +28,7 @@ INACTIVE = {"active": False}
 class _Presented(NamedTuple):
     """The credential of the API, and the key or access token that the request is about, as they are stored."""
 
-    credential: StoredCredential | None
+    credential: ApiCredential | None
     key: ApiKey | None = None
     token: AccessToken | None = None
     claims: jwt.SignedClaims | None = None
@@ -84,11 +84,11 @@ def _look_up(token: str, public_id: str) -> _Presented:
     return _Presented(credentials.look_up_credential(public_id))
 
 
-def _authenticate(found: StoredCredential | None, secret: str, address: str) -> ApiSnapshot | None:
+def _authenticate(found: ApiCredential | None, secret: str, address: str) -> ApiSnapshot | None:
     """Return the API whose credential this is, None if this process does not know the API yet. Raises InvalidClient."""
     if not credentials.is_valid(found, secret) or found is None:
         raise InvalidClient(Reason.CLIENT_FAILED)
-    credentials.note_use(found, address)
+    note_use(found, address)
     return next((api for api in current_registry().apis.values() if api.pk == found.api_id), None)
 
 

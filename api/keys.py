@@ -1,9 +1,9 @@
-"""API keys: creating, parsing, rotating and revoking them."""
+"""API keys: creating and parsing them, and what ends them (oidc/credentials.py rotates and revokes them)."""
 
 import binascii
 import re
 import string
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -19,19 +19,18 @@ from accounts.signals import access_ended, exporting
 from accounts.subjects import subject_for
 from api.models import ApiKey
 from core import clock
-from core.credentials import digest, random_text
+from core.credentials import random_text
 from oidc.apis.registry import ACCOUNT_READ, Scope
 from oidc.apis.uses import ScopeUse, is_named_in
-from oidc.credential_rotation import CredentialEnded, end_replaced
+from oidc.credentials import SECRET_LENGTH, CredentialKind
 from oidc.models import Project, ProjectMember
 from oidc.projects.lifecycle import QuotaExceeded
-from oidc.projects.roles import Gone, lock_project, report_project_event
+from oidc.projects.roles import Gone, lock_project
 from oidc.scopes import known_scopes
 from oidc.signals import asking_scope_use, project_ended
 
 READS_PROFILE = ACCOUNT_READ
 PUBLIC_ID_LENGTH = 12
-SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _BEGINNING = re.compile(rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_")
@@ -55,13 +54,41 @@ def checksum(text: str) -> str:
     return digits
 
 
+class _ApiKeys(CredentialKind[ApiKey]):
+    model = ApiKey
+    name = "api_key"
+    max_life = timedelta(days=3650)
+    related = ("owner", "project")
+
+    def lock(self, row: ApiKey) -> Project:
+        return lock_project(row.project_id)
+
+    def create_like(self, old: ApiKey, actor: Account | None) -> tuple[ApiKey, str]:
+        """Create a key with the name, permissions and owner of `old`. Raises QuotaExceeded."""
+        _check_quota(old.project)
+        return _insert(old.project, old.owner, old.name, old.permissions.split(), replacement_expires_at(old))
+
+    def belongs_to(self, row: ApiKey) -> tuple[Project, None, str]:
+        return row.project, None, row.public_id
+
+    def names(self, row: ApiKey) -> dict[str, Any]:
+        return {"name": row.name}
+
+    def shown(self, row: ApiKey) -> dict[str, Any]:
+        expires_at = row.expires_at.isoformat() if row.expires_at else None
+        return {"name": row.name, "permissions": row.permissions.split(), "expires_at": expires_at}
+
+
+API_KEYS = _ApiKeys()
+
+
+@transaction.atomic
 def create_key(
     project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
     """Create an API key; return its row and the raw key, which is shown once."""
-    with transaction.atomic():
-        row, raw = _insert(project, owner, name, permissions, expires_at)
-        _report("api_key.created", row, owner, after=_shown(row))
+    row, raw = _insert(project, owner, name, permissions, expires_at)
+    API_KEYS.report("created", row, owner, after=API_KEYS.shown(row))
     return row, raw
 
 
@@ -70,19 +97,16 @@ def _insert(
 ) -> tuple[ApiKey, str]:
     public_id = random_text(PUBLIC_ID_LENGTH)
     unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
-    raw = unchecked + checksum(unchecked)
-    row = ApiKey.objects.create(
+    return API_KEYS.store(
+        unchecked + checksum(unchecked),
         project=project,
         owner=owner,
         subject=subject_for(owner, project.public_id, reads_profile=READS_PROFILE in permissions),
         public_id=public_id,
-        digest=digest(raw),
-        last_four=raw[-4:],
         name=name,
         permissions=" ".join(permissions),
         expires_at=expires_at,
     )
-    return row, raw
 
 
 def create_key_for_member(
@@ -102,14 +126,9 @@ def create_key_for_member(
 
 
 def _check_quota(project: Project) -> None:
-    if live_keys(project).count() >= settings.KEYS_PER_PROJECT:
+    if project.api_keys.live().count() >= settings.KEYS_PER_PROJECT:
         most = settings.KEYS_PER_PROJECT
         raise QuotaExceeded(f"This project has {most} live keys, which is the maximum. Revoke one first.")
-
-
-def live_keys(project: Project) -> "QuerySet[ApiKey]":
-    """Return the keys of a project that are neither revoked nor expired."""
-    return ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
 
 
 def replacement_expires_at(key: ApiKey) -> datetime | None:
@@ -117,61 +136,14 @@ def replacement_expires_at(key: ApiKey) -> datetime | None:
     return clock.now() + (key.expires_at - key.created_at) if key.expires_at else None
 
 
-def rotate_key(key: ApiKey, expires_at: datetime) -> tuple[ApiKey, str]:
-    """Create a key with the name, permissions and owner of `key`, which works until `expires_at`.
-
-    Return the new row and the raw key. If `expires_at` is not in the future, the old key is revoked immediately; if it
-    already expires earlier, that stays. Raises CredentialEnded, QuotaExceeded if more than KEYS_PER_PROJECT keys would
-    be live, ValueError beyond MAX_OVERLAP, Gone.
-    """
-    with transaction.atomic():
-        project = lock_project(key.project_id)
-        old = _lock_live(key)
-        end = end_replaced(ApiKey.objects.filter(pk=old.pk), old.expires_at, expires_at, "revoked_at")
-        _check_quota(project)
-        row, raw = _insert(project, old.owner, old.name, old.permissions.split(), replacement_expires_at(old))
-        after = _shown(row) | {"replaced_by": row.public_id, "old_expires_at": end.isoformat()}
-        _report("api_key.rotated", old, old.owner, before=_shown(old), after=after)
-    return row, raw
-
-
-def set_key_expiry(key: ApiKey, expires_at: datetime | None, actor: Account | None = None) -> None:
-    """Set when a live key expires, or None to remove its expiry. Raises CredentialEnded, Gone."""
-    with transaction.atomic():
-        lock_project(key.project_id)
-        old = _lock_live(key)
-        if old.expires_at == expires_at:
-            return
-        before, old.expires_at = _shown(old), expires_at
-        old.save(update_fields=["expires_at"])
-        _report("api_key.expiry_changed", old, actor, before=before, after=_shown(old))
-
-
 def declare_key(key: ApiKey, permissions: list[str], expires_at: datetime | None) -> None:
     """Give a key the permissions and the expiry that an operator's file declares, in the caller's transaction."""
-    before = _shown(key)
+    before = API_KEYS.shown(key)
     key.permissions, key.expires_at = " ".join(permissions), expires_at
     key.save(update_fields=["permissions", "expires_at"])
-    if before != _shown(key):
-        _report("api_key.changed", key, None, before=before, after=_shown(key))
-
-
-def _lock_live(key: ApiKey) -> ApiKey:
-    rows = ApiKey.objects.select_for_update(of=("self",)).select_related("owner", "project")
-    row = rows.filter(pk=key.pk, revoked_at=None).exclude(expires_at__lte=clock.now()).first()
-    if row is None:
-        raise CredentialEnded
-    return row
-
-
-def _shown(key: ApiKey) -> dict[str, Any]:
-    """Return the fields of a key that go into the audit trail."""
-    expires_at = key.expires_at.isoformat() if key.expires_at else None
-    return {"name": key.name, "permissions": key.permissions.split(), "expires_at": expires_at}
-
-
-def _report(action: str, key: ApiKey, actor: Account | None, **fields: Any) -> None:
-    report_project_event(action, key.project, actor, key.public_id, **fields)
+    after = API_KEYS.shown(key)
+    if before != after:
+        API_KEYS.report("changed", key, None, before=before, after=after)
 
 
 def looks_like_key(raw: str) -> bool:
@@ -191,13 +163,6 @@ def public_id_of_mistyped(raw: str) -> str:
     """Return the public id in a key that was mistyped or cut off after it; "" if there is none."""
     match = _BEGINNING.match(raw[len(settings.API_KEY_PREFIX) :])
     return match.group(1) if match else ""
-
-
-def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
-    """Revoke a key; the next call with it is refused."""
-    with transaction.atomic():
-        if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
-            _report("api_key.revoked", key, actor, before=_shown(key))
 
 
 def live_keys_created(since: datetime | None = None, before: datetime | None = None) -> "QuerySet[ApiKey]":
@@ -232,7 +197,7 @@ def revoke_keys_of_former_member(sender: Any, instance: ProjectMember, **kwargs:
 def revoke_keys_of_ended_account(sender: Any, account: Account, **kwargs: Any) -> None:
     """Revoke the keys of a deactivated person; reactivation does not bring them back."""
     for key in ApiKey.objects.filter(owner=account, revoked_at=None).select_related("project").order_by("pk"):
-        revoke_key(key)
+        API_KEYS.revoke(key)
 
 
 @receiver(project_ended)

@@ -12,18 +12,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from api.models import ApiKey, LeakReport
+from api.keys import API_KEYS
+from api.models import LeakReport
 from core import clock
-from core.audit import Event, report
 from core.telemetry import metrics
-from oidc.clients.lookup import report_client_event
-from oidc.models import ApiCredential, ClientSecret, Project
-from oidc.projects.roles import report_project_event
+from oidc.apis.credentials import API_CREDENTIALS
+from oidc.clients.secrets import CLIENT_SECRETS
+from oidc.credentials import CredentialKind
+from oidc.models import Project
 from oidc.signals import credential_leaked
 
+KINDS: tuple[CredentialKind[Any], ...] = (API_KEYS, CLIENT_SECRETS, API_CREDENTIALS)
 REVOKE, FLAG = "revoke", "flag"  # the values of LEAKED_CREDENTIALS
 BATCH = 1000  # reports that one run of the task handles
 # A report that can't be handled is tried again after 30 seconds, a minute and so on, up to an hour; about a day in all.
@@ -52,9 +53,10 @@ class Result(StrEnum):
 
 def known_digests(digests: Collection[str]) -> set[str]:
     """Return the ones of `digests` that belong to a credential of this service, also if it has ended."""
-    models: tuple[Any, ...] = (ApiKey, ClientSecret, ApiCredential)
     return {
-        found for model in models for found in model.objects.filter(digest__in=digests).values_list("digest", flat=True)
+        found
+        for kind in KINDS
+        for found in kind.model._default_manager.filter(digest__in=digests).values_list("digest", flat=True)
     }
 
 
@@ -100,16 +102,11 @@ def _handle(pk: int) -> bool:
 
 def _end(found: LeakReport) -> Result:
     """Revoke or flag the credential of a report."""
-    key = ApiKey.objects.filter(digest=found.digest).select_related("project").first()
-    if key is not None:
-        _lock_project(key.project_id)
-        return _key_leaked(key, found)
-    secret = ClientSecret.objects.filter(digest=found.digest).select_related("client__project").first()
-    if secret is not None:
-        _lock_project(secret.client.project_id)
-        return _secret_leaked(secret, found)
-    credential = ApiCredential.objects.filter(digest=found.digest).select_related("api").first()
-    return Result.UNKNOWN if credential is None else _credential_leaked(credential, found)
+    for kind in KINDS:
+        row = kind.model._default_manager.filter(digest=found.digest).select_related(*kind.related).first()
+        if row is not None:
+            return _leaked(kind, row, found)
+    return Result.UNKNOWN
 
 
 def _lock_project(pk: int) -> None:
@@ -120,76 +117,51 @@ def _lock_project(pk: int) -> None:
     list(Project.objects.select_for_update(no_key=True).filter(pk=pk).values_list("pk"))
 
 
-def _mark(row: "QuerySet[Any]", ended: str, revoke: bool) -> Result:
-    """Note that the credential in `row` leaked. With `revoke`, also set its column `ended`.
+def _leaked(kind: CredentialKind[Any], row: Any, found: LeakReport) -> Result:
+    """Revoke or flag a credential, and report it.
+
+    A credential of one of the company's own APIs is never revoked here, because that would end all calls to the API. It
+    answers only about tokens that its holder has already. The operators are told in the log.
+    """
+    project, client, target = kind.belongs_to(row)
+    if project is not None:
+        _lock_project(project.pk)
+    revoke = project is not None and settings.LEAKED_CREDENTIALS != FLAG
+    result = _mark(kind.model._default_manager.filter(pk=row.pk), revoke)
+    names = kind.names(row)
+    if result is not Result.KNOWN:
+        kind.report(f"leaked_{result}", row, None, details={"source": found.source, "url": found.url} | names)
+    if result not in (Result.REVOKED, Result.FLAGGED):
+        return result
+    if project is None:
+        log.error(
+            "The credential %s of the API %s was reported as leaked. Rotate it in the admin, under API credentials.",
+            target,
+            names["api"],
+        )
+    else:
+        credential_leaked.send(
+            sender=kind.model,
+            project=project,
+            client=client,
+            credential=kind.name,
+            label=next(iter(names.values())),
+            revoked=result is Result.REVOKED,
+            source=found.source,
+            url=found.url,
+        )
+    return result
+
+
+def _mark(row: Any, revoke: bool) -> Result:
+    """Note that the credential in `row` leaked. With `revoke`, also revoke it.
 
     Conditional updates decide which one of several reports at once counts.
     """
     moment = clock.now()
-    live = row.filter(**{ended: None}).exclude(expires_at__lte=moment)
-    if revoke and live.update(**{ended: moment, "leaked_at": Coalesce("leaked_at", moment)}):
+    live = row.live()
+    if revoke and live.update(revoked_at=moment, leaked_at=Coalesce("leaked_at", moment)):
         return Result.REVOKED
     if not revoke and live.filter(leaked_at=None).update(leaked_at=moment):
         return Result.FLAGGED
     return Result.ENDED if row.filter(leaked_at=None).update(leaked_at=moment) else Result.KNOWN
-
-
-def _key_leaked(key: ApiKey, found: LeakReport) -> Result:
-    result = _mark(ApiKey.objects.filter(pk=key.pk), "revoked_at", settings.LEAKED_CREDENTIALS != FLAG)
-    if result is not Result.KNOWN:
-        details = _details(found) | {"name": key.name}
-        report_project_event(f"api_key.leaked_{result}", key.project, None, key.public_id, details=details)
-    if result in (Result.REVOKED, Result.FLAGGED):
-        credential_leaked.send(
-            sender=ApiKey,
-            project=key.project,
-            client=None,
-            credential="api_key",
-            label=key.name,
-            revoked=result is Result.REVOKED,
-            source=found.source,
-            url=found.url,
-        )
-    return result
-
-
-def _secret_leaked(secret: ClientSecret, found: LeakReport) -> Result:
-    result = _mark(ClientSecret.objects.filter(pk=secret.pk), "ended_at", settings.LEAKED_CREDENTIALS != FLAG)
-    if result is not Result.KNOWN:
-        details = _details(found) | {"last_four": secret.last_four}
-        report_client_event(f"client_secret.leaked_{result}", secret.client, None, details=details)
-    if result in (Result.REVOKED, Result.FLAGGED):
-        credential_leaked.send(
-            sender=ClientSecret,
-            project=secret.client.project,
-            client=secret.client,
-            credential="client_secret",
-            label=secret.last_four,
-            revoked=result is Result.REVOKED,
-            source=found.source,
-            url=found.url,
-        )
-    return result
-
-
-def _credential_leaked(credential: ApiCredential, found: LeakReport) -> Result:
-    """Flag a credential of one of the company's own APIs, and tell the operators in the log.
-
-    It is never revoked here, because that would end all calls to the API. It answers only about tokens that its holder
-    has already.
-    """
-    result = _mark(ApiCredential.objects.filter(pk=credential.pk), "revoked_at", revoke=False)
-    if result is not Result.KNOWN:
-        details = _details(found) | {"api": credential.api.slug, "last_four": credential.last_four}
-        report(Event(f"api_credential.leaked_{result}", target=credential.public_id, details=details))
-    if result is Result.FLAGGED:
-        log.error(
-            "The credential %s of the API %s was reported as leaked. Rotate it in the admin, under API credentials.",
-            credential.public_id,
-            credential.api.slug,
-        )
-    return result
-
-
-def _details(found: LeakReport) -> dict[str, str]:
-    return {"source": found.source, "url": found.url}

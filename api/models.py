@@ -7,42 +7,25 @@ from django.db import models
 
 from core import clock
 from core.database.postgres.replica import table_from_replica
+from oidc.models.credentials import Credential
 
 
-class ApiKey(models.Model):
+class ApiKey(Credential):
     """An API key: it reads its owner's account, with the owner's subject in its project.
 
-    The raw key is `prefix + public_id + "_" + secret + checksum`; only its SHA-256 is stored.
+    The raw key is `prefix + public_id + "_" + secret + checksum`.
     """
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="api_keys")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
     subject = models.ForeignKey("accounts.PairwiseSubject", models.CASCADE)
     public_id = models.CharField(max_length=16, unique=True)
-    digest = models.CharField(max_length=64)
-    last_four = models.CharField(max_length=4)
     name = models.CharField(max_length=100)
     # Space-separated scopes; a key may have none.
     permissions = models.TextField(blank=True, default="")
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    # The IP address of the owner's program at the use that `last_used_at` records.
-    last_used_address = models.GenericIPAddressField(null=True, blank=True)
-    # When somebody first reported it as leaked (api/leaked_credentials.py).
-    leaked_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
+    class Meta(Credential.Meta):
         verbose_name = "API key"
-        indexes = [
-            models.Index(fields=["digest"], name="api_keys_by_digest"),
-            models.Index(
-                fields=["expires_at"],
-                condition=models.Q(revoked_at=None, expires_at__isnull=False),
-                name="keys_by_expiry",
-            ),
-        ]
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.last_four})"
@@ -51,13 +34,6 @@ class ApiKey(models.Model):
     def masked(self) -> str:
         """The part of the key that pages show: everything except its secret."""
         return f"{settings.API_KEY_PREFIX}{self.public_id}…{self.last_four}"
-
-    @property
-    def state(self) -> str:
-        """The state of the key: live, expired or revoked."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
 
 
 class LeakReport(models.Model):

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from multiprocessing.util import Finalize
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ from core.database.batches import delete_in_batches
 from core.limits import log_buffer
 from core.limits.counters import Finished, LocalCounters, RedisCounters, counters
 from core.serving.worker_start import at_worker_start
+from oidc.credentials import LAST_USED_INTERVAL
 from oidc.models import Project
 
 # A reader uses the coarsest table that gives exact results, so a month of a busy project costs the same as an hour.
@@ -200,7 +201,6 @@ __all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_ca
 
 log = logging.getLogger(__name__)
 
-LAST_USED_INTERVAL = timedelta(hours=1)
 # The longest time that a finished call waits in a process for a request to be sent with, and the timer's interval.
 IDLE_SECONDS = 5.0
 TICK_SECONDS = 2.0

@@ -65,11 +65,11 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "API key",
                 "indexes": [
-                    models.Index(fields=["digest"], name="api_keys_by_digest"),
+                    models.Index(fields=["digest"], name="apikey_by_digest"),
                     models.Index(
                         condition=models.Q(("expires_at__isnull", False), ("revoked_at", None)),
                         fields=["expires_at"],
-                        name="keys_by_expiry",
+                        name="apikey_by_expiry",
                     ),
                 ],
             },

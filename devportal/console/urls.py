@@ -23,7 +23,7 @@ from devportal.console.projects import home_views
 from devportal.console.projects import views as project_settings_views
 from devportal.console.projects import views as project_views
 from devportal.console.quick_start import quick_start
-from devportal.console.rotation import API_KEYS, CLIENT_SECRETS
+from devportal.console.rotation import KEY_PAGES, SECRET_PAGES
 
 APP_NAME = "console"
 
@@ -36,14 +36,14 @@ client_pages: list[URLPattern] = [
     path("delete", settings_views.client_delete, name="client_delete"),
     path("secrets", secret_views.client_secrets, name="client_secrets"),
     path("secrets/new", secret_views.client_secret_new, name="client_secret_new"),
-    path("secrets/<int:secret_id>/rotate", rotation.rotate, {"kind": CLIENT_SECRETS}, name="client_secret_rotate"),
+    path("secrets/<int:secret_id>/rotate", rotation.rotate, {"pages": SECRET_PAGES}, name="client_secret_rotate"),
     path(
         "secrets/<int:secret_id>/expiry",
         rotation.change_expiry,
-        {"kind": CLIENT_SECRETS},
+        {"pages": SECRET_PAGES},
         name="client_secret_expiry",
     ),
-    path("secrets/<int:secret_id>/end", rotation.revoke, {"kind": CLIENT_SECRETS}, name="client_secret_end"),
+    path("secrets/<int:secret_id>/end", rotation.revoke, {"pages": SECRET_PAGES}, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
     path("sign-ins", sign_in_log.sign_ins, name="sign_ins"),
     path("analytics", analytics_views.client_analytics, name="client_analytics"),
@@ -92,9 +92,9 @@ project_pages: list[URLPattern] = [
     path("people", people_views.people, name="people"),
     path("keys", api_key_views.keys, name="keys"),
     path("keys/new", api_key_views.key_new, name="key_new"),
-    path("keys/<str:key_id>/rotate", rotation.rotate, {"kind": API_KEYS}, name="key_rotate"),
-    path("keys/<str:key_id>/expiry", rotation.change_expiry, {"kind": API_KEYS}, name="key_expiry"),
-    path("keys/<str:key_id>/revoke", rotation.revoke, {"kind": API_KEYS}, name="key_revoke"),
+    path("keys/<str:key_id>/rotate", rotation.rotate, {"pages": KEY_PAGES}, name="key_rotate"),
+    path("keys/<str:key_id>/expiry", rotation.change_expiry, {"pages": KEY_PAGES}, name="key_expiry"),
+    path("keys/<str:key_id>/revoke", rotation.revoke, {"pages": KEY_PAGES}, name="key_revoke"),
     path("clients", client_views.clients, name="clients"),
     path("clients/new", client_views.client_new, name="client_new"),
 ]

@@ -13,15 +13,12 @@ from django.urls import reverse
 from accounts.authentication import account_of
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
-from oidc.apis import credentials, declarations
+from oidc.apis import declarations
 from oidc.apis.admin_forms import ApiForm, RotateForm, ScopeForm, ScopeFormSet
-from oidc.credential_rotation import CredentialEnded
+from oidc.apis.credentials import API_CREDENTIALS, create_credential
+from oidc.credentials import CredentialEnded
 from oidc.models import Api, ApiCredential, ApiScope
-
-_TOO_MANY = (
-    f"This API has {credentials.MAX_LIVE_CREDENTIALS} live credentials, which is the maximum. Revoke one of them first."
-)
-
+from oidc.projects.lifecycle import QuotaExceeded
 
 # --- APIs ---
 
@@ -55,9 +52,9 @@ def _delete(request: HttpRequest, api: Api, form: Any) -> str:
 
 def _create_credential(request: HttpRequest, api: Api, form: Any) -> HttpResponseBase:
     try:
-        row, raw = credentials.create_credential(api, account_of(request))
-    except credentials.TooManyCredentials as full:
-        raise ActionRefused(_TOO_MANY) from full
+        row, raw = create_credential(api, account_of(request))
+    except QuotaExceeded as full:
+        raise ActionRefused(str(full)) from full
     except Api.DoesNotExist as gone:
         raise ActionRefused("This API is deleted.") from gone
     return _show_once(request, row, raw)
@@ -194,16 +191,16 @@ class ApiAdmin(ServiceModelAdmin[Api]):
 
 def _rotate(request: HttpRequest, credential: ApiCredential, form: Any) -> HttpResponseBase:
     try:
-        row, raw = credentials.rotate_credential(credential, form.expires_at, account_of(request))
+        row, raw = API_CREDENTIALS.rotate(credential, form.expires_at, account_of(request))
     except CredentialEnded as ended:
         raise ActionRefused("This credential is revoked or expired.") from ended
-    except credentials.TooManyCredentials as full:
-        raise ActionRefused(_TOO_MANY) from full
+    except QuotaExceeded as full:
+        raise ActionRefused(str(full)) from full
     return _show_once(request, row, raw)
 
 
 def _revoke(request: HttpRequest, credential: ApiCredential, form: Any) -> str:
-    if not credentials.revoke_credential(credential, account_of(request)):
+    if not API_CREDENTIALS.revoke(credential, account_of(request)):
         raise ActionRefused("This credential was already revoked.")
     return "The credential is revoked. Requests with it are refused from now on."
 

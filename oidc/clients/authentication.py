@@ -3,23 +3,17 @@
 import base64
 import binascii
 from dataclasses import replace
-from datetime import timedelta
 from urllib.parse import unquote_plus
 
 from django.conf import settings
 
-from core import clock
-from core.credentials import digest, matches, random_text
-from oidc.clients.secrets import SECRET_LENGTH
+from core.credentials import digest, matches
 from oidc.clients.vouchers import Voucher
+from oidc.credentials import NO_DIGEST, note_use
 from oidc.errors import InvalidClient, MultipleAuthenticationMethods
 from oidc.models import Client, ClientSecret
 from oidc.reasons import Facts, Reason
 from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
-
-LAST_USED_INTERVAL = timedelta(hours=1)
-# Compared with if a client is unknown or has no secret, so that the response time does not reveal which clients exist.
-_NO_DIGEST = digest(random_text(SECRET_LENGTH))
 
 
 def parse_basic_header(header: str) -> tuple[str, str]:
@@ -100,7 +94,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     """
     matching = [row for row in presented.secrets if matches(secret or "", row.digest)]
     if not presented.secrets:
-        matches(secret or "", _NO_DIGEST)
+        matches(secret or "", NO_DIGEST)
     other = _client_of_secret(secret, presented.client) if secret and not matching else ""
     if presented.client is None:
         raise InvalidClient(Reason.CLIENT_FAILED)
@@ -114,7 +108,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if not presented.client.has_secret and secret:
         raise InvalidClient(Reason.SECRET_UNEXPECTED, client_id=claimed)
     for row in usable:
-        _note_use(row, address)
+        note_use(row, address)
     return bool(usable)
 
 
@@ -136,10 +130,3 @@ def _why_wrong(secret: str | None, other: str, secrets: list[ClientSecret]) -> t
         return Reason.SECRET_IS_API_KEY, {}
     live: Facts = {"last_four": [row.last_four for row in secrets if not row.is_expired]}
     return (Reason.SECRET_WHITE_SPACE if secret[-1].isspace() else Reason.SECRET_WRONG), live
-
-
-def _note_use(row: ClientSecret, address: str) -> None:
-    # Written at most once an hour: a write per request would cost more than the rest of the request.
-    moment = clock.now()
-    if row.last_used_at is None or row.last_used_at < moment - LAST_USED_INTERVAL:
-        ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment, last_used_address=address or None)

@@ -780,7 +780,7 @@ class Migration(migrations.Migration):
                 ("last_used_at", models.DateTimeField(blank=True, null=True)),
                 ("last_used_address", models.GenericIPAddressField(blank=True, null=True)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 ("leaked_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "client",
@@ -800,13 +800,13 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("ended_at", None)), fields=["client"], name="live_secrets_of_a_client"
+                        condition=models.Q(("revoked_at", None)), fields=["client"], name="live_secrets_of_a_client"
                     ),
-                    models.Index(fields=["digest"], name="client_secrets_by_digest"),
+                    models.Index(fields=["digest"], name="clientsecret_by_digest"),
                     models.Index(
-                        condition=models.Q(("ended_at", None), ("expires_at__isnull", False)),
+                        condition=models.Q(("expires_at__isnull", False), ("revoked_at", None)),
                         fields=["expires_at"],
-                        name="secrets_by_expiry",
+                        name="clientsecret_by_expiry",
                     ),
                 ],
             },
@@ -941,7 +941,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "API credential",
-                "indexes": [models.Index(fields=["digest"], name="api_credentials_by_digest")],
+                "indexes": [
+                    models.Index(fields=["digest"], name="apicredential_by_digest"),
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False), ("revoked_at", None)),
+                        fields=["expires_at"],
+                        name="apicredential_by_expiry",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(

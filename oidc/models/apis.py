@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import models
 
-from core import clock
+from oidc.models.credentials import Credential
 
 
 class Api(models.Model):
@@ -67,41 +67,15 @@ class ApiRule(models.Model):
         return f"{self.method} {self.path}"
 
 
-class ApiCredentialQuerySet(models.QuerySet["ApiCredential"]):
-    def live(self) -> "ApiCredentialQuerySet":
-        """Return the credentials that are neither revoked nor expired."""
-        return self.filter(revoked_at=None).exclude(expires_at__lte=clock.now())
-
-
-class ApiCredential(models.Model):
-    """The credential of an API at the introspection endpoint. The secret is stored as its SHA-256."""
+class ApiCredential(Credential):
+    """The credential of an API at the introspection endpoint."""
 
     api = models.ForeignKey(Api, models.CASCADE, related_name="credentials")
     public_id = models.CharField(max_length=40, unique=True)
-    digest = models.CharField(max_length=64)
-    last_four = models.CharField(max_length=4)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    # The IP address of the API's server at `last_used_at`.
-    last_used_address = models.GenericIPAddressField(null=True, blank=True)
-    # When somebody first reported it as leaked.
-    leaked_at = models.DateTimeField(null=True, blank=True)
 
-    objects = ApiCredentialQuerySet.as_manager()
-
-    class Meta:
+    class Meta(Credential.Meta):
         verbose_name = "API credential"
-        indexes = [models.Index(fields=["digest"], name="api_credentials_by_digest")]
 
     def __str__(self) -> str:
         return f"{self.public_id} (…{self.last_four})"
-
-    @property
-    def state(self) -> str:
-        """The state of the credential: live, expired or revoked."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"

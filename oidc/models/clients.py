@@ -8,10 +8,10 @@ from django.db import models
 from django.utils.functional import cached_property
 from oauth2_provider.models import AbstractApplication, ApplicationManager
 
-from core import clock
 from core.credentials import random_text
 from core.database.words import WordIndex
 from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.models.credentials import Credential
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
 from oidc.reasons import Reason, developer_text
@@ -197,48 +197,20 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return ["https", "http"]
 
 
-class ClientSecretQuerySet(models.QuerySet["ClientSecret"]):
-    def live(self) -> "ClientSecretQuerySet":
-        """Return the secrets that are neither revoked nor expired."""
-        return self.filter(ended_at=None).exclude(expires_at__lte=clock.now())
-
-
-class ClientSecret(models.Model):
+class ClientSecret(Credential):
     """A secret of a web client. Two may be live at a time, for rotation without downtime.
 
-    `ended_at` is when it was revoked. From `expires_at` on it is rejected, even if `ended_at` is not set yet.
+    An expired one also gets a `revoked_at` when another is created, so that requests no longer read it.
     """
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets")
-    digest = models.CharField(max_length=64)
-    last_four = models.CharField(max_length=4)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    # The IP address of the developer's server at `last_used_at`.
-    last_used_address = models.GenericIPAddressField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-    # When somebody first reported it as leaked.
-    leaked_at = models.DateTimeField(null=True, blank=True)
 
-    objects = ClientSecretQuerySet.as_manager()
-
-    class Meta:
+    class Meta(Credential.Meta):
         indexes = [
-            models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client"),
-            models.Index(fields=["digest"], name="client_secrets_by_digest"),
-            models.Index(
-                fields=["expires_at"],
-                condition=models.Q(ended_at=None, expires_at__isnull=False),
-                name="secrets_by_expiry",
-            ),
+            *Credential.Meta.indexes,
+            models.Index(fields=["client"], condition=models.Q(revoked_at=None), name="live_secrets_of_a_client"),
         ]
 
     def __str__(self) -> str:
         return f"…{self.last_four} of {self.client}"
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether `expires_at` has passed. A revoked secret may also be expired."""
-        return self.expires_at is not None and self.expires_at <= clock.now()

@@ -72,7 +72,7 @@ def restorable_until(project: Project) -> datetime | None:
 
 
 def _end_credentials(project: Project, moment: datetime) -> None:
-    ClientSecret.objects.filter(client__project=project, ended_at=None).update(ended_at=moment)
+    ClientSecret.objects.filter(client__project=project, revoked_at=None).update(revoked_at=moment)
     live = TokenFamily.objects.filter(connection__client__project=project, revoked_at=None)
     live.update(revoked_at=moment, revocation_reason=Reason.ENDED_PROJECT_DELETED)
     project_ended.send(sender=Project, project=project)

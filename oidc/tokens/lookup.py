@@ -15,10 +15,11 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from accounts.models import Account, PairwiseSubject
 from core.credentials import digest
 from core.database.prepared_queries import PreparedQuery, RowMapper
-from oidc.apis.credentials import StoredCredential, credential_columns, credential_in
+from oidc.apis.credentials import credential_columns, credential_in
 from oidc.clients.lookup import is_possible_client_id
 from oidc.models import (
     AccessToken,
+    ApiCredential,
     AuthorizationCode,
     Client,
     ClientSecret,
@@ -107,7 +108,7 @@ _WITH_REFRESH_TOKEN = RowMapper(
 
 
 def _clients(**shown: FilteredRelation) -> "QuerySet[Any, Any]":
-    unrevoked = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
+    unrevoked = FilteredRelation("secrets", condition=Q(secrets__revoked_at=None))
     clients: QuerySet[Any, Any] = Client.objects.annotate(unrevoked_secret=unrevoked, **shown)
     return clients
 
@@ -176,7 +177,7 @@ def look_up_access_token(checksum: str) -> AccessToken | None:
     return row
 
 
-def look_up_access_token_for_api(checksum: str, public_id: str) -> tuple[AccessToken, StoredCredential | None] | None:
+def look_up_access_token_for_api(checksum: str, public_id: str) -> tuple[AccessToken, ApiCredential | None] | None:
     """Look up an access token as above, together with the credential of an API. Return None if there is no token."""
     rows = _READ_ACCESS_TOKEN_AND_CREDENTIAL.rows(checksum, public_id)
     return (_TOKEN.build(rows[0])[""], credential_in(rows[0])) if rows else None

@@ -18,7 +18,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import usage_counts
-from api.keys import revoke_key
+from api.keys import API_KEYS
 from core.limits.counters import counters
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -106,7 +106,7 @@ def go_everywhere(app: RelyingParty, key: Key, person: Account) -> dict[str, str
         app.post("/connect/token", {"grant_type": "authorization_code", "code": secret, **app.credentials()})
         app.post("/connect/token", {}, Authorization=basic(app.client.client_id, secret))
     app.post("/connect/revoke", {"token": secrets["refresh_token"], **app.credentials()})
-    revoke_key(key.row)
+    API_KEYS.revoke(key.row)
     call(ME, key.raw)
     usage_counts.flush_usage()
     return secrets

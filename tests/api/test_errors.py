@@ -81,7 +81,7 @@ def test_a_token_with_account_read_alone(approved: Client, person: Account) -> N
 
 def test_a_dead_key_of_a_suspended_project_is_dead(key: Key) -> None:
     suspend(key.project)
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     assert refusal(call(ME, key.raw)) == (401, "invalid_api_key")
 
 

@@ -118,7 +118,7 @@ def test_invalid_api_key(own: Key) -> None:
     unknown = f"op_key_{'A' * 12}_{'A' * 43}"
     unknown += keys.checksum(unknown)
     refused(call(ME, unknown), 401, "invalid_api_key", "This API key is unknown.", UNKNOWN)
-    keys.revoke_key(own.row)
+    keys.API_KEYS.revoke(own.row)
     refused(call(ME, own.raw), 401, "invalid_api_key", "This API key is revoked or expired.", UNKNOWN)
 
 

@@ -180,7 +180,7 @@ def close_to_keys(app: Client) -> None:
 
 
 def revoke_key(app: Client) -> None:
-    keys.revoke_key(ApiKey.objects.get())
+    keys.API_KEYS.revoke(ApiKey.objects.get())
 
 
 def remove_permission(app: Client) -> None:

@@ -10,19 +10,27 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import leaked_credentials
-from api.keys import revoke_key
+from api.keys import API_KEYS
 from api.models import ApiKey, LeakReport
 from api.tasks import handle_leak_reports
 from core import clock
 from devportal.console.models import AuditEvent
-from oidc.apis.credentials import create_credential
-from oidc.clients.secrets import end_secret
-from oidc.models import ApiCredential, Client, ClientSecret, Project
+from oidc.clients.secrets import CLIENT_SECRETS
+from oidc.models import Client, ClientSecret, Project
 from oidc.projects.lifecycle import delete_project
 from tests.api.scanning import FOUND_AT, ScannerKey, entry, leaks_heard, paste, send
-from tests.factories import make_api, make_key, make_project, make_web_client
+from tests.credentials import Kind, each_kind, make_credential
+from tests.factories import make_key, make_project, make_web_client
 
 pytestmark = pytest.mark.django_db
+
+
+# The label of a credential, and what else names it in audit events.
+LABELS: dict[str, tuple[str, dict[str, str]]] = {
+    "client_secret": ("last_four", {}),
+    "api_credential": ("last_four", {"api": "calendar"}),
+    "api_key": ("name", {}),
+}
 
 
 @pytest.fixture
@@ -39,44 +47,70 @@ def calls(raw: str) -> int:
     return Browser().get("/v1/me", headers={"Authorization": f"Bearer {raw}"}).status_code
 
 
-def test_a_reported_key_is_revoked(scanner: ScannerKey) -> None:
-    key, raw = make_key(name="Nightly job")
-    assert calls(raw) == 200
+@pytest.mark.parametrize("setting", ["revoke", "flag"])
+@each_kind
+def test_a_reported_credential_is_revoked_or_flagged_once(
+    scanner: ScannerKey, settings: Any, kind: Kind, setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.LEAKED_CREDENTIALS = setting
+    row, raw = make_credential(kind)
+    project, client, target = kind.belongs_to(row)
+    result = "revoked" if setting == "revoke" and project else "flagged"
     response = send(scanner, [entry(raw)])
     assert (response.status_code, [each["label"] for each in response.json()]) == (200, ["true_positive"])
     with leaks_heard() as heard:
         assert handle_leak_reports() == 1
-    assert calls(raw) == 401
-    key.refresh_from_db()
-    assert key.revoked_at == key.leaked_at is not None
-    assert heard == [
-        {
-            "project": key.project,
-            "client": None,
-            "credential": "api_key",
-            "label": "Nightly job",
-            "revoked": True,
-            "source": "github",
-            "url": FOUND_AT,
-        }
-    ]
-    event = AuditEvent.objects.get(action="api_key.leaked_revoked")
-    assert (event.project, event.target, event.actor) == (key.project.public_id, key.public_id, None)
-    assert event.details == {"source": "github", "url": FOUND_AT, "name": "Nightly job"}
+    row.refresh_from_db()
+    assert row.leaked_at is not None
+    assert row.revoked_at == (row.leaked_at if result == "revoked" else None)
+    label, names = LABELS[kind.name]
+    of_project: dict[str, Any] = {
+        "project": project,
+        "client": client,
+        "credential": kind.name,
+        "label": getattr(row, label),
+        "revoked": result == "revoked",
+        "source": "github",
+        "url": FOUND_AT,
+    }
+    assert heard == ([of_project] if project else [])
+    event = AuditEvent.objects.get(action=f"{kind.name}.leaked_{result}")
+    assert (event.project, event.target, event.actor) == (project.public_id if project else "", target, None)
+    assert event.details == {"source": "github", "url": FOUND_AT, label: getattr(row, label)} | names
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [target in error for error in errors] == ([] if project else [True])
+    assert raw not in caplog.text
+    before, events = kind.model._default_manager.values().get(), trail()
+    with leaks_heard() as heard:
+        again = send(scanner, [entry(raw)])
+        paste(raw)
+        assert handle_leak_reports() == 2
+    assert (kind.model._default_manager.values().get(), trail(), heard) == (before, events, [])
+    assert response.json() == again.json()
     assert not LeakReport.objects.exists()
 
 
-def test_a_reported_secret_is_revoked(scanner: ScannerKey) -> None:
-    client, raw = make_web_client()
-    send(scanner, [entry(raw, type="openport_client_secret")])
+@pytest.mark.parametrize(("setting", "status"), [("revoke", 401), ("flag", 200)])
+def test_a_flagged_key_keeps_working(settings: Any, setting: str, status: int) -> None:
+    settings.LEAKED_CREDENTIALS = setting
+    _, raw = make_key()
+    paste(raw)
+    handle_leak_reports()
+    assert calls(raw) == status
+
+
+@pytest.mark.parametrize("ended", ["revoked_at", "expires_at"])
+@each_kind
+def test_the_leak_of_an_ended_credential_is_only_recorded(scanner: ScannerKey, kind: Kind, ended: str) -> None:
+    row, raw = make_credential(kind)
+    kind.model._default_manager.update(**{ended: clock.now()})
+    row.refresh_from_db()
+    assert [each["label"] for each in send(scanner, [entry(raw)]).json()] == ["true_positive"]
     with leaks_heard() as heard:
         handle_leak_reports()
-    secret = ClientSecret.objects.get()
-    assert secret.ended_at == secret.leaked_at is not None
-    assert [(each["client"], each["credential"], each["label"], each["revoked"]) for each in heard] == [
-        (client, "client_secret", raw[-4:], True)
-    ]
-    assert trail() == [("client_secret.leaked_revoked", client.client_id)]
+    assert (heard, trail()) == ([], [(f"{kind.name}.leaked_ended", kind.belongs_to(row)[2])])
+    after = kind.model._default_manager.get()
+    assert (after.revoked_at, after.expires_at) == (row.revoked_at, row.expires_at)
 
 
 def test_a_pasted_key_is_revoked() -> None:
@@ -105,7 +139,7 @@ def test_a_secret_is_found_within_a_line(line: str) -> None:
     _, raw = make_web_client()
     paste(line.format(raw))
     handle_leak_reports()
-    assert ClientSecret.objects.get().ended_at is not None
+    assert ClientSecret.objects.get().revoked_at is not None
 
 
 def test_a_secret_with_a_former_prefix_is_found(settings: Any) -> None:
@@ -113,42 +147,25 @@ def test_a_secret_with_a_former_prefix_is_found(settings: Any) -> None:
     settings.CLIENT_SECRET_PREFIX = "acme_secret_"
     paste(raw)
     handle_leak_reports()
-    assert ClientSecret.objects.get().ended_at is not None
+    assert ClientSecret.objects.get().revoked_at is not None
 
 
-def test_flagged_credentials_keep_working(scanner: ScannerKey, flagging: None) -> None:
-    key, raw = make_key()
-    client, secret = make_web_client(key.project)
-    send(scanner, [entry(raw), entry(secret)])
-    with leaks_heard() as heard:
-        assert handle_leak_reports() == 2
-    assert calls(raw) == 200
-    key.refresh_from_db()
-    assert (key.revoked_at, key.leaked_at is not None) == (None, True)
-    row = ClientSecret.objects.get()
-    assert (row.ended_at, row.leaked_at is not None) == (None, True)
-    assert [each["revoked"] for each in heard] == [False, False]
-    assert sorted(trail()) == [
-        ("api_key.leaked_flagged", key.public_id),
-        ("client_secret.leaked_flagged", client.client_id),
-    ]
-
-
-@pytest.mark.parametrize("setting", ["revoke", "flag"])
-def test_a_further_report_changes_nothing(scanner: ScannerKey, settings: Any, setting: str) -> None:
-    settings.LEAKED_CREDENTIALS = setting
-    key, raw = make_key()
-    first = send(scanner, [entry(raw)])
-    handle_leak_reports()
-    key.refresh_from_db()
-    before, events = (key.revoked_at, key.leaked_at), trail()
-    with leaks_heard() as heard:
-        again = send(scanner, [entry(raw)])
+def test_a_report_that_fails_does_not_stop_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, other = make_key(), make_key()
+    for _, raw in (stuck, other):
         paste(raw)
-        assert handle_leak_reports() == 2
-    key.refresh_from_db()
-    assert ((key.revoked_at, key.leaked_at), trail(), heard) == (before, events, [])
-    assert first.json() == again.json()
+    real = leaked_credentials._end
+
+    def end(report: LeakReport) -> leaked_credentials.Result:
+        if report.digest == stuck[0].digest:
+            raise RuntimeError("broken")
+        return real(report)
+
+    monkeypatch.setattr(leaked_credentials, "_end", end)
+    monkeypatch.setattr(leaked_credentials, "BATCH", 1)
+    assert [handle_leak_reports() for _ in range(2)] == [0, 1]
+    assert [calls(raw) for _, raw in (stuck, other)] == [200, 401]
+    assert LeakReport.objects.get().digest == stuck[0].digest
 
 
 def test_a_flagged_key_is_revoked_once_the_setting_says_so(scanner: ScannerKey, settings: Any) -> None:
@@ -161,24 +178,6 @@ def test_a_flagged_key_is_revoked_once_the_setting_says_so(scanner: ScannerKey, 
     before = ApiKey.objects.get().leaked_at
     assert before is not None
     assert before < (ApiKey.objects.get().revoked_at or before)
-
-
-def test_keys_that_have_ended_are_only_recorded(scanner: ScannerKey) -> None:
-    expired, one = make_key(expires_at=clock.now())
-    revoked, other = make_key(expired.project)
-    revoke_key(revoked)
-    _, secret = make_web_client(expired.project)
-    end_secret(ClientSecret.objects.get())
-    ends = list(ApiKey.objects.order_by("pk").values_list("revoked_at")), ClientSecret.objects.get().ended_at
-    response = send(scanner, [entry(each) for each in (one, other, secret)])
-    assert {each["label"] for each in response.json()} == {"true_positive"}
-    with leaks_heard() as heard:
-        handle_leak_reports()
-    assert heard == []
-    assert sorted(action for action, _ in trail()) == [
-        "api_key.leaked_ended", "api_key.leaked_ended", "client_secret.leaked_ended",
-    ]  # fmt: skip
-    assert ends == (list(ApiKey.objects.order_by("pk").values_list("revoked_at")), ClientSecret.objects.get().ended_at)
 
 
 def test_a_key_of_a_suspended_project_is_revoked(scanner: ScannerKey) -> None:
@@ -209,38 +208,21 @@ def test_a_key_that_is_deleted_meanwhile_is_no_error(scanner: ScannerKey) -> Non
     assert handle_leak_reports() == 1
 
 
-@pytest.mark.parametrize("setting", ["revoke", "flag"])
-def test_credentials_of_the_companys_apis_are_only_flagged(
-    scanner: ScannerKey, settings: Any, setting: str, caplog: Any
-) -> None:
-    settings.LEAKED_CREDENTIALS = setting
-    row, raw = create_credential(make_api())
-    send(scanner, [entry(raw)])
-    with leaks_heard() as heard:
-        handle_leak_reports()
-    row = ApiCredential.objects.get()
-    assert (row.revoked_at, row.leaked_at is not None, heard) == (None, True, [])
-    assert trail() == [("api_credential.leaked_flagged", row.public_id)]
-    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert row.public_id in record.getMessage()
-    assert raw not in caplog.text
-
-
 def test_a_failure_leaves_its_report_for_another_run(scanner: ScannerKey, monkeypatch: Any, later: Any) -> None:
     first, one = make_key()
     _second, other = make_key(first.project)
     send(scanner, [entry(one), entry(other)])
-    real = leaked_credentials._key_leaked
+    real = leaked_credentials._leaked
 
-    def fail(key: ApiKey, found: LeakReport) -> Any:
+    def fail(kind: Any, key: ApiKey, found: LeakReport) -> Any:
         if key.pk == first.pk:
             raise RuntimeError
-        return real(key, found)
+        return real(kind, key, found)
 
-    monkeypatch.setattr(leaked_credentials, "_key_leaked", fail)
+    monkeypatch.setattr(leaked_credentials, "_leaked", fail)
     assert handle_leak_reports() == 1
     assert (LeakReport.objects.count(), ApiKey.objects.get(pk=first.pk).revoked_at) == (1, None)
-    monkeypatch.setattr(leaked_credentials, "_key_leaked", real)
+    monkeypatch.setattr(leaked_credentials, "_leaked", real)
     assert handle_leak_reports() == 0
     later(31)
     assert handle_leak_reports() == 1
@@ -302,7 +284,7 @@ def test_the_console_marks_a_leaked_key(flagging: None, signed_in: Browser, pers
     page = signed_in.get(place).content.decode()
     assert "Nightly job was reported as leaked" in page
     assert f'href="{place}/{key.public_id}/rotate"' in page
-    revoke_key(key)
+    API_KEYS.revoke(key)
     assert "was reported as leaked" not in signed_in.get(place).content.decode()
 
 
@@ -314,7 +296,7 @@ def test_the_console_marks_a_leaked_secret(flagging: None, signed_in: Browser, p
     page = signed_in.get(place).content.decode()
     assert f"…{raw[-4:]} was reported as leaked" in page
     assert f'href="{place}/{ClientSecret.objects.get().pk}/rotate"' in page
-    end_secret(ClientSecret.objects.get())
+    CLIENT_SECRETS.revoke(ClientSecret.objects.get())
     page = signed_in.get(place).content.decode()
     assert f"…{raw[-4:]} was reported as leaked" not in page
     assert "and was reported as leaked" in page

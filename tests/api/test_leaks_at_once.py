@@ -10,15 +10,15 @@ from django.db import connection
 
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account
-from api.keys import revoke_key
+from api.keys import API_KEYS
 from api.leak_reports import take_pasted
 from api.models import ApiKey, LeakReport
 from api.tasks import handle_leak_reports
 from core import clock
 from devportal.console.models import AuditEvent
 from oidc.clients.registration import delete_client
-from oidc.clients.secrets import rotate_secret
-from oidc.credential_rotation import CredentialEnded
+from oidc.clients.secrets import CLIENT_SECRETS
+from oidc.credentials import CredentialEnded
 from oidc.models import Client, ClientSecret, ProjectMember
 from oidc.projects.roles import lock_for_change
 from oidc.signals import credential_leaked
@@ -71,7 +71,7 @@ def test_a_report_and_a_revocation_at_once_end_a_key_once() -> None:
         key, raw = make_key()
         take_pasted(raw)
         with leaks_heard() as heard:
-            assert at_once(handle_leak_reports, lambda key=key: revoke_key(key)) == [1, None]
+            assert at_once(handle_leak_reports, lambda key=key: API_KEYS.revoke(key)) == [1, True]
         actions = AuditEvent.objects.filter(target=key.public_id).exclude(action="api_key.created")
         found = set(actions.values_list("action", flat=True))
         assert found in ({"api_key.leaked_revoked"}, {"api_key.revoked", "api_key.leaked_ended"})
@@ -84,9 +84,9 @@ def test_a_report_and_a_rotation_at_once_leave_only_the_new_secret() -> None:
         old = ClientSecret.objects.get(client=client)
         take_pasted(raw)
         end = clock.now() + timedelta(hours=1)
-        _, rotated = at_once(handle_leak_reports, lambda old=old, end=end: rotate_secret(old, end))
+        _, rotated = at_once(handle_leak_reports, lambda old=old, end=end: CLIENT_SECRETS.rotate(old, end))
         old.refresh_from_db()
-        assert old.ended_at is not None
+        assert old.revoked_at is not None
         assert isinstance(rotated, CredentialEnded) or client.secrets.live().get() == rotated[0]
 
 

@@ -66,7 +66,7 @@ def test_without_a_credential_or_with_nobodys_the_answer_is_the_same(
 
 
 def test_a_dead_credential_gets_the_same_answer_and_is_counted(key: Key) -> None:
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     assert refusal(call("/v1/zzz", key.raw)) == NOT_FOUND
     assert refusal(call(ME, key.raw, "POST")) == WRONG_METHOD
     assert [row[2:5] for row in counts()] == [("(none)", *NOT_FOUND), ("me", *WRONG_METHOD)]

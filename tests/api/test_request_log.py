@@ -58,7 +58,7 @@ def test_a_call_of_an_app(token: str, spa: Client) -> None:
 
 
 def test_a_call_that_is_refused(key: Key) -> None:
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     call(ME, key.raw)
     row = the_row()
     assert (row.status, row.code, row.credential, row.subject) == (401, "invalid_api_key", key.row.public_id, "")
@@ -72,7 +72,7 @@ def test_a_flood_of_rejected_calls_is_counted_but_not_stored_call_by_call(
     monkeypatch.setattr(request_log, "REFUSED_PER_MINUTE", 3)
     settings.API_CALLS_PER_MINUTE = 2
     if ended:
-        keys.revoke_key(key.row)
+        keys.API_KEYS.revoke(key.row)
     codes = [call(ME, key.raw).status_code for _ in range(8)]
     assert codes == [401] * 8 if ended else [200] * 2 + [429] * 6
     assert len(rows()) == (3 if ended else 5)

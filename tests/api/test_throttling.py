@@ -212,7 +212,7 @@ def test_a_caller_at_its_limit_is_no_guesser(key: Key, mid_minute: Mover, settin
 def test_a_dead_credential_is_no_guess(key: Key, mid_minute: Mover, settings: Any) -> None:
     # It proves that its sender had it; an app whose access was removed is told so, however often.
     settings.API_GUESSES_PER_MINUTE = 1
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     assert use_up(4, key.raw) == [401] * 4
     assert refusal(call(ME, "op_key_guess")) == (401, "invalid_api_key")
 

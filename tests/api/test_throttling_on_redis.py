@@ -222,7 +222,7 @@ def test_limits_and_revocations_hold_while_it_is_lost(
     assert statuses_of(key.raw, 7) == [200] * 5 + [429] * 2
     assert call(ME, token).status_code == 200
     consent.remove_consent(Connection.objects.get())
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     assert refusal(call(ME, token)) == (401, "invalid_token")
     assert refusal(call(ME, key.raw)) == (401, "invalid_api_key")
 

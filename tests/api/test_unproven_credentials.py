@@ -65,7 +65,7 @@ def test_a_key_that_nobody_has_gets_the_same_response_and_an_entry_without_a_pro
 
 def test_the_response_does_not_tell_whether_the_key_has_ended(key: Key) -> None:
     before = call(ME, mistyped(key.raw)).json()
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     assert call(ME, mistyped(key.raw)).json() == before
 
 

@@ -47,7 +47,7 @@ def forms(place: Place, same: bool) -> dict[str, tuple[str, list[dict[str, Any]]
 
 def counts() -> dict[str, int]:
     return {
-        "secret": ClientSecret.objects.filter(ended_at=None).count(),
+        "secret": ClientSecret.objects.filter(revoked_at=None).count(),
         "key": ApiKey.objects.count(),
         "client": Client.objects.count(),
         "project": Project.objects.count(),

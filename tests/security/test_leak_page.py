@@ -74,7 +74,7 @@ def test_only_keys_and_secrets_end() -> None:
         paste(text)
     handle_leak_reports()
     assert ApiKey.objects.filter(revoked_at=None).count() == 1  # the expired one
-    assert not ClientSecret.objects.filter(ended_at=None).exists()
+    assert not ClientSecret.objects.filter(revoked_at=None).exists()
     assert TokenFamily.objects.get().revoked_at is None
     assert AccessToken.objects.exists()
     assert not LeakReport.objects.exists()

@@ -347,7 +347,7 @@ def test_a_keys_address_lives_as_long_as_the_key(own_project: Project, face: Acc
     row, raw = make_key(own_project, face)
     path = address_by_key(raw)
     assert fetch(path).status_code == 200
-    keys.revoke_key(row, face)
+    keys.API_KEYS.revoke(row, face)
     assert fetch(path).status_code == 404
     _, raw = make_key(own_project, face)
     assert address_by_key(raw) != path
@@ -374,7 +374,7 @@ def test_a_key_keeps_the_address_that_an_app_had_and_the_other_way_round(
     remove(mine, face)
     assert fetch(path).status_code == 200
     assert path_in(mine) == path
-    keys.revoke_key(row, face)
+    keys.API_KEYS.revoke(row, face)
     assert fetch(path).status_code == 200
 
 
@@ -382,7 +382,7 @@ def test_a_key_without_permission_shows_and_keeps_nothing(own_project: Project, 
     row, raw = make_key(own_project, face)
     path = address_by_key(raw)
     make_key(own_project, face, permissions=())
-    keys.revoke_key(row, face)
+    keys.API_KEYS.revoke(row, face)
     assert fetch(path).status_code == 404
 
 

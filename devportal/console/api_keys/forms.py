@@ -11,8 +11,6 @@ from core import clock
 from core.invisible import validate_visible
 from oidc.scopes import group_by_api
 
-FURTHEST_DAYS = 3650
-
 
 def _choices() -> list[tuple[str, str]]:
     return [(scope.name, scope.title) for scope in keys.permissions()]
@@ -55,7 +53,7 @@ class NewKeyForm(forms.Form):
         today = clock.now().astimezone(UTC).date()
         if day < today:
             raise forms.ValidationError("This day is in the past. Choose today or a later day.")
-        if day > today + timedelta(days=FURTHEST_DAYS):
+        if day > today + keys.API_KEYS.max_life:
             raise forms.ValidationError("Choose a day within the next ten years, or leave this empty.")
         return day
 

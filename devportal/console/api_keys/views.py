@@ -18,7 +18,7 @@ from devportal.console.api_keys.forms import NewKeyForm
 from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
 from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
-from devportal.console.rotation import API_KEYS, may_revoke
+from devportal.console.rotation import KEY_PAGES, may_revoke
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
@@ -97,7 +97,7 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
         try:
             return _make(request, membership, form)
         except idempotency.AlreadyProcessed:
-            messages.info(request, API_KEYS.sent_before_text)
+            messages.info(request, KEY_PAGES.sent_before_text)
             return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
         except idempotency.MissingToken:
             form.add_error(None, "No key was created. Please send the form again.")

@@ -8,7 +8,8 @@ from devportal.console import idempotency, rotation
 from devportal.console.access import get_client, member_email
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.rotation import was_used_lately
-from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret
+from oidc.clients.secrets import MAX_LIVE_SECRETS, create_secret
+from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
 MOST_ENDED = 20  # revoked secrets on the page
@@ -55,8 +56,8 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
         messages.info(request, text)
     except idempotency.MissingToken:
         messages.error(request, "No secret was created. Please press the button again.")
-    except TooManySecrets:
-        messages.error(request, "Two secrets are live, which is the maximum. Revoke one first.")
+    except QuotaExceeded as too_many:
+        messages.error(request, str(too_many))
     except ValueError:  # the type was changed a moment ago
         pass
     else:

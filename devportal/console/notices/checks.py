@@ -4,7 +4,7 @@ Each check reads by an index, or by ranges of primary keys, and only rows whose 
 not grow with the number of rows, and an old condition raises no notice when the check first runs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,14 +16,16 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from api.models import ApiKey
+from api.keys import API_KEYS
 from core import clock
 from core.tasks import sum_of_each
 from devportal.console.models import SignInHour
 from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify, raised_before
 from devportal.console.people import near_limit
-from oidc.models import Client, ClientSecret
+from oidc.clients.secrets import CLIENT_SECRETS
+from oidc.credentials import CredentialKind
+from oidc.models import Client
 from oidc.projects.roles import Gone, lock_project
 from oidc.sign_in_steps import Step
 
@@ -87,89 +89,93 @@ def _raise(due: Due) -> bool:
 
 # --- Secrets and API keys ---
 
-_LIVE_PROJECT = {"project__deleted_at": None, "project__suspended_at": None}
-_LIVE_CLIENT = {f"client__{name}": value for name, value in _LIVE_PROJECT.items()}
 # The outer credential was not used since this one was created.
 _REPLACES = Q(created_at__gte=Coalesce(OuterRef("last_used_at"), OuterRef("created_at")))
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """The notices about one kind of credentials."""
+
+    kind: CredentialKind[Any]
+    expires: NoticeKind
+    unused: NoticeKind
+    project: str  # the path to it
+    same: tuple[str, ...]  # a newer one in which these fields are the same replaces it
+    details: Callable[[Any], dict[str, Any]]
+
+    @property
+    def rows(self) -> "QuerySet[Any]":
+        """The credentials that are not revoked, of projects that are neither deleted nor suspended."""
+        alive = {f"{self.project}__deleted_at": None, f"{self.project}__suspended_at": None}
+        rows: QuerySet[Any] = self.kind.model._default_manager.filter(revoked_at=None, **alive)
+        return rows.select_related(*self.kind.related)
+
+    def due(self, kind: NoticeKind, row: Any, once: str, **details: Any) -> Due:
+        project, client, _ = self.kind.belongs_to(row)
+        assert project is not None
+        return Due(project.pk, kind, f"{row.pk}:{once}", self.details(row) | details, client)
+
+
+NOTICED = (
+    Noticed(
+        CLIENT_SECRETS,
+        NoticeKind.SECRET_EXPIRES,
+        NoticeKind.SECRET_UNUSED,
+        "client__project",
+        ("client",),
+        lambda secret: {"last_four": secret.last_four},
+    ),
+    Noticed(
+        API_KEYS,
+        NoticeKind.KEY_EXPIRES,
+        NoticeKind.KEY_UNUSED,
+        "project",
+        ("project", "owner", "name"),
+        lambda key: {"key": key.name, "masked": key.masked},
+    ),
+)
 
 
 def check_expiry() -> int:
     """Raise notices about secrets and API keys that expire in EXPIRY_DAYS; return their number."""
     now = clock.now()
-    return sum(raise_due([*_secrets_expiring(now, days), *_keys_expiring(now, days)]) for days in EXPIRY_DAYS)
+    return sum(raise_due(_expiring(noticed, now, days)) for days in EXPIRY_DAYS for noticed in NOTICED)
 
 
-def _expiring(rows: "QuerySet[Any]", now: datetime, days: int) -> "QuerySet[Any]":
-    """Narrow to rows for which this number of days began less than LATE ago."""
+def _expiring(noticed: Noticed, now: datetime, days: int) -> Iterator[Due]:
+    """Yield the notices about credentials for which this number of days began less than LATE ago."""
     until = now + timedelta(days=days)
-    return rows.filter(expires_at__gt=until - LATE, expires_at__lte=until).order_by("expires_at", "pk")
-
-
-def _secrets_expiring(now: datetime, days: int) -> Iterator[Due]:
-    rows: QuerySet[Any] = ClientSecret.objects.filter(ended_at=None, **_LIVE_CLIENT)
-    newer = ClientSecret.objects.filter(client=OuterRef("client"), ended_at=None, pk__gt=OuterRef("pk"))
-    # A secret that was replaced, and is no longer used, may expire.
-    rows = _expiring(rows, now, days).filter(~Exists(newer.filter(_REPLACES)))
-    for row in rows.select_related("client").iterator(_AT_ONCE):
-        once = f"{row.pk}:{row.expires_at:%Y-%m-%d}:{days}"
-        details = {
-            "last_four": row.last_four,
-            "days": ceil((row.expires_at - now) / timedelta(days=1)),
-            "expires_at": row.expires_at,
-        }
-        yield Due(row.client.project_id, NoticeKind.SECRET_EXPIRES, once, details, row.client)
-
-
-def _keys_expiring(now: datetime, days: int) -> Iterator[Due]:
-    rows: QuerySet[Any] = ApiKey.objects.filter(revoked_at=None, **_LIVE_PROJECT)
-    newer = ApiKey.objects.filter(
-        project=OuterRef("project"),
-        owner=OuterRef("owner"),
-        name=OuterRef("name"),
-        revoked_at=None,
-        pk__gt=OuterRef("pk"),
-    )
-    rows = _expiring(rows, now, days).filter(~Exists(newer.filter(_REPLACES)))
-    for row in rows.iterator(_AT_ONCE):
-        once = f"{row.pk}:{row.expires_at:%Y-%m-%d}:{days}"
+    rows = noticed.rows.filter(expires_at__gt=until - LATE, expires_at__lte=until).order_by("expires_at", "pk")
+    same = {field: OuterRef(field) for field in noticed.same}
+    newer = noticed.kind.model._default_manager.filter(revoked_at=None, pk__gt=OuterRef("pk"), **same)
+    # A credential that was replaced, and is no longer used, may expire.
+    for row in rows.filter(~Exists(newer.filter(_REPLACES))).iterator(_AT_ONCE):
         left = ceil((row.expires_at - now) / timedelta(days=1))
-        details = {"key": row.name, "masked": row.masked, "days": left, "expires_at": row.expires_at}
-        yield Due(row.project_id, NoticeKind.KEY_EXPIRES, once, details)
+        once = f"{row.expires_at:%Y-%m-%d}:{days}"
+        yield noticed.due(noticed.expires, row, once, days=left, expires_at=row.expires_at)
 
 
 def check_unused() -> int:
     """Raise notices about live secrets and API keys that were last used UNUSED_DAYS ago; return their number."""
     now = clock.now()
-    return raise_due(_secrets_unused(now)) + raise_due(_keys_unused(now))
+    return sum(raise_due(_unused(noticed, now)) for noticed in NOTICED)
 
 
-def _unused(rows: "QuerySet[Any]", now: datetime) -> "Iterator[QuerySet[Any]]":
-    """Yield the rows that became unused lately, by ranges of primary keys.
+def _unused(noticed: Noticed, now: datetime) -> Iterator[Due]:
+    """Yield the notices about credentials that became unused lately, by ranges of primary keys.
 
     The time of the last use has no index, because each use would have to change it.
     """
     since = now - timedelta(days=UNUSED_DAYS)
+    rows = noticed.rows
     last, first = rows.aggregate(last=Max("pk"))["last"] or 0, 0
-    rows = rows.annotate(used_at=Coalesce("last_used_at", "created_at"))
+    rows = rows.annotate(used_at=Coalesce("last_used_at", "created_at")).order_by("pk")
     rows = rows.filter(used_at__gt=since - LATE, used_at__lte=since).exclude(expires_at__lte=now)
     while first < last:
-        yield rows.filter(pk__gt=first, pk__lte=first + _KEYS_AT_ONCE).order_by("pk")
+        for row in rows.filter(pk__gt=first, pk__lte=first + _KEYS_AT_ONCE):
+            yield noticed.due(noticed.unused, row, f"{row.used_at:%Y-%m-%d}", days=UNUSED_DAYS)
         first += _KEYS_AT_ONCE
-
-
-def _secrets_unused(now: datetime) -> Iterator[Due]:
-    for rows in _unused(ClientSecret.objects.filter(ended_at=None, **_LIVE_CLIENT), now):
-        for row in rows.select_related("client"):
-            details = {"last_four": row.last_four, "days": UNUSED_DAYS}
-            once = f"{row.pk}:{row.used_at:%Y-%m-%d}"
-            yield Due(row.client.project_id, NoticeKind.SECRET_UNUSED, once, details, row.client)
-
-
-def _keys_unused(now: datetime) -> Iterator[Due]:
-    for rows in _unused(ApiKey.objects.filter(revoked_at=None, **_LIVE_PROJECT), now):
-        for row in rows:
-            details = {"key": row.name, "masked": row.masked, "days": UNUSED_DAYS}
-            yield Due(row.project_id, NoticeKind.KEY_UNUSED, f"{row.pk}:{row.used_at:%Y-%m-%d}", details)
 
 
 # --- People ---

@@ -196,7 +196,7 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
     ending_secrets = ClientSecret.objects.live().filter(
         client__project=this, expires_at__gt=now, last_used_at__gt=now - RECENTLY
     )
-    keys = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=this, revoked_at=None)
+    keys = ApiKey.objects.live().filter(project=this)
     ending = keys.filter(expires_at__lte=now + ENDING_SOON)
     first = ending.order_by().values("project").annotate(first=Min("expires_at")).values("first")
     rows = Project.objects.filter(pk__in=projects).annotate(

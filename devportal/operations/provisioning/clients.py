@@ -177,5 +177,5 @@ def _secret(client: Client, rotate: bool) -> str | None:
     if live.exists():
         if not rotate:
             return None
-        live.update(ended_at=clock.now())
+        live.update(revoked_at=clock.now())
     return secrets.create_secret(client)[1]

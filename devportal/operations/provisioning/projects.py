@@ -79,7 +79,7 @@ class KeyTable(Table):
 
 def keys_named(project: Project, name: str) -> QuerySet[ApiKey]:
     """Return the live keys with this name; if there are none, the newest expired one, which a file may extend."""
-    live = keys.live_keys(project).filter(name=name)
+    live: QuerySet[ApiKey] = project.api_keys.live().filter(name=name)
     if live.exists():
         return live
     return ApiKey.objects.filter(project=project, name=name, revoked_at=None).order_by("-pk")[:1]
@@ -96,7 +96,7 @@ def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dic
     raw = None
     if existing is None or rotate or existing.owner_id != owner.pk:
         if existing is not None:
-            keys.revoke_key(existing)
+            keys.API_KEYS.revoke(existing)
         _, raw = keys.create_key(project, owner, name, permissions, expires_at)
     else:
         keys.declare_key(existing, permissions, expires_at)

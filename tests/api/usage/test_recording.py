@@ -57,7 +57,7 @@ def test_a_plan_that_is_unchanged_is_a_call(key: Key) -> None:
 
 
 def test_dead_keys_are_counted_where_their_developer_sees_it(key: Key) -> None:
-    keys.revoke_key(key.row)
+    keys.API_KEYS.revoke(key.row)
     call(ME, key.raw)
     Project.objects.update(suspended_at=clock.now())
     ApiKey.objects.update(revoked_at=None)

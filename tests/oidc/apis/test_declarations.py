@@ -213,7 +213,7 @@ def in_review(api: Api) -> None:
 def key_permission(api: Api) -> None:
     owner = make_account()
     key, _ = keys.create_key(make_project(owner), owner, "Nightly", ["calendar.read"])
-    keys.revoke_key(key)
+    keys.API_KEYS.revoke(key)
 
 
 @pytest.mark.parametrize(

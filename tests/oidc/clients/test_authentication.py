@@ -8,9 +8,10 @@ from django.test.utils import CaptureQueriesContext
 
 from core import clock
 from oidc.clients.authentication import parse_basic_header
-from oidc.clients.secrets import TooManySecrets, change_type, create_secret
+from oidc.clients.secrets import change_type, create_secret
 from oidc.errors import InvalidClient
 from oidc.models import Client, ClientSecret
+from oidc.projects.lifecycle import QuotaExceeded
 from tests.relying_party import RelyingParty, basic
 
 
@@ -207,9 +208,9 @@ def test_two_secrets_live_side_by_side_and_an_ended_one_does_not(web_app: Relyin
     first, (row, second) = web_app.secret or "", create_secret(web_app.client)
     for secret in (first, second):
         assert web_app.exchange(web_app.code(), client_secret=secret).status_code == 200
-    with pytest.raises(TooManySecrets):
+    with pytest.raises(QuotaExceeded):
         create_secret(web_app.client)
-    web_app.client.secrets.exclude(pk=row.pk).update(ended_at=clock.now())
+    web_app.client.secrets.exclude(pk=row.pk).update(revoked_at=clock.now())
     assert is_refused(web_app.exchange(web_app.code(), client_secret=first))
     assert web_app.exchange(web_app.code(), client_secret=second).status_code == 200
 

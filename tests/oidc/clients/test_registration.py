@@ -11,7 +11,7 @@ from accounts.models import Account, PairwiseSubject
 from core import clock
 from core.audit import Event, happened
 from oidc.clients.registration import create_client, delete_client, set_client_enabled, update_client
-from oidc.clients.secrets import change_type, create_secret, end_secret
+from oidc.clients.secrets import CLIENT_SECRETS, change_type, create_secret
 from oidc.models import (
     AccessToken,
     AuthorizationCode,
@@ -243,8 +243,8 @@ def test_a_client_is_turned_off_and_on(app: RelyingParty, actor: Account, events
 
 def test_a_revoked_secret_is_rejected_immediately(web_app: RelyingParty, actor: Account, events: list[Event]) -> None:
     row = ClientSecret.objects.get()
-    end_secret(row, actor)
-    end_secret(row, actor)
+    CLIENT_SECRETS.revoke(row, actor)
+    CLIENT_SECRETS.revoke(row, actor)
     assert web_app.exchange(web_app.code()).status_code == 401
     ended = [event for event in events if event.action == "client_secret.ended"]
     assert [(event.actor, event.before) for event in ended] == [(actor.pk, {"last_four": row.last_four})]
@@ -267,7 +267,7 @@ def test_a_stale_copy_gets_no_secret_once_the_type_has_none(actor: Account) -> N
     change_type(client, "spa", actor)
     with pytest.raises(ValueError, match="only web"):
         create_secret(stale, actor)
-    assert not ClientSecret.objects.filter(ended_at=None).exists()
+    assert not ClientSecret.objects.filter(revoked_at=None).exists()
 
 
 # --- Deletion ---

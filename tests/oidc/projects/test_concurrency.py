@@ -203,7 +203,7 @@ def test_a_project_that_is_deleted_while_a_code_is_exchanged_leaves_nothing_aliv
                 assert party.refresh(tokens["refresh_token"]).status_code in (400, 401)
     assert not TokenFamily.objects.filter(revoked_at=None).exists()
     assert not ApiKey.objects.filter(revoked_at=None).exists()
-    assert ClientSecret.objects.filter(ended_at=None).count() == 1
+    assert ClientSecret.objects.filter(revoked_at=None).count() == 1
 
 
 @pytest.mark.parametrize("way", ["at once", "asked", "due"])

@@ -193,7 +193,7 @@ def test_requests_pending_at_the_deletion_are_invalid_after_a_restoration(party:
     lifecycle.restore_project(party.client.project, owner)
     assert not TokenFamily.objects.filter(revoked_at=None).exists()
     assert not ApiKey.objects.filter(revoked_at=None).exists()
-    assert not Client.objects.get().secrets.filter(ended_at=None).exists()
+    assert not Client.objects.get().secrets.filter(revoked_at=None).exists()
 
 
 def test_only_owners_can_restore_and_only_deleted_projects(owner: Account) -> None:

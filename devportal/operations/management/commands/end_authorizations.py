@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from accounts.sessions import end_everybodys_sessions
-from api.keys import live_keys_created, revoke_key
+from api.keys import API_KEYS, live_keys_created
 from api.models import ApiKey
 from core.audit import Event, report
 from devportal.operations.management.confirmed_command import ConfirmedCommand, parse_moment
@@ -58,5 +58,5 @@ class Command(ConfirmedCommand):
 def _revoke(keys: "QuerySet[ApiKey]") -> int:
     rows = list(keys.select_related("project"))
     for row in rows:
-        revoke_key(row)
+        API_KEYS.revoke(row)
     return len(rows)

@@ -14,14 +14,14 @@ from api import keys
 from api.models import ApiKey, RequestLog
 from core import clock
 from core.audit import Event, report
-from core.credentials import digest, random_text
 from devportal.console.models import AuditEvent, Notice, SignInEvent
 from devportal.console.notices.checks import check_expiry, raise_due
 from devportal.console.notices.error_rates import find_well_above
 from devportal.console.notices.kinds import NoticeKind
 from devportal.operations.provisioning.demo_week import calls, people, sign_ins
 from devportal.operations.provisioning.demo_week.calls import Week
-from oidc.clients.secrets import SECRET_LENGTH
+from oidc.clients.secrets import CLIENT_SECRETS
+from oidc.credentials import new_secret
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 
 # The audit event that marks the week as generated, so that it is generated only once.
@@ -76,9 +76,8 @@ def _notice(week: Week, key: ApiKey) -> None:
 
 def _rotate(client: Client, moment: datetime) -> None:
     """Give a client a secret that ended when the incident began, and that the app still used."""
-    raw = random_text(SECRET_LENGTH)
-    row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], ended_at=moment)
+    row, _ = CLIENT_SECRETS.store(new_secret(), client=client, revoked_at=moment)
     made, used = moment - timedelta(days=40), moment - timedelta(minutes=3)
     ClientSecret.objects.filter(pk=row.pk).update(created_at=made, last_used_at=used)
-    live = ClientSecret.objects.filter(client=client, ended_at=None)
+    live = ClientSecret.objects.filter(client=client, revoked_at=None)
     live.update(created_at=moment - timedelta(hours=1), last_used_at=clock.now() - timedelta(minutes=3))

@@ -88,7 +88,7 @@ NOT_SIGNED_IN = Refusal(Step.REFUSED, Reason.NOT_SIGNED_IN)
 
 def wrong_secret(client: Client) -> Refusal:
     """Return the refusal of an exchange with a secret that has ended."""
-    live = list(client.secrets.filter(ended_at=None).values_list("last_four", flat=True))
+    live = list(client.secrets.filter(revoked_at=None).values_list("last_four", flat=True))
     return Refusal(Step.NOT_EXCHANGED, Reason.SECRET_WRONG, {"last_four": live})
 
 

@@ -91,7 +91,7 @@ def test_search_finds_parts_of_names_and_beginnings_of_ids(
 def test_clients_are_filtered(as_viewer: Browser, project: Project, query: dict[str, str], found: set[str]) -> None:
     make_web_client(project, name="Keyed")
     keyless, _ = make_web_client(project, name="Keyless")
-    keyless.secrets.update(ended_at=clock.now())
+    keyless.secrets.update(revoked_at=clock.now())
     make_client(project, name="Off", enabled=False)
     make_client(project, name="Reviewed", **as_reviewed())
     make_client(project, name="Quiet")

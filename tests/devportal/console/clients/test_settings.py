@@ -487,12 +487,12 @@ def test_changing_the_type_lists_what_ends_and_needs_confirmation(
     ):
         assert as_developer.post(url, fields).status_code == 200
     assert Client.objects.get().type == "web"
-    assert ClientSecret.objects.filter(ended_at=None).exists()
+    assert ClientSecret.objects.filter(revoked_at=None).exists()
     assert as_developer.post(url, {"type": "spa", "understood": "on"})["Location"] == at(
         "client_settings", project, client
     )
     assert Client.objects.get().type == "spa"
-    assert not ClientSecret.objects.filter(ended_at=None).exists()
+    assert not ClientSecret.objects.filter(revoked_at=None).exists()
     assert not TokenFamily.objects.filter(revoked_at=None).exists()
     (event,) = trail("client.type_changed")
     assert (event.actor, event.before, event.after) == (developer, {"type": "web"}, {"type": "spa"})
@@ -539,7 +539,7 @@ def test_each_page_takes_a_fixed_number_of_statements(
     uris = " ".join(f"{URI}{number}" for number in range(min(count, 50)))
     client = make_client(project, type="web", redirect_uris=uris)
     ClientSecret.objects.bulk_create(
-        ClientSecret(client=client, digest=str(number), last_four="abcd", ended_at=clock.now())
+        ClientSecret(client=client, digest=str(number), last_four="abcd", revoked_at=clock.now())
         for number in range(count)
     )
     for _ in range(min(count, 5)):

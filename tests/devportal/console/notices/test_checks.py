@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from api.keys import rotate_key, set_key_expiry
+from api.keys import API_KEYS
 from api.models import ApiKey, UsageHour, UsageTotal
 from core import clock
 from devportal.console.models import Notice, SignInHour
@@ -17,7 +17,7 @@ from devportal.console.notices import checks, error_rates, tasks
 from devportal.console.notices.error_rates import LEAST_ERRORS, LEAST_USUAL, Counts, is_well_above
 from devportal.console.notices.kinds import NoticeKind
 from oidc.authorization import consent
-from oidc.clients.secrets import set_secret_expiry
+from oidc.clients.secrets import CLIENT_SECRETS
 from oidc.models import Client, ClientSecret, Project
 from oidc.projects.roles import lock_project
 from oidc.sign_in_steps import Step
@@ -47,7 +47,7 @@ def new_titles() -> list[str]:
 
 def test_a_secret_that_expires_is_noticed_14_and_3_days_before(project: Project, later: Later) -> None:
     client, _ = make_web_client(project, name="Orbit")
-    set_secret_expiry(client.secrets.get(), clock.from_now(20 * DAY))
+    CLIENT_SECRETS.set_expiry(client.secrets.get(), clock.from_now(20 * DAY))
     new_titles()
     seen = {}
     for day in range(21):
@@ -64,7 +64,7 @@ def test_a_key_that_expires_is_noticed_and_again_if_its_expiry_changes(project: 
     new_titles()
     assert tasks.notice_expiry() == 1
     assert new_titles() == ["The API key Nightly expires in 14 days"]
-    set_key_expiry(key, clock.from_now(30 * DAY))
+    API_KEYS.set_expiry(key, clock.from_now(30 * DAY))
     later(16 * DAY + 60)
     assert tasks.notice_expiry() == 1
 
@@ -79,10 +79,10 @@ def test_a_check_that_did_not_run_for_a_day_misses_nothing(project: Project, lat
 def test_ended_credentials_are_not_noticed(project: Project, ended: str, later: Later) -> None:
     make_key(project, expires_at=clock.from_now(3 * DAY - 60))
     client, _ = make_web_client(project)
-    set_secret_expiry(client.secrets.get(), clock.from_now(3 * DAY - 60))
+    CLIENT_SECRETS.set_expiry(client.secrets.get(), clock.from_now(3 * DAY - 60))
     if ended == "revoked":
         ApiKey.objects.update(revoked_at=clock.now())
-        ClientSecret.objects.update(ended_at=clock.now())
+        ClientSecret.objects.update(revoked_at=clock.now())
     elif ended == "expired":
         later(3 * DAY)
     else:
@@ -93,7 +93,7 @@ def test_ended_credentials_are_not_noticed(project: Project, ended: str, later: 
 def test_a_replaced_key_is_noticed_only_if_it_is_still_used(project: Project, later: Later) -> None:
     key, _ = make_key(project, name="Nightly")
     later(60)
-    rotate_key(key, clock.from_now(3 * DAY - 60))
+    API_KEYS.rotate(key, clock.from_now(3 * DAY - 60))
     new_titles()
     assert tasks.notice_expiry() == 0
     ApiKey.objects.filter(pk=key.pk).update(last_used_at=clock.from_now(60))
@@ -106,7 +106,7 @@ def test_a_notice_that_can_not_be_raised_does_not_stop_the_others(
 ) -> None:
     other = make_web_client(name="Comet")[0]
     for client in (make_web_client(project, name="Orbit")[0], other):
-        set_secret_expiry(client.secrets.get(), clock.from_now(14 * DAY - 60))
+        CLIENT_SECRETS.set_expiry(client.secrets.get(), clock.from_now(14 * DAY - 60))
 
     def lock(pk: int) -> Project:
         if pk == project.pk:

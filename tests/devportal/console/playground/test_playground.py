@@ -206,7 +206,7 @@ def test_a_client_without_a_live_secret_keeps_its_code(
 ) -> None:
     playground, _ = web
     playground.go("email")
-    playground.client.secrets.update(ended_at=clock.now())
+    playground.client.secrets.update(revoked_at=clock.now())
     assert playground.exchange().status_code == 302
     assert "This client has no live secret" in text(playground.page())
     assert playground.run["stage"] == "answered"

@@ -222,7 +222,7 @@ def test_a_rise_of_failed_calls_is_a_warning(
 def test_a_web_client_without_a_secret_is_a_warning(project: Project, owner: Account) -> None:
     make_web_client(project)
     assert warnings_of(owner) == []
-    ClientSecret.objects.update(ended_at=clock.now())
+    ClientSecret.objects.update(revoked_at=clock.now())
     assert warnings_of(owner) == ["A web client has no secret: nobody can sign in there."]
     Client.objects.update(enabled=False)
     assert warnings_of(owner) == []

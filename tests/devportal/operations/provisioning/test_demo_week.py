@@ -214,8 +214,8 @@ def test_the_evening_stands_out(made: dict[str, Any]) -> None:
     wrong = SignInEvent.objects.filter(reason=Reason.SECRET_WRONG)
     assert wrong.count() >= 30
     assert not wrong.exclude(at__gte=begin, at__lt=end).exists()
-    (ended,) = ClientSecret.objects.exclude(ended_at=None)
-    assert ended.ended_at == begin
+    (ended,) = ClientSecret.objects.exclude(revoked_at=None)
+    assert ended.revoked_at == begin
     assert ended.last_used_at is not None
     assert ended.last_used_at < begin
 

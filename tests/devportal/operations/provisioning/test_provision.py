@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from accounts.plans.invitations import InvitationNotFound
-from api.keys import rotate_key
+from api.keys import API_KEYS
 from api.models import ApiKey
 from core import clock
 from devportal.console.models import AuditEvent
@@ -121,7 +121,7 @@ def test_rotating_replaces_the_secret(tmp_path: Path) -> None:
     before = provision(tmp_path, FILE)["projects"][0]["clients"][0]
     after = provision(tmp_path, FILE, "--rotate-secrets")["projects"][0]["clients"][0]
     assert after["client_secret"] not in (None, before["client_secret"])
-    assert Client.objects.get(name="Web").secrets.filter(ended_at=None).count() == 1
+    assert Client.objects.get(name="Web").secrets.filter(revoked_at=None).count() == 1
 
 
 def test_undeclared_objects_stay(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_changing_the_type_ends_what_the_old_type_had(tmp_path: Path) -> None:
     provision(tmp_path, FILE.replace('type = "web"', 'type = "native"'))
     client = Client.objects.get(client_id=web["client_id"])
     assert client.client_type == "public"
-    assert not client.secrets.filter(ended_at=None).exists()
+    assert not client.secrets.filter(revoked_at=None).exists()
 
 
 def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: Path) -> None:
@@ -452,7 +452,7 @@ def test_a_key_that_was_rotated_in_the_console_is_known_by_its_replacement(
 ) -> None:
     provision(tmp_path, FILE + KEY)
     old = ApiKey.objects.get()
-    new, _ = rotate_key(old, clock.now() + timedelta(hours=1))
+    new, _ = API_KEYS.rotate(old, clock.now() + timedelta(hours=1))
     later(3700)
     assert provision(tmp_path, FILE + KEY.replace("2031", "2032"))["projects"][0]["api_keys"][0]["key"] is None
     for key in (old, new):
