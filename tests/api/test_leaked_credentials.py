@@ -150,24 +150,6 @@ def test_a_secret_with_a_former_prefix_is_found(settings: Any) -> None:
     assert ClientSecret.objects.get().revoked_at is not None
 
 
-def test_a_report_that_fails_does_not_stop_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck, other = make_key(), make_key()
-    for _, raw in (stuck, other):
-        paste(raw)
-    real = leaked_credentials._end
-
-    def end(report: LeakReport) -> leaked_credentials.Result:
-        if report.digest == stuck[0].digest:
-            raise RuntimeError("broken")
-        return real(report)
-
-    monkeypatch.setattr(leaked_credentials, "_end", end)
-    monkeypatch.setattr(leaked_credentials, "BATCH", 1)
-    assert [handle_leak_reports() for _ in range(2)] == [0, 1]
-    assert [calls(raw) for _, raw in (stuck, other)] == [200, 401]
-    assert LeakReport.objects.get().digest == stuck[0].digest
-
-
 def test_a_flagged_key_is_revoked_once_the_setting_says_so(scanner: ScannerKey, settings: Any) -> None:
     _key, raw = make_key()
     for setting in ("flag", "revoke"):
