@@ -146,6 +146,10 @@ def test_insufficient_scope(app_of_it: Client, ada: Account) -> None:
     refused(call(ME, token), 403, "insufficient_scope", message, limits(120, 119) | needing("profile email"))
     message = "This needs one of the scopes: account.read."
     refused(call(PLAN, token), 403, "insufficient_scope", message, limits(120, 118) | needing("account.read"))
+
+
+def test_a_key_without_permissions(ada: Account) -> None:
+    message = "This needs one of the scopes: account.read."
     powerless = make_key(make_project(ada), permissions=())[1]
     refused(call(ME, powerless), 403, "insufficient_scope", message, limits(600, 599) | needing("account.read"))
 

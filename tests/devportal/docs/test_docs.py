@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any
 from unittest import mock
@@ -181,7 +181,7 @@ def test_every_error_code_is_on_the_page_with_its_cause_and_fix(client: Browser)
     sent = {reason.error for reason in reasons_at(AUTHORIZATION)}
     assert set(errors.AUTHORIZATION_HELP) == sent | {"server_error"}
     page = text_of("errors", client)
-    tables = {
+    tables: dict[str, Mapping[str, Any]] = {
         "api": KNOWN_ERRORS | ERRORS_BEFORE_ENDPOINTS,
         "authorization": errors.AUTHORIZATION_HELP,
         "token": errors.TOKEN_HELP,
