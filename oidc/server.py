@@ -215,9 +215,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 # oauthlib supports many grant types; this service has two. Authorization requests never reach oauthlib: the modules
 # in oidc/authorization/ check and answer them. This module may use oauthlib's request object.
 
-# RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 base64url characters.
+# RFC 7636 §4.1: 43 to 128 unreserved characters.
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
-CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 Fields = list[tuple[str, str]]  # names and values of a form
 

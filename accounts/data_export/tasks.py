@@ -1,9 +1,8 @@
-"""Tasks of data export and account deletion."""
+"""Tasks of data export."""
 
 from celery import shared_task
 
 from accounts.data_export import creating
-from accounts.deletion import closing
 from core.tasks import periodic_task
 
 # Seconds for creating an export. The row says who is working on it, so a task whose worker was lost may run again.
@@ -26,9 +25,3 @@ def make_waiting_exports() -> int:
 def clear_exports() -> int:
     """Delete the files of exports after EXPORT_DAYS, and their rows; return how many files were deleted."""
     return creating.clear_old()
-
-
-@periodic_task(600)
-def delete_closed_accounts() -> int:
-    """Delete the closed accounts whose waiting time is over; return how many were deleted."""
-    return closing.delete_due()

@@ -35,7 +35,6 @@ from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, InvalidToken
 from oidc.parameters import MAX_QUERY, printable_name
 from oidc.reasons import Facts, Reason
-from oidc.server import CODE_CHALLENGE
 from oidc.tokens import jwt
 
 
@@ -168,6 +167,8 @@ NOT_SUPPORTED = {
     "request_uri": Reason.REQUEST_URI_NOT_SUPPORTED,
     "registration": Reason.REGISTRATION_NOT_SUPPORTED,
 }
+# RFC 7636 §4.2, method S256.
+CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
 
 

@@ -10,9 +10,10 @@ from django.core.exceptions import ValidationError
 from core.http import hosts, split_hosts
 from core.http.hosts import is_public_suffix
 from oidc.clients.redirect_uris import LOOPBACK_HOSTS, playground_redirect_uri, split_web_address
-from oidc.domains.proofs import CHALLENGE_LABEL
 from oidc.models import Client, Project, ProjectDomain
 
+# Fixed forever: renaming the service must not invalidate existing proofs.
+CHALLENGE_LABEL = "_openport-challenge"
 LONGEST_TYPED = 2000  # characters: people may paste a whole URL
 LONGEST_NAME = hosts.LONGEST_HOST - len(CHALLENGE_LABEL) - 1  # the record's name has to fit as well
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|//")

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from core import outbound
 from core.messages import fill_in
 from core.outbound import OutboundRefused
+from oidc.domains.names import CHALLENGE_LABEL
 from oidc.models import ProjectDomain
 
 
@@ -65,8 +66,7 @@ def problems_of(domain: ProjectDomain) -> list[Problem]:
     return [Problem(**stored) for stored in domain.problems]
 
 
-# Fixed forever: renaming the service must not invalidate existing proofs.
-CHALLENGE_LABEL = "_openport-challenge"
+# Fixed forever, like CHALLENGE_LABEL.
 CHALLENGE_PATH = "/.well-known/openport-challenge.txt"
 
 # Errors of core/outbound that count as a final result. After any other error, a later check may succeed.

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client as Browser
 
-from accounts.data_export.tasks import delete_closed_accounts
 from accounts.deletion import closing, deleting
+from accounts.factors.tasks import delete_closed_accounts
 from accounts.mail import delivery
 from accounts.models import Account, Outbox, SecurityEvent
 from accounts.sessions import end_all_sessions

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.data_export.tasks import delete_closed_accounts
+from accounts.factors.tasks import delete_closed_accounts
 from accounts.models import Account, Outbox, SecurityEvent
 from devportal.console.models import AuditEvent
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
