@@ -23,17 +23,18 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from accounts import address_changes, guesses, reauthentication, sign_up
 from accounts.activity.recording import record
 from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY, PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from accounts.data_export.archive import verified_addresses_of
-from accounts.deletion import closing
 from accounts.deletion.deleting import DeletionBlocked
-from accounts.factors import first_codes, keys, own_recovery, sign_up_stage
+from accounts.entrance import guesses, reauthentication, sign_up
+from accounts.factors import first_codes, sign_up_stage
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
-from accounts.sessions import (
+from accounts.recovery import address_changes, closing, own_recovery
+from accounts.sessions import keys
+from accounts.sessions.browser_sessions import (
     HALF_SIGNED_IN,
     RESETTING,
     has_changed,
@@ -84,7 +85,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         url: str = super().get_password_change_redirect_url(request)
-        return getattr(request, "after_password", url)  # of accounts/securing.py
+        return getattr(request, "after_password", url)  # of accounts/recovery/securing.py
 
     def post_login(self, request: HttpRequest, user: Account, *, signup: bool, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, signup=signup, **kwargs)
@@ -140,7 +141,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         others = [address for address in verified_addresses_of(account) if address not in (old, new)]
         if sign_up.apply_kept_form(request, account):  # chosen with a code from a mail, as in a reset
             own_recovery.record_password(request, account, "password_reset")
-        request.former_email = old  # type: ignore[attr-defined]  # for accounts/activity/receivers.py
+        request.former_email = old  # type: ignore[attr-defined]  # for accounts/factors/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))
         if is_confirmed and old not in ("", new):
             address_changes.record_change(request, account, old, new)
@@ -186,7 +187,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             user.refresh_from_db(fields=["password"])
         elif half is not None and not is_current(half, user):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
-        # For accounts/activity/receivers.py: an account's first browser is not reported as a new one.
+        # For accounts/factors/receivers.py: an account's first browser is not reported as a new one.
         request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
         super().login(request, user)
 
@@ -208,7 +209,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             self._wait_between_codes(waiting["email"], "account_email_verification_sent")
             self._count_mail(waiting["email"])
             recipient_limit.note_code_sent(request, waiting["email"])
-        # Encrypted, because allauth stores it in the session until it is typed (accounts/forms.py).
+        # Encrypted, because allauth stores it in the session until it is typed (accounts/views/forms.py).
         return encryption.encrypt(super().generate_email_verification_code())
 
     def generate_password_reset_code(self) -> str:
@@ -253,7 +254,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         own = {sign_up_stage.PATH: "accounts.factors.sign_up_stage.SignUpKeyStage"}
         stages = [own.get(path, path) for path in super().get_login_stages()]
         # This stage is the last one: people who reach it have completed all other steps of a sign-in.
-        return [*stages, "accounts.deletion.closing.ClosedAccountStage"]
+        return [*stages, "accounts.recovery.closing.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
         if not is_half_signed_in(request, user):  # that password belongs to a sign-in that was given up

@@ -8,13 +8,15 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         # These register receivers, tasks, checks and samples, and are not reliably imported anywhere else.
-        from accounts import browser_accounts, known_browsers, receivers, tasks  # noqa: F401  (see above)
-        from accounts.activity import receivers as activity_receivers  # noqa: F401  (see above)
+        from accounts import receivers, tasks  # noqa: F401  (see above)
+        from accounts.admin import mail_samples  # noqa: F401  (see above)
         from accounts.data_export import exports  # noqa: F401  (see above)
         from accounts.data_export import tasks as export_tasks  # noqa: F401  (see above)
-        from accounts.factors import keys, recovery  # noqa: F401  (see above)
-        from accounts.factors import tasks as factor_tasks  # noqa: F401  (see above)
-        from accounts.mail import outbox, own_samples  # noqa: F401  (see above)
+        from accounts.factors import receivers as activity_receivers  # noqa: F401  (see above)
+        from accounts.mail import outbox
+        from accounts.recovery import tasks as recovery_tasks  # noqa: F401  (see above)
+        from accounts.recovery import waiting  # noqa: F401  (see above)
+        from accounts.sessions import browser_accounts, keys, known_browsers  # noqa: F401  (see above)
         from core import settings_checks  # noqa: F401  (see above)
         from core.database import encryption
         from core.limits import checks  # noqa: F401  (see above)
@@ -26,9 +28,9 @@ class AccountsConfig(AppConfig):
 
 
 class UserSessionsConfig(usersessions.UserSessionsConfig):  # type: ignore[misc]  # allauth is untyped
-    """django-allauth's list of sessions, kept by accounts/sessions.py instead of its own receivers."""
+    """django-allauth's list of sessions, kept by accounts/sessions/browser_sessions.py instead of its own receivers."""
 
     default = False
 
     def ready(self) -> None:
-        from accounts import sessions  # noqa: F401  (connects the receivers)
+        from accounts.sessions import browser_sessions  # noqa: F401  (connects the receivers)

@@ -9,12 +9,13 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts import files, sessions
 from accounts.data_export import archive
 from accounts.mail import outbox
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue, invitations
+from accounts.profile import files
 from accounts.roles import roles_changed
+from accounts.sessions import browser_sessions
 from accounts.signals import access_ended, account_disabled, account_enabled
 from core import time_zones
 from core.telemetry import metrics
@@ -66,13 +67,13 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
 @receiver(access_ended)
 def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
     """End all sessions, so that none is valid when the account is reactivated."""
-    sessions.end_all_sessions(account)
+    browser_sessions.end_all_sessions(account)
 
 
 @receiver(pre_delete, sender=Account)
 def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
     """Delete the sessions of a deleted person; the cascade deletes allauth's list entries."""
-    sessions.end_all_sessions(instance)
+    browser_sessions.end_all_sessions(instance)
 
 
 @receiver(access_ended)

@@ -19,8 +19,8 @@ account_disabled = Signal()
 account_enabled = Signal()
 
 # Sent with `account`, `tags` and `kept` when browser sessions end, inside the transaction that ends them. `tags` are
-# those of the sessions (accounts/sessions.py); None means all sessions of the account except the one with the tag
-# `kept`, which may be "". `account` is None if the tags belong to several people.
+# those of the sessions (accounts/sessions/browser_sessions.py); None means all sessions of the account except the one
+# with the tag `kept`, which may be "". `account` is None if the tags belong to several people.
 sessions_ended = Signal()
 
 # Sent with `event`, a SecurityEvent, inside the transaction that stores it (accounts/activity/recording.py).

@@ -8,10 +8,10 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, Q
 
-from accounts import files
 from accounts.mail import delivery
 from accounts.models import AccountRecovery, AddressChange, BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
+from accounts.profile import files
 from core import clock
 from core.database.batches import delete_in_batches, delete_oldest
 from core.http.sessions import SessionStore
@@ -78,7 +78,7 @@ def clear_security_events() -> int:
 
     Events are kept for as long as they are needed: to undo a new factor; while a recovery is open, whose end restores
     the email address from before a takeover; and of sign-ups that nobody has verified, which make way for the owner of
-    the email address (accounts/address_changes.py).
+    the email address (accounts/recovery/address_changes.py).
     """
     if not settings.SECURITY_EVENT_DAYS:
         return 0

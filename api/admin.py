@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from api.keys import API_KEYS
 from api.models import ApiKey, RequestLog
 from core.admin.actions import RowAction

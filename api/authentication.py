@@ -28,10 +28,10 @@ from oidc.apis.credentials import credential_columns, credential_in
 from oidc.apis.registry import ApiSnapshot
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, ApiCredential, Project
-from oidc.reasons import Facts, Reason
 from oidc.tokens import access_tokens, refresh_tokens
 from oidc.tokens.jwt import audience_of_id_token
 from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS
+from oidc.values.reasons import Facts, Reason
 
 _KEY = RowMapper(
     {

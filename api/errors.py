@@ -9,14 +9,14 @@ from django.db import DatabaseError
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 
-from accounts.sources import SourceFailed
+from accounts.profile.sources import SourceFailed
 from core.http import request_id, responses
 from core.http.headers import allow_any_origin
 from core.http.responses import envelope, link_to_docs
 from core.serving.errors import refusals_of
 from core.telemetry import metrics
 from oidc.apis.registry import OPENID
-from oidc.reasons import Facts
+from oidc.values.reasons import Facts
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from api import request_log, usage_counts
 from core.http import request_id
-from oidc.reasons import Facts
+from oidc.values.reasons import Facts
 
 
 class FinishedCall(NamedTuple):

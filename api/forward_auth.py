@@ -15,8 +15,8 @@ from api.finished_calls import FinishedCall
 from api.request_targets import AmbiguousPath
 from api.usage_counts import CallOwner
 from oidc.apis.registry import ApiSnapshot
-from oidc.reasons import Facts
-from oidc.signing_keys import NoSigningKey
+from oidc.tokens.signing_keys import NoSigningKey
+from oidc.values.reasons import Facts
 
 _UNKNOWN_SCOPE = "The proxy in front of this API requires a scope that the API does not have."
 _METHOD = re.compile(r"[A-Z][A-Z0-9-]{0,19}")

@@ -15,7 +15,7 @@ from core.http import client_ip
 from core.http.responses import FixedHeaders
 from core.serving.buffers import reads_no_body
 from oidc.apis.registry import ApiSnapshot, current_registry
-from oidc.parameters import UnreadableParameters, read_query
+from oidc.values.parameters import UnreadableParameters, read_query
 
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 # The headers in which proxies send the method and the target of the call.

@@ -14,12 +14,12 @@ from core.credentials import matches
 from core.limits.counters import Throttled
 from oidc.apis import credentials
 from oidc.apis.registry import ApiSnapshot, current_registry
-from oidc.credentials import note_use
 from oidc.errors import InvalidClient, InvalidToken
 from oidc.models import AccessToken, ApiCredential
-from oidc.reasons import Facts, Reason
+from oidc.projects.credentials import note_use
 from oidc.tokens import access_tokens, jwt
 from oidc.tokens.lookup import look_up_access_token_for_api
+from oidc.values.reasons import Facts, Reason
 
 PATH = "/connect/introspect"
 INACTIVE = {"active": False}

@@ -12,12 +12,12 @@ from core.http.client_ip import client_ip
 from core.http.responses import json_response
 from core.limits.counters import Throttled
 from core.serving.errors import refusals_of
-from oidc import limits
-from oidc.clients.authentication import choose_method
 from oidc.errors import InvalidClient, TokenRefusal
-from oidc.parameters import UnreadableParameters, printable_name, read_form
-from oidc.reasons import Reason
-from oidc.signing_keys import NoSigningKey
+from oidc.protocol import limits
+from oidc.tokens.authentication import choose_method
+from oidc.tokens.signing_keys import NoSigningKey
+from oidc.values.parameters import UnreadableParameters, printable_name, read_form
+from oidc.values.reasons import Reason
 from oidc.views.token import RETRY_SECONDS, add_response_headers, error_response, retry_later_response
 
 # Replaces a token that does not decode to text, so that it can't be one of this service.

@@ -1,4 +1,4 @@
-"""API keys: creating and parsing them, and what ends them (oidc/credentials.py rotates and revokes them)."""
+"""API keys: creating and parsing them, and what ends them (oidc/projects/credentials.py rotates and revokes them)."""
 
 import binascii
 import re
@@ -13,20 +13,20 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from accounts.data_export.archive import moment, rows_of
-from accounts.files import profile_read
 from accounts.models import Account
+from accounts.profile.files import profile_read
+from accounts.profile.subjects import subject_for
 from accounts.signals import access_ended, exporting
-from accounts.subjects import subject_for
 from api.models import ApiKey
 from core import clock
 from core.credentials import random_text
 from oidc.apis.registry import ACCOUNT_READ, Scope
+from oidc.apis.scopes import known_scopes
 from oidc.apis.uses import ScopeUse, is_named_in
-from oidc.credentials import SECRET_LENGTH, CredentialKind
 from oidc.models import Project, ProjectMember
+from oidc.projects.credentials import SECRET_LENGTH, CredentialKind
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, lock_project
-from oidc.scopes import known_scopes
 from oidc.signals import asking_scope_use, project_ended
 
 READS_PROFILE = ACCOUNT_READ

@@ -20,8 +20,8 @@ from core import clock
 from core.telemetry import metrics
 from oidc.apis.credentials import API_CREDENTIALS
 from oidc.clients.secrets import CLIENT_SECRETS
-from oidc.credentials import CredentialKind
 from oidc.models import Project
+from oidc.projects.credentials import CredentialKind
 from oidc.signals import credential_leaked
 
 KINDS: tuple[CredentialKind[Any], ...] = (API_KEYS, CLIENT_SECRETS, API_CREDENTIALS)

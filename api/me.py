@@ -8,14 +8,14 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from accounts import sources
+from accounts.profile import sources
 from api.authentication import Caller
 from api.endpoint import Endpoint, data_endpoint
 from api.schema import COMMON_ERRORS, HEADERS
 from api.throttling import HasScope
 from core.http.responses import FixedHeaders, json_response
 from oidc.apis.registry import ACCOUNT_READ
-from oidc.scopes import ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
+from oidc.apis.scopes import ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
 
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 
@@ -34,7 +34,7 @@ _SCOPES = scopes_of_fields(CLAIM_SCOPES)
 def profile_for(caller: Caller) -> dict[str, Any]:
     """Return `id` and exactly the fields that the caller's scopes allow; fields without a value are null.
 
-    Raises accounts.sources.SourceFailed.
+    Raises accounts.profile.sources.SourceFailed.
     """
     profile = sources.profile_source().profile(caller.account, caller.subject.picture_key)
     allowed = {name: getattr(profile, name) for name, scopes in _SCOPES.items() if scopes & caller.scopes}

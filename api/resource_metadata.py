@@ -8,7 +8,7 @@ from django.conf import settings
 from core.http import responses
 from core.http.split_hosts import address_of
 from oidc.apis.registry import OFFLINE_ACCESS, OPENID, ApiSnapshot, Registry
-from oidc.scopes import scopes_of_account_api
+from oidc.apis.scopes import scopes_of_account_api
 
 NAME = "oauth-protected-resource"
 MAX_AGE = 3600

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from api.authentication import BearerAuthentication
 from api.errors import ERRORS
 from core.http.responses import envelope
-from oidc.scopes import scopes_of_account_api
+from oidc.apis.scopes import scopes_of_account_api
 
 BEARER, OAUTH2 = "bearer", "oauth2"
 

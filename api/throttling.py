@@ -17,7 +17,7 @@ from core.http.client_ip import limit_key
 from core.limits.counters import Limit, RateLimitResult, Throttled, check_rate, counters
 from core.telemetry import metrics
 from oidc.apis.registry import ApiSnapshot
-from oidc.reasons import Facts
+from oidc.values.reasons import Facts
 
 _MOST_NAMES = 8  # of a list in the request log
 

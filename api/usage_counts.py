@@ -35,8 +35,8 @@ from core.database.batches import delete_in_batches
 from core.limits import log_buffer
 from core.limits.counters import Finished, LocalCounters, RedisCounters, counters
 from core.serving.worker_start import at_worker_start
-from oidc.credentials import LAST_USED_INTERVAL
 from oidc.models import Project
+from oidc.projects.credentials import LAST_USED_INTERVAL
 
 # A reader uses the coarsest table that gives exact results, so a month of a busy project costs the same as an hour.
 

@@ -20,8 +20,8 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import Model
 
-from accounts.authentication import Authentication
 from accounts.models import Account
+from accounts.sessions.authentication import Authentication
 from core import clock
 from core.credentials import digest, random_text
 from oidc.apis.credentials import create_credential

@@ -8,21 +8,22 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 
-from accounts.authentication import account_of
 from accounts.models import Account
 from accounts.roles import is_operator
+from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from core.email_addresses import address_to_find
-from oidc import search, signing_keys
 from oidc.apis import admin_pages  # noqa: F401  (registers the pages of APIs)
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
+from oidc.domains import search
 from oidc.domains.proofs import problems_of
 from oidc.events import admin_pages as event_pages  # noqa: F401  (registers the pages of events)
 from oidc.models import Client, Connection, ProjectDomain, SigningKey
 from oidc.projects.roles import Gone
+from oidc.tokens import signing_keys
 
 
 class HiddenModelAdmin(admin.ModelAdmin[Any]):

@@ -10,12 +10,6 @@ class OidcConfig(AppConfig):
         from accounts.deletion.deleting import BLOCKER_TEXTS
         from core.database import encryption
         from core.http.sessions import MERGED_BY_FIELD
-        from oidc import (
-            checks,  # noqa: F401  (registers the checks)
-            receivers,  # noqa: F401  (registers the receivers)
-            signing_keys,
-            tasks,  # noqa: F401  (registers the tasks)
-        )
         from oidc.authorization import interactions
         from oidc.events import (
             causes,  # noqa: F401  (registers the receivers)
@@ -25,6 +19,7 @@ class OidcConfig(AppConfig):
             invitations,  # noqa: F401  (registers the samples of its mails)
             members,  # noqa: F401  (registers a receiver)
         )
+        from oidc.tokens import signing_keys
 
         encryption.register(encryption.EncryptedColumn(SigningKey, "private_encrypted"))
         text = "You are the only owner of the project {project}: hand it over or delete it first."

@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from core.environment import web_url_parts
 from core.storage.object_store import BACKEND
 from oidc.models import SigningKey
-from oidc.signing_keys import is_readable
+from oidc.tokens.signing_keys import is_readable
 
 MIN_SECRET_LENGTH = 32
 

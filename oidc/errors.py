@@ -1,9 +1,9 @@
-"""Exceptions of the sign-in service. Each carries a reason with its parameters (oidc/reasons.py)."""
+"""Exceptions of the sign-in service. Each carries a reason with its parameters (oidc/values/reasons.py)."""
 
 from dataclasses import dataclass, field
 
 from oidc.models import AccessToken, Client
-from oidc.reasons import Facts, Reason, developer_text, public_text
+from oidc.values.reasons import Facts, Reason, developer_text, public_text
 
 
 @dataclass(eq=False)

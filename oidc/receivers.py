@@ -24,13 +24,12 @@ from accounts.signals import (
     showing_home,
 )
 from core import clock
+from oidc.apis.scopes import scope_titles
 from oidc.authorization.interactions import add_pending, pending_interactions, take_pending
-from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
 from oidc.clients.reviewed_hosts import is_trusted_at
+from oidc.domains.branding import client_context
 from oidc.events.causes import tell_purged
-from oidc.events.types import EventType
-from oidc.holds import hold_rows
 from oidc.models import (
     AppPage,
     Client,
@@ -44,11 +43,12 @@ from oidc.models import (
     TokenFamily,
 )
 from oidc.projects import invitations
+from oidc.projects.holds import hold_rows
 from oidc.projects.invitations import invitations_to_account
 from oidc.projects.members import note_developer
 from oidc.projects.people import keep_places_of_account
-from oidc.reasons import Reason
-from oidc.scopes import scope_titles
+from oidc.values.event_types import EventType
+from oidc.values.reasons import Reason
 
 APPS_AT_HOME = 4
 MOST_LISTED = 200

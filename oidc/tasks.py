@@ -8,12 +8,11 @@ from django.conf import settings
 
 from core import clock
 from core.tasks import periodic_task, sum_of_each
-from oidc import signing_keys
 from oidc.domains import checking
 from oidc.models import Project
 from oidc.projects import invitations, lifecycle
 from oidc.projects.colleagues import forget_members
-from oidc.tokens import expiry
+from oidc.tokens import expiry, signing_keys
 
 log = logging.getLogger(__name__)
 

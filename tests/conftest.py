@@ -20,11 +20,10 @@ from accounts.plans import catalogue, resolution
 from core import clock, tasks
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
-from oidc import signing_keys
 from oidc.apis import registry
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, SigningKey
-from oidc.tokens import jwt
+from oidc.tokens import jwt, signing_keys
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
@@ -209,4 +208,4 @@ def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         proof = ProofResult(True)
         return ProofCheck(ProofResult(False, Code.NO_RECORD), proof) if by_file else ProofCheck(proof)
 
-    monkeypatch.setattr("devportal.review.domain_lookups.check_proofs", found)
+    monkeypatch.setattr("devportal.review.submission.domain_lookups.check_proofs", found)

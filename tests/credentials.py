@@ -7,7 +7,7 @@ import pytest
 from api.keys import API_KEYS
 from oidc.apis.credentials import API_CREDENTIALS, create_credential
 from oidc.clients.secrets import CLIENT_SECRETS
-from oidc.credentials import CredentialKind
+from oidc.projects.credentials import CredentialKind
 from tests.factories import make_api, make_key, make_web_client
 
 Kind = CredentialKind[Any]

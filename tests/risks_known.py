@@ -18,7 +18,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "Icons of a package with attributes of this project, and text that was escaped before.",
     ),
     ("core/http/template_tags.py", "SafeString"): (None, "The same, as its type."),
-    ("accounts/sources.py", "verify=self._tls"): (1, "The library's own context, which checks certificates."),
+    ("accounts/profile/sources.py", "verify=self._tls"): (1, "The library's own context, which checks certificates."),
     ("core/storage/images.py", "import subprocess"): (1, "Runs a script of the service, without a shell."),
     ("devportal/operations/backups.py", "import subprocess"): (
         1,
@@ -45,8 +45,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("core/database/partitions.py", "execute"): (15, "Names of our own tables; days, as partitions.literal."),
     ("core/database/postgres/replica.py", "execute"): (1, "A statement without values."),
     ("core/database/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
-    ("oidc/holds.py", "execute"): (1, "The name of a model's table; keys are parameters."),
-    ("oidc/holds.py", "RawSQL"): (2, "Names of tables come from the models; values are parameters."),
+    ("oidc/projects/holds.py", "execute"): (1, "The name of a model's table; keys are parameters."),
+    ("oidc/projects/holds.py", "RawSQL"): (2, "Names of tables come from the models; values are parameters."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("api/usage_counts.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
     ("devportal/console/analytics/store.py", "execute"): (1, "Names of our own tables; values are parameters."),
@@ -99,7 +99,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route of ours, kept in the session; `next` in it is checked by the page it leads to.",
     ),
     ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
-    ("accounts/waiting_forms.py", "redirect to a value"): (
+    ("accounts/entrance/waiting_forms.py", "redirect to a value"): (
         1,
         "A page of reauthentication, from reverse(); allauth checks `next` when it leads on.",
     ),
@@ -128,16 +128,16 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Links: URLs that people entered, and settings
     ("templates/review/app_public_page.html", "link {{ client.*_url }}"): (
         3,
-        "oidc.clients.branding: https; the page is one of reviewed apps only",
+        "oidc.domains.branding: https; the page is one of reviewed apps only",
     ),
     ("templates/review/appeal.html", "link {{ back }}"): (1, "A page of the console, from reverse()."),
     ("templates/oidc/partials/app_contact.html", "link {{ client.home_page_url }}"): (
         1,
-        "oidc.clients.branding: https; a link for reviewed apps only",
+        "oidc.domains.branding: https; a link for reviewed apps only",
     ),
     ("templates/oidc/partials/app_contact.html", "link {{ client.privacy_policy_url }}"): (
         1,
-        "oidc.clients.branding: https",
+        "oidc.domains.branding: https",
     ),
     ("templates/oidc/partials/app_contact.html", "link {{ client.terms_url }}"): (1, "The same."),
     ("templates/oidc/partials/way_back.html", "link {{ client.home_page_url }}"): (
@@ -192,7 +192,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (
         1,
-        "oidc.clients.branding: a route of a reviewed app.",
+        "oidc.domains.branding: a route of a reviewed app.",
     ),
     ("templates/oidc/partials/use_another_account.html", "link {{ choose_url }}"): (
         1,

@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.test import Client as Browser
 
-from accounts.browser_accounts import cookie_name
 from accounts.models import Account
+from accounts.sessions.browser_accounts import cookie_name
 from tests.relying_party import sign_in
 
 CHOOSE = "/account/choose"

@@ -19,8 +19,8 @@ from fido2.webauthn import (
     CollectedClientData,
 )
 
-from accounts.factors import keys
 from accounts.models import Account
+from accounts.sessions import keys
 
 HOST = "testserver"
 A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)

@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest
 
-from accounts.activity.places import browser_name, user_agent
 from accounts.models import Account, SecurityEvent
 from core import audit_log, clock
 from core.email_addresses import address_to_find
+from core.http.places import browser_name, user_agent
 from core.limits import RateLimited
 from core.limits.log_buffer import EntryBudget
 

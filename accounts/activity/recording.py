@@ -12,12 +12,12 @@ from django.http import HttpRequest
 
 from accounts.activity import audit_lines
 from accounts.activity.kinds import KINDS, SecurityNotice, parameters_of, text_of
-from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
 from accounts.signals import activity_recorded
 from core import audit_log, clock
 from core.http.client_ip import client_ip
+from core.http.places import browser_name, place_of, user_agent
 from core.messages import fill_in
 
 By = SecurityEvent.By

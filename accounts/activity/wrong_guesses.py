@@ -13,11 +13,11 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.http import HttpRequest
 
-from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.models import Account, SecurityEvent
 from core import clock
 from core.email_addresses import address_to_find
 from core.http.client_ip import client_ip
+from core.http.places import browser_name, place_of, user_agent
 from core.limits import log_buffer
 
 LOG = "wrong_guess"

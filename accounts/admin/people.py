@@ -19,15 +19,15 @@ from unfold.widgets import (
 
 from accounts.activity.recording import By, record
 from accounts.admin.sign_in import sign_in_card
-from accounts.authentication import account_of
 from accounts.data_export import archive
-from accounts.deletion import closing, deleting
-from accounts.factors import recovery
+from accounts.deletion import deleting
 from accounts.mail import outbox
 from accounts.mail.recipient_limit import RecipientLimitReached, count_mail
 from accounts.models import Account, PairwiseSubject
+from accounts.recovery import closing, waiting
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
-from accounts.sessions import end_all_sessions
+from accounts.sessions.authentication import account_of
+from accounts.sessions.browser_sessions import end_all_sessions
 from core import clock
 from core.admin.actions import MAX_TEXT_LENGTH, ActionForm, ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ServiceModelAdmin
@@ -162,31 +162,31 @@ class RecoveryForm(ReasonForm):
 def _start(request: HttpRequest, account: Account, form: Any) -> str:
     operator = check_again(request, account)
     try:
-        started = recovery.start(account, operator, **form.cleaned_data)
-    except recovery.RecoveryRefused as refusal:
+        started = waiting.start(account, operator, **form.cleaned_data)
+    except waiting.RecoveryRefused as refusal:
         raise ActionRefused(str(refusal)) from refusal
     return f"Started. The person was notified. It will be completed on {started.due_at:%-d %b %Y, %H:%M} UTC."
 
 
 def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
     operator = check_again(request, account)
-    found = recovery.open_recovery(account)
-    if found is None or not recovery.cancel(found, operator, form.cleaned_data["reason"]):
+    found = waiting.open_recovery(account)
+    if found is None or not waiting.cancel(found, operator, form.cleaned_data["reason"]):
         raise ActionRefused("There is no recovery to cancel.")
     return "Cancelled. The passkeys, authenticator app and recovery codes stay, and the person was notified."
 
 
 def _may_start(request: HttpRequest, account: Account) -> bool:
-    return account.is_active and is_somebody_else(request, account) and recovery.open_recovery(account) is None
+    return account.is_active and is_somebody_else(request, account) and waiting.open_recovery(account) is None
 
 
 def _may_cancel(request: HttpRequest, account: Account) -> bool:
-    return is_somebody_else(request, account) and recovery.open_recovery(account) is not None
+    return is_somebody_else(request, account) and waiting.open_recovery(account) is not None
 
 
 def _consequence(account: Account) -> str:
     return (
-        f"In {recovery.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
+        f"In {waiting.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
         "removed, their password no longer works, and they are signed out everywhere; they sign in again with a code "
         "to their email address. If the account was taken over, only what was added since then is removed. Until then "
         "nothing changes. They are notified immediately at every email address. Anyone who reads that mail or is "

@@ -11,13 +11,14 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 
-from accounts import guesses
 from accounts.activity import wrong_guesses
 from accounts.activity.recording import sentence
-from accounts.factors import keys, recovery
+from accounts.entrance import guesses
 from accounts.mail import codes, recipient_limit
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent, WrongCodes
-from accounts.sessions import newest_sessions
+from accounts.recovery import waiting
+from accounts.sessions import keys
+from accounts.sessions.browser_sessions import newest_sessions
 from core import clock
 from core.http.client_ip import limit_key_of
 from core.limits import Rate, seconds_left, usage
@@ -63,7 +64,7 @@ def sign_in_card(account: Account, *, with_mails: bool) -> dict[str, Any]:
     mails = Outbox.objects.filter(to=account.email).order_by("-pk").defer("body", "html")
     return {
         "holds": [*_states(account), *_limits(account, [event.ip for event in wrong if event.ip])],
-        "recovery": _recovery(recovery.open_recovery(account)),
+        "recovery": _recovery(waiting.open_recovery(account)),
         "has_password": account.has_usable_password(),
         "factors": [_factor(row) for row in Authenticator.objects.filter(user=account).order_by("pk")[:NEWEST]],
         "sessions": newest_sessions(account, NEWEST),

@@ -24,13 +24,13 @@ from django.db.models import QuerySet
 from django.template.loader import render_to_string
 
 from accounts.activity import recording
-from accounts.activity.places import browser_name
 from accounts.data_export import readable
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, Outbox, SecurityEvent
 from accounts.plans import overview
 from accounts.roles import roles_of
 from accounts.signals import exporting
 from core import clock
+from core.http.places import browser_name
 from core.storage import stored_files
 
 ROWS_PER_QUERY = 500

@@ -22,10 +22,10 @@ from django.core.files.base import File
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from accounts import files
 from accounts.data_export import archive
 from accounts.mail import outbox
 from accounts.models import DataExport, FileToDelete
+from accounts.profile import files
 from core import clock
 from core.credentials import random_text
 from core.database import encryption

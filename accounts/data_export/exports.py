@@ -11,11 +11,11 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts import files
 from accounts.activity import recording
 from accounts.data_export import creating
 from accounts.data_export.tasks import make_export
 from accounts.models import Account, DataExport
+from accounts.profile import files
 from core import clock
 from core.audit import Event, report
 from core.storage import stored_files

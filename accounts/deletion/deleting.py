@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts import files
 from accounts.models import Account, DataExport, Family
+from accounts.profile import files
 from accounts.signals import blocking_deletion
 from core.database.postgres.limits import allow_long_statements
 from core.messages import fill_in

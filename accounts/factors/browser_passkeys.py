@@ -14,10 +14,10 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from fido2.utils import websafe_encode
 
-from accounts.authentication import PASSWORD, account_of, current_authentication, signed_in_lately
-from accounts.factors import keys
+from accounts.entrance.reauthentication import asks_for_factor, factors_of_person, is_confirmed
 from accounts.models import Account
-from accounts.reauthentication import asks_for_factor, factors_of_person, is_confirmed
+from accounts.sessions import keys
+from accounts.sessions.authentication import PASSWORD, account_of, current_authentication, signed_in_lately
 from core import clock
 from core.http import hosts
 

@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.allauth_internals import auto_generate_recovery_codes
-from accounts.factors import keys
 from accounts.models import Account
+from accounts.sessions import keys
 
 # Session keys: the URL that follows the page with the codes; the new passkey, until the person has named it there.
 SESSION_KEY, UNNAMED = "after_first_codes", "unnamed_passkey"

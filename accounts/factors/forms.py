@@ -10,14 +10,15 @@ from allauth.mfa.webauthn import forms as webauthn_forms
 from django import forms
 from django.core.exceptions import ValidationError
 
-from accounts import guesses, reauthentication
 from accounts.activity import audit_lines
 from accounts.allauth_internals import webauthn
-from accounts.authentication import current_authentication
-from accounts.factors import ceremonies, keys
+from accounts.entrance import guesses, reauthentication
+from accounts.entrance.staff import needs_verified_keys
+from accounts.factors import ceremonies
 from accounts.factors.ceremonies import Purpose
-from accounts.factors.staff import needs_verified_keys
 from accounts.models import Account
+from accounts.sessions import keys
+from accounts.sessions.authentication import current_authentication
 from core.invisible import shows_something, validate_visible
 
 EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."

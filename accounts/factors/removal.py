@@ -10,11 +10,11 @@ from django.db.models import Max, Q
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.activity import factor_events
 from accounts.activity.recording import By, record
-from accounts.factors.keys import signs_in_alone
+from accounts.factors import factor_events
 from accounts.models import Account
-from accounts.sessions import has_changed
+from accounts.sessions.browser_sessions import has_changed
+from accounts.sessions.keys import signs_in_alone
 
 Type = Authenticator.Type
 

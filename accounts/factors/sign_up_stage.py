@@ -4,7 +4,7 @@ from allauth.mfa.webauthn.stages import PasskeySignupStage
 from django.http import HttpResponse
 
 from accounts.models import Account
-from accounts.sessions import is_current
+from accounts.sessions.browser_sessions import is_current
 
 PATH = f"{PasskeySignupStage.__module__}.{PasskeySignupStage.__qualname__}"
 

@@ -13,12 +13,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from accounts.activity.places import known_browser_name, user_agent
 from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from accounts.mail import outbox, recipient_limit
 from accounts.mail.rendering import Mail, render_mail
 from accounts.signals import naming_app
 from core import clock
+from core.http.places import known_browser_name, user_agent
 from core.limits import Rate, hit, usage
 from core.typed_codes import as_typed, format_code, letters_of
 

@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-from accounts import known_browsers
 from accounts.mail import delivery
+from accounts.sessions import known_browsers
 from core import clock
 from core.limits import Rate, RateLimited, hit, usage
 

@@ -53,13 +53,14 @@ class Account(AbstractBaseUser, PermissionsMixin):
     time_zone = models.CharField(max_length=64, blank=True, editable=False, default="", db_default="")
     # Whether an app that several accounts in the browser have allowed shows the account chooser.
     asks_which_account = models.BooleanField(default=True, db_default=True, editable=False)
-    # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
+    # Part of the session auth hash: a new value ends all sessions (accounts/sessions/browser_sessions.py). Empty until
+    # first needed.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
     # User handle of its passkeys in base64url: 64 random bytes (WebAuthn Level 3, 14.6.1), once a passkey is created.
-    # Older passkeys have the primary key (accounts/factors/keys.py).
+    # Older passkeys have the primary key (accounts/sessions/keys.py).
     passkey_handle = models.CharField(max_length=86, unique=True, null=True, editable=False)  # noqa: DJ001  (null is not unique)
     # Set when the owner has closed the account: it is deleted at this time unless they change their mind
-    # (accounts/deletion/closing.py). It is not active either, so everything rejects it like a deactivated account.
+    # (accounts/recovery/closing.py). It is not active either, so everything rejects it like a deactivated account.
     deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)
 
     objects: ClassVar[AccountManager] = AccountManager()

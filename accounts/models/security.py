@@ -33,7 +33,7 @@ class AddressChange(models.Model):
 
 
 class WrongCodes(models.Model):
-    """The number of wrong codes that were entered for an account since the last right one (accounts/guesses.py)."""
+    """The number of wrong codes for an account since the last right one (accounts/entrance/guesses.py)."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="wrong_codes")
     count = models.PositiveIntegerField(default=0)
@@ -49,7 +49,7 @@ class AccountRecoveryQuerySet(models.QuerySet["AccountRecovery"]):
 
 
 class AccountRecovery(models.Model):
-    """A recovery that an operator or the person started; accounts/factors/recovery.py has its steps."""
+    """A recovery that an operator or the person started; accounts/recovery/waiting.py has its steps."""
 
     class Outcome(models.TextChoices):
         DONE = "done", "done"

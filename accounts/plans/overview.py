@@ -54,7 +54,7 @@ class PlanOverview:
 
 
 def plan_overview(account: Account) -> PlanOverview:
-    """Return the contents of the person's plan page. Raises accounts.sources.SourceFailed."""
+    """Return the contents of the person's plan page. Raises accounts.profile.sources.SourceFailed."""
     if settings.PLAN_SOURCE_URL:
         answer, used = resolution.plan_source().plan_and_use(account)
         return _page(answer, account, known=catalogue.current_snapshot(), used=used)

@@ -14,7 +14,7 @@ from accounts.models.plans import DATES, PlanEntitlement, State
 from accounts.plans import catalogue
 from accounts.plans.catalogue import CatalogueSnapshot, PlanSnapshot
 from accounts.plans.lifecycle import LAPSED_STATES, LIVE_STATES, EffectiveState, effective_state
-from accounts.sources import HttpSource, SourceFailed
+from accounts.profile.sources import HttpSource, SourceFailed
 from core import clock
 from core.database.prepared_queries import PreparedQuery, RowMapper
 from core.http.strict_fields import (

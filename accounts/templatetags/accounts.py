@@ -6,9 +6,10 @@ from allauth.mfa.models import Authenticator
 from django import template
 from django.conf import settings
 
-from accounts import securing
-from accounts.factors import browser_passkeys, keys, recovery
+from accounts.factors import browser_passkeys
 from accounts.models import Account
+from accounts.recovery import securing, waiting
+from accounts.sessions import keys
 from core import clock, time_zones
 
 register = template.Library()
@@ -23,8 +24,8 @@ def recovery_notice(context: dict[str, Any]) -> dict[str, Any]:
     account = context["user"]
     found = context.get("recovery")
     if "recovery" not in context and isinstance(account, Account):
-        found = recovery.open_recovery(account)
-    may_stop = found is not None and recovery.may_stop(found, context["request"])
+        found = waiting.open_recovery(account)
+    may_stop = found is not None and waiting.may_stop(found, context["request"])
     return {"recovery": found, "may_stop": may_stop, "csrf_token": context.get("csrf_token")}
 
 

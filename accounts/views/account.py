@@ -18,22 +18,22 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import files
 from accounts.activity import wrong_guesses
 from accounts.activity.recording import sentence
 from accounts.allauth_internals import EMAIL_VERIFICATION_CODE_SESSION_KEY
-from accounts.authentication import account_of
-from accounts.entrance_forms import SIGN_IN_PAGES
-from accounts.factors.recovery import open_recovery
-from accounts.forms import ProfileForm
+from accounts.entrance.forms import SIGN_IN_PAGES
 from accounts.models import Account, PairwiseSubject, SecurityEvent
 from accounts.plans import members, resolution
 from accounts.plans.lifecycle import STATE_TEXTS
-from accounts.profile import picture_version
-from accounts.security_check import check_security
-from accounts.sessions import lock_unchanged
+from accounts.profile import files
+from accounts.profile.claims import picture_version
+from accounts.profile.sources import SourceFailed
+from accounts.recovery.security_check import check_security
+from accounts.recovery.waiting import open_recovery
+from accounts.sessions.authentication import account_of
+from accounts.sessions.browser_sessions import lock_unchanged
 from accounts.signals import showing_home
-from accounts.sources import SourceFailed
+from accounts.views.forms import ProfileForm
 from core.email_addresses import address_to_find
 from core.http import error_pages
 from core.limits.middleware import limited_by_address, limited_by_person

@@ -13,15 +13,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import securing
 from accounts.activity import wrong_guesses
-from accounts.activity.places import NO_AGENT, browser_name
 from accounts.activity.recording import By, event_by_token, record, sentence, token_of
-from accounts.authentication import account_of
-from accounts.factors import undoing
 from accounts.models import SecurityEvent
-from accounts.sessions import described_sessions, end_listed_session, end_other_sessions
+from accounts.recovery import securing, undoing
+from accounts.sessions.authentication import account_of
+from accounts.sessions.browser_sessions import described_sessions, end_listed_session, end_other_sessions
 from core.database.batches import keyset_page, parse_key
+from core.http.places import NO_AGENT, browser_name
 from core.http.wrong_method import post_only
 
 PAGE_SIZE = 25

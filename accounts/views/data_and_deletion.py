@@ -15,13 +15,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import reauthentication
 from accounts.activity import recording
 from accounts.allauth_internals import is_reauthentication_required
-from accounts.authentication import account_of
 from accounts.data_export import exports
-from accounts.deletion import closing, deleting
+from accounts.deletion import deleting
+from accounts.entrance import reauthentication
 from accounts.models import Account
+from accounts.recovery import closing
+from accounts.sessions.authentication import account_of
 from core import clock
 from core.audit import Event, report
 from core.database.encryption import Unreadable

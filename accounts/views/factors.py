@@ -29,7 +29,6 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.activity.added_factors import record_added_factors, record_replaced_codes
 from accounts.activity.recording import record
 from accounts.allauth_internals import (
     is_reauthentication_required,
@@ -37,16 +36,19 @@ from accounts.allauth_internals import (
     record_authentication,
     stage_of,
 )
-from accounts.authentication import COMPLETES, account_of, note_first_factor
-from accounts.factors import browser_passkeys, first_codes, keys, removal, staff
+from accounts.entrance import staff
+from accounts.entrance.reauthentication import asks_for_factor, second_factors_of, url
+from accounts.entrance.staff import needs_verified_keys
+from accounts.factors import browser_passkeys, first_codes, removal
+from accounts.factors.added_factors import record_added_factors, record_replaced_codes
 from accounts.factors.ceremonies import Purpose, keep_challenge
+from accounts.factors.first_password import FirstPasswordForm, lock_for_reset, set_first_password
 from accounts.factors.forms import ConditionalKeyForm, begin_authentication, begin_conditional_creation
-from accounts.factors.own_recovery import Way
-from accounts.factors.staff import needs_verified_keys
-from accounts.first_password import FirstPasswordForm, lock_for_reset, set_first_password
 from accounts.models import Account
-from accounts.reauthentication import asks_for_factor, second_factors_of, url
-from accounts.sessions import end_other_sessions, lock_unchanged
+from accounts.recovery.own_recovery import Way
+from accounts.sessions import keys
+from accounts.sessions.authentication import COMPLETES, account_of, note_first_factor
+from accounts.sessions.browser_sessions import end_other_sessions, lock_unchanged
 from core.http import hosts, split_hosts
 from core.limits.middleware import limited_by_address, limited_by_person, limited_challenges
 
@@ -151,7 +153,8 @@ class RemoveAppView(RemovalMixin, DeactivateTOTPView):  # type: ignore[misc]
 
 
 # Each page that asks for a key stores its challenge for its own purpose (accounts/factors/ceremonies.py). Setting up
-# the first factor ends all other sessions. People with a second factor confirm with it (accounts/reauthentication.py).
+# the first factor ends all other sessions. People with a second factor confirm with it
+# (accounts/entrance/reauthentication.py).
 
 OTHERS_SIGNED_OUT = "All other browsers that were signed in to your account have been signed out."
 

@@ -14,10 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from django.views.generic.edit import FormView
 
-from accounts import guesses, reauthentication
 from accounts.allauth_internals import BaseReauthenticateView
-from accounts.authentication import MAILED_CODE, account_of
+from accounts.entrance import guesses, reauthentication
 from accounts.mail.codes import DAY, WRONG_CODE, MailboxCode
+from accounts.sessions.authentication import MAILED_CODE, account_of
 from core.limits import Rate, RateLimited
 from core.limits.middleware import limited_by_address
 

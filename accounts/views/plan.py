@@ -12,13 +12,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.forms import InvitationForm
 from accounts.models import Account, Family, FamilyMember, Organization
 from accounts.plans import invitations, members
 from accounts.plans.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.plans.members import Group, MemberNotFound, sharing
 from accounts.plans.overview import plan_overview
-from accounts.sources import SourceFailed
+from accounts.profile.sources import SourceFailed
+from accounts.views.forms import InvitationForm
 from core.limits.middleware import limited_by_person
 
 RETRY_SECONDS = 60

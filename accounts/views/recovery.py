@@ -15,15 +15,15 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts import guesses
 from accounts.allauth_internals import login_stage_required, stage_of
-from accounts.authentication import account_of
-from accounts.factors import own_recovery
-from accounts.factors import recovery as recoveries
-from accounts.factors.own_recovery import Way
+from accounts.entrance import guesses
 from accounts.mail.codes import WRONG_CODE, MailboxCode
 from accounts.models import Account, AccountRecovery
-from accounts.sessions import is_half_signed_in
+from accounts.recovery import own_recovery
+from accounts.recovery import waiting as recoveries
+from accounts.recovery.own_recovery import Way
+from accounts.sessions.authentication import account_of
+from accounts.sessions.browser_sessions import is_half_signed_in
 from accounts.views.mailbox import SOME_MINUTES, CodePage
 from core.limits import Rate
 from core.limits.middleware import limited_by_address

@@ -14,13 +14,12 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import address_changes, guesses
 from accounts.activity.recording import event_by_token, sentence
-from accounts.deletion import closing
-from accounts.factors import questioned, undoing
+from accounts.entrance import guesses
 from accounts.mail.codes import MailboxCode
 from accounts.models import Account
-from accounts.sessions import is_current
+from accounts.recovery import address_changes, closing, questioned, undoing
+from accounts.sessions.browser_sessions import is_current
 from accounts.views.mailbox import CodeForm, CodePage
 from core.email_addresses import EmailAddressField
 from core.limits import Rate, usage

@@ -260,7 +260,8 @@ class SessionStore(db.SessionStore):
             super().flush()
             return
         with transaction.atomic():
-            # First: this waits for codes that are being issued in this session (accounts/sessions.py, hold_session).
+            # First: this waits for codes that are being issued in this session (`hold_session` in
+            # accounts/sessions/browser_sessions.py).
             ended, _ = self.model.objects.filter(session_key=self.session_key).delete()
             if ended or not self.is_being_checked:
                 session_flushed.send(sender=SessionStore, session=self, ended=bool(ended))

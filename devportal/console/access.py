@@ -12,8 +12,8 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from devportal.console.models import Notice
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import Role, is_at_least

@@ -21,8 +21,8 @@ from devportal.console.navigation import console_page, render_page
 from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify
 from devportal.console.notices.texts import Part, register_parts
+from oidc.clients.domain_names import LONGEST_TYPED, domains_of
 from oidc.domains.claims import AlreadyListed, add_domain, apps_on, remove_domain, request_check
-from oidc.domains.names import LONGEST_TYPED, domains_of
 from oidc.domains.proofs import CHALLENGE_PATH, Problem, file_url, problems_of, record_name
 from oidc.domains.results import Change, lost_from
 from oidc.models import Project, ProjectDomain
@@ -32,7 +32,7 @@ from oidc.signals import domain_changed
 
 
 class AddDomainForm(forms.Form):
-    """A domain, or a URL on it. oidc/domains/names.py decides what is accepted."""
+    """A domain, or a URL on it. oidc/clients/domain_names.py decides what is accepted."""
 
     name = forms.CharField(
         label="Domain",

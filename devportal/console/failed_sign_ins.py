@@ -13,12 +13,12 @@ from core.http.hosts import authority_of
 from devportal.console.logs.fixes import why_not_registrable
 from devportal.console.logs.sign_in_writer import redact_secrets
 from devportal.console.models import AuditEvent
+from oidc.clients.domain_names import domains_of, on_unknown_hosts
 from oidc.clients.lookup import is_possible_client_id
-from oidc.clients.redirect_uris import nearest_registered, shared_start
-from oidc.domains.names import domains_of, on_unknown_hosts
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 from oidc.signals import Comparison, DevelopersView, FailedSignIn, sign_in_failed
+from oidc.values.redirect_uris import nearest_registered, shared_start
 
 _LONGEST = 2000  # characters of a URL that are shown
 

@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from devportal.console.access import Membership
 from oidc.authorization.tester import CheckResult
-from oidc.clients.redirect_uris import validate_redirect_uri
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
-from oidc.reasons import Link
+from oidc.values.reasons import Link
+from oidc.values.redirect_uris import validate_redirect_uri
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from core import names
 from core.limits.middleware import limited_by_person
 from devportal.console.navigation import console_page
-from oidc import names
-from oidc.clients import redirect_uris
+from oidc.values import redirect_uris
 
 
 class ConfirmNameForm(forms.Form):

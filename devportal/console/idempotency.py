@@ -9,7 +9,7 @@ import re
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from core import clock
 from core.credentials import random_text
 from devportal.console.models import IdempotencyToken

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from api.models import ApiKey, RequestLog
 from devportal.console.models import SignInEvent
 from devportal.console.navigation import (

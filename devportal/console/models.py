@@ -7,8 +7,8 @@ from django.db import models
 
 from core.database.postgres.replica import table_from_replica
 from core.time_zones import in_utc
-from oidc.reasons import developer_text
-from oidc.sign_in_steps import Outcome
+from oidc.sign_in_log.steps import Outcome
+from oidc.values.reasons import developer_text
 
 
 @table_from_replica
@@ -52,7 +52,7 @@ class AuditEvent(models.Model):
 
 
 class SignInCounts(models.Model):
-    """The count of one step and error of sign-ins to a client in a period (oidc/sign_in_steps.py)."""
+    """The count of one step and error of sign-ins to a client in a period (oidc/sign_in_log/steps.py)."""
 
     client = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
@@ -136,7 +136,7 @@ class SignInEvent(models.Model):
     # The step that it was counted as (sign_in_steps.Step), "" if it was not counted.
     step = models.CharField(max_length=16, blank=True)
     error = models.CharField(max_length=40, blank=True)
-    # A code of oidc/reasons.py, and the values of the placeholders in its text.
+    # A code of oidc/values/reasons.py, and the values of the placeholders in its text.
     reason = models.CharField(max_length=40, blank=True)
     parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     redirect_uri = models.TextField(blank=True)  # as received, without parts that look like secrets

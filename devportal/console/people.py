@@ -19,7 +19,7 @@ from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
 from oidc.models import Client, Connection, Project, ProjectMember
 from oidc.projects.people import annotate_people_counted, people_counted
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 TREND_DAYS = 30
 # Developers are warned from this share of the limit on.

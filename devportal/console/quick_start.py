@@ -14,8 +14,8 @@ from django.template.loader import render_to_string
 from devportal.console.access import get_client
 from devportal.console.navigation import console_page, render_page
 from devportal.docs.guides.registry import guides_for
-from oidc.clients.redirect_uris import LOOPBACK_HOSTS
 from oidc.models import Client
+from oidc.values.redirect_uris import LOOPBACK_HOSTS
 
 # The templates in templates/snippets/ get nothing but finished literals of their language: whatever a value holds, it
 # stays inside its quotes. Secrets are never among the values; the code takes them from the environment.

@@ -20,12 +20,12 @@ from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import Membership, get_client, get_membership, member_email
 from devportal.console.navigation import console_page, render_page, render_secret_page
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.secrets import CLIENT_SECRETS, MAX_LIVE_SECRETS
-from oidc.credentials import MAX_OVERLAP, CredentialEnded, CredentialKind
 from oidc.models import Client, ClientSecret
+from oidc.projects.credentials import MAX_OVERLAP, CredentialEnded, CredentialKind
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
+from oidc.values.redirect_uris import playground_redirect_uri
 
 RECENTLY = timedelta(hours=24)
 FORMER_MEMBER = "Somebody who is no longer a member"

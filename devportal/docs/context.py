@@ -8,6 +8,7 @@ from accounts.models.plans import State
 from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import permissions
+from core import names
 from core.http import responses
 from core.outbound.limits import SECONDS
 from devportal.console.notices.checks import UNUSED_DAYS
@@ -15,17 +16,16 @@ from devportal.console.notices.records import KEPT
 from devportal.docs import events
 from devportal.docs.changelog import CHANGES
 from devportal.docs.pages import api_address, listed_apis
-from oidc import names
 from oidc.apis.registry import IDENTITY_SCOPES, OFFLINE_ACCESS, OPENID, Scope
+from oidc.apis.scopes import CLAIM_SCOPES, known_scopes
 from oidc.authorization.checks import LONGEST
-from oidc.clients import redirect_uris
 from oidc.clients.secrets import MAX_LIVE_SECRETS
 from oidc.events.sending import TRIES
-from oidc.events.types import EventType
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.models.events import PAUSE_AFTER
-from oidc.parameters import MAX_QUERY
-from oidc.scopes import CLAIM_SCOPES, known_scopes
+from oidc.values import redirect_uris
+from oidc.values.event_types import EventType
+from oidc.values.parameters import MAX_QUERY
 
 ID_TOKEN = {
     "iss": "this service, as its issuer with the slash",

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from django.conf import settings
 
 from oidc.events import tokens
-from oidc.events.types import EMAIL_SCOPE, EventType
 from oidc.models import Client, Delivery
+from oidc.values.event_types import EMAIL_SCOPE, EventType
 
 
 @dataclass(frozen=True)

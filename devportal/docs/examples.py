@@ -13,7 +13,7 @@ from api.deprecation import Deprecation
 from api.schema import error_example
 from devportal.console.quick_start import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 
 CLIENT_ID = "YOUR_CLIENT_ID"
 # The pair of RFC 7636 appendix B, so that readers can check their own calculation with it.

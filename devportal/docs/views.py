@@ -16,7 +16,7 @@ from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
 from devportal.docs.pages import DocsPage, api_page
 from oidc.apis.registry import current_registry
-from oidc.reasons import AUTHORIZATION, SIGN_OUT, TOKEN, reasons_at
+from oidc.values.reasons import AUTHORIZATION, SIGN_OUT, TOKEN, reasons_at
 
 
 @require_safe

@@ -13,9 +13,9 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
-from accounts.authentication import account_of
 from accounts.models import Account
 from accounts.roles import is_operator
+from accounts.sessions.authentication import account_of
 from core import clock
 from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
 from devportal.console import activity
@@ -23,8 +23,8 @@ from devportal.console.models import AuditEvent, SignInEvent
 from devportal.operations import audit_list, task_runs
 from devportal.operations.audit_list import AuditChangeList
 from devportal.operations.models import TaskRun
-from devportal.review.conflicts import project_conflict
-from devportal.review.differences import reveal
+from devportal.review.rules.conflicts import project_conflict
+from devportal.review.submission.differences import reveal
 from oidc.clients.lookup import find_client
 from oidc.models import Project
 
@@ -33,7 +33,7 @@ def _has_conflict(account: Account) -> IsNull:
     """Return the condition that this account has a conflict of interest in the project of an event.
 
     It is a scalar subquery, so that PostgreSQL evaluates it for the rows of a page alone
-    (devportal/review/conflicts.py).
+    (devportal/review/rules/conflicts.py).
     """
     projects = Project.objects.filter(public_id=OuterRef("project")).annotate(conflict=project_conflict(account.pk))
     return IsNull(Subquery(projects.exclude(conflict="").order_by().values("pk")[:1]), False)

@@ -14,14 +14,14 @@ from django.views.decorators.http import require_safe
 from core.limits.middleware import limited_by_person
 from devportal.console.access import Membership, get_client
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from devportal.review.snapshots import approved_snapshot
-from oidc.clients import branding
-from oidc.clients.branding import client_context
+from devportal.review.rules.snapshots import approved_snapshot
+from oidc.apis.scopes import group_by_api, known_scopes
+from oidc.clients.domain_names import domains_of, hosts_of
 from oidc.clients.reviewed_hosts import approved_among
-from oidc.domains.names import domains_of, hosts_of
+from oidc.domains import branding
+from oidc.domains.branding import client_context
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
-from oidc.scopes import group_by_api, known_scopes
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Periodic tasks of app review."""
 
 from core.tasks import periodic_task
-from devportal.review import alerts, cases, second_approval
+from devportal.review.cases import cases
+from devportal.review.decisions import alerts
+from devportal.review.submission import second_approval
 
 
 @periodic_task(3600)

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from devportal.review import app_pages, app_reports, views
+from devportal.review import app_pages, views
+from devportal.review.cases import app_reports
 
 project_pages = [
     path("appeal", views.project_appeal, name="project_appeal"),

@@ -17,30 +17,24 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.authentication import account_of
-from accounts.factors.staff import lacks_second_factor
+from accounts.entrance.staff import lacks_second_factor
+from accounts.sessions.authentication import account_of
 from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person, limited_mailing
 from core.storage.stored_files import image_response, read_file
 from devportal.console.access import Membership, get_client, get_membership
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from devportal.review import (
-    appeals,
-    cases,
-    consent_preview,
-    developer_actions,
-    logos,
-    requirements,
-    snapshots,
-    workflow,
-)
-from devportal.review.appeals import AppealOffer
-from devportal.review.forms import AnswerForm, BrandingForm
+from devportal.review.cases import cases
+from devportal.review.decisions import appeals
+from devportal.review.decisions.appeals import AppealOffer
 from devportal.review.models import AppReview, ReviewEntry
-from devportal.review.reasons import reason_texts
-from devportal.review.requirements import Requirement
-from devportal.review.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
-from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
+from devportal.review.rules import snapshots, workflow
+from devportal.review.rules.reasons import reason_texts
+from devportal.review.rules.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
+from devportal.review.rules.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
+from devportal.review.submission import consent_preview, developer_actions, logos, requirements
+from devportal.review.submission.forms import AnswerForm, BrandingForm
+from devportal.review.submission.requirements import Requirement
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 

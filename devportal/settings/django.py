@@ -92,7 +92,7 @@ MIDDLEWARE = [
     "core.http.request_id.RequestIdMiddleware",
     "core.http.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "oidc.cors.CorsMiddleware",
+    "oidc.protocol.cors.CorsMiddleware",
     "core.http.direct_dispatch.DirectDispatchMiddleware",
     "core.http.headers.PageHeadersMiddleware",
     "core.storage.static_files.StaticFilesMiddleware",
@@ -100,12 +100,12 @@ MIDDLEWARE = [
     "core.http.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.sessions.AuthenticationMiddleware",
+    "accounts.sessions.browser_sessions.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.middleware.PeopleMiddleware",
+    "accounts.entrance.middleware.PeopleMiddleware",
     "core.http.wrong_method.WrongMethodMiddleware",
 ]
 
@@ -131,8 +131,8 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
                 "core.http.context_processors.service",
                 "core.http.context_processors.this_host",
-                "accounts.browser_accounts.other_accounts_context",
-                "oidc.context_processors.pending_client",
+                "accounts.sessions.browser_accounts.other_accounts_context",
+                "oidc.views.context_processors.pending_client",
                 "accounts.mail.recipient_limit.resending",
             ],
         },
@@ -265,7 +265,7 @@ LOGOUT_REDIRECT_URL = "signed_out"
 
 # The function that finds out whether a person still needs the two-step verification that ADMIN_SECOND_FACTOR
 # requires for the admin, and the page where they set it up or use it.
-ADMIN_SECOND_FACTOR_MISSING = "accounts.factors.staff.is_second_factor_missing"
+ADMIN_SECOND_FACTOR_MISSING = "accounts.entrance.staff.is_second_factor_missing"
 ADMIN_SECOND_FACTOR_PAGE = "staff_second_factor"
 
 SILENCED_SYSTEM_CHECKS = [

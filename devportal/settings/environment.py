@@ -57,7 +57,7 @@ PRIVACY_URL: str = env.str("PRIVACY_URL", "")
 TERMS_URL: str = env.str("TERMS_URL", "")
 PLANS_URL: str = env.str("PLANS_URL", "")  # the page where people compare and change plans
 
-# An .mmdb file with the places of IP addresses (accounts/activity/places.py). Empty: no places are shown.
+# An .mmdb file with the places of IP addresses (core/http/places.py). Empty: no places are shown.
 GEOIP_DATABASE: str = env.str("GEOIP_DATABASE", "")
 
 # --- Secrets ---------------------------------------------------------------------------------------------

@@ -54,18 +54,18 @@ ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
-ACCOUNT_SIGNUP_FORM_CLASS = "accounts.sign_up.NamesForm"
+ACCOUNT_SIGNUP_FORM_CLASS = "accounts.entrance.sign_up.NamesForm"
 ACCOUNT_FORMS = {
-    "add_email": "accounts.forms.AddEmailForm",
-    "change_password": "accounts.forms.ChangePasswordForm",
-    "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
-    "confirm_password_reset_code": "accounts.forms.ConfirmResetForm",
-    "login": "accounts.forms.LoginForm",
-    "reauthenticate": "accounts.forms.ReauthenticateForm",
-    "signup": "accounts.forms.SignupForm",
-    "reset_password": "accounts.deletion.closing.ResetPasswordForm",
+    "add_email": "accounts.views.forms.AddEmailForm",
+    "change_password": "accounts.views.forms.ChangePasswordForm",
+    "confirm_email_verification_code": "accounts.views.forms.ConfirmEmailForm",
+    "confirm_password_reset_code": "accounts.views.forms.ConfirmResetForm",
+    "login": "accounts.views.forms.LoginForm",
+    "reauthenticate": "accounts.views.forms.ReauthenticateForm",
+    "signup": "accounts.views.forms.SignupForm",
+    "reset_password": "accounts.recovery.closing.ResetPasswordForm",
 }
-# allauth keys some of its limits by the Host header. Ours are in accounts/guesses.py and core/limits/.
+# allauth keys some of its limits by the Host header. Ours are in accounts/entrance/guesses.py and core/limits/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
@@ -85,18 +85,18 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
-# "mailed_code" is this service's (accounts/reauthentication.py). The library's "code" would do for everyone.
+# "mailed_code" is this service's (accounts/entrance/reauthentication.py). The library's "code" would do for everyone.
 ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa", "mailed_code"]
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if is_https else "http"
-ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
+ACCOUNT_USER_DISPLAY = "accounts.profile.claims.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_FORMS = {
-    "activate_totp": "accounts.forms.ActivateTOTPForm",
+    "activate_totp": "accounts.views.forms.ActivateTOTPForm",
     "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
-    "authenticate": "accounts.forms.MFAAuthenticateForm",
-    "reauthenticate": "accounts.forms.MFAReauthenticateForm",
+    "authenticate": "accounts.views.forms.MFAAuthenticateForm",
+    "reauthenticate": "accounts.views.forms.MFAReauthenticateForm",
     "authenticate_webauthn": "accounts.factors.forms.AuthenticateKeyForm",
     "edit_webauthn": "accounts.factors.forms.RenameKeyForm",
     "login_webauthn": "accounts.factors.forms.LoginKeyForm",
@@ -119,10 +119,10 @@ OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oidc.AccessToken"
 OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oidc.RefreshToken"
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oidc.IDToken"
 OAUTH2_PROVIDER: dict[str, Any] = {
-    "OAUTH2_BACKEND_CLASS": "oidc.server.Backend",
-    "OIDC_SERVER_CLASS": "oidc.server.Server",
-    "OAUTH2_VALIDATOR_CLASS": "oidc.server.Validator",
-    "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
+    "OAUTH2_BACKEND_CLASS": "oidc.protocol.server.Backend",
+    "OIDC_SERVER_CLASS": "oidc.protocol.server.Server",
+    "OAUTH2_VALIDATOR_CLASS": "oidc.protocol.server.Validator",
+    "SCOPES_BACKEND_CLASS": "oidc.apis.scopes.ScopesBackend",
     "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
     "GRANT_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
     "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.TokenAdmin",
@@ -130,7 +130,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "ID_TOKEN_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
     "OIDC_ENABLED": True,
     "OIDC_ISS_ENDPOINT": ISSUER,
-    # The library only checks that there is a key here. The keys are in the database (oidc/signing_keys.py).
+    # The library only checks that there is a key here. The keys are in the database (oidc/tokens/signing_keys.py).
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
     "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,

@@ -10,14 +10,14 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, ReasonForm, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
 from oidc.apis import declarations
 from oidc.apis.admin_forms import ApiForm, RotateForm, ScopeForm, ScopeFormSet
 from oidc.apis.credentials import API_CREDENTIALS, create_credential
-from oidc.credentials import CredentialEnded
 from oidc.models import Api, ApiCredential, ApiScope
+from oidc.projects.credentials import CredentialEnded
 from oidc.projects.lifecycle import QuotaExceeded
 
 # --- APIs ---

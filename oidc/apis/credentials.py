@@ -9,8 +9,8 @@ from django.db.models import QuerySet, Subquery
 from accounts.models import Account
 from core.credentials import matches, random_text
 from core.database.prepared_queries import PreparedQuery, RowMapper
-from oidc.credentials import NO_DIGEST, CredentialKind, new_secret
 from oidc.models import Api, ApiCredential
+from oidc.projects.credentials import NO_DIGEST, CredentialKind, new_secret
 from oidc.projects.lifecycle import QuotaExceeded
 
 PUBLIC_ID_PREFIX = "api_"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.errors import Refusal
-from oidc.parameters import printable_name
-from oidc.reasons import Reason
+from oidc.values.parameters import printable_name
+from oidc.values.reasons import Reason
 
 
 class InvalidTarget(Refusal):

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from oidc.apis.registry import ACCOUNT_API, ACCOUNT_READ, IDENTITY_SCOPES
-from oidc.clients.redirect_uris import (
+from oidc.values.redirect_uris import (
     HAS_FRAGMENT,
     HAS_USERINFO,
     HOST_RULES,

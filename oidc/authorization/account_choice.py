@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from accounts import browser_accounts
-from accounts.browser_accounts import OtherAccount
 from accounts.models import Account, PairwiseSubject
+from accounts.sessions import browser_accounts
+from accounts.sessions.browser_accounts import OtherAccount
 from core.email_addresses import address_to_find
 from oidc.authorization import interactions
 from oidc.authorization.interactions import Interaction

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from accounts.authentication import Authentication, Level, level_of
+from accounts.sessions.authentication import Authentication, Level, level_of
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
-from oidc.parameters import Parameters
-from oidc.reasons import Facts, Reason
+from oidc.values.parameters import Parameters
+from oidc.values.reasons import Facts, Reason
 
 MAX_LENGTH = 2048  # characters of `claims`
 MAX_DEPTH = 12  # nested objects and lists; the examples of OpenID's specifications have up to nine

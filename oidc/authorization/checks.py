@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from django.conf import settings
 
-from accounts.authentication import level_of, means_of
+from accounts.sessions.authentication import level_of, means_of
 from core.email_addresses import address_to_find
-from oidc import scopes
+from oidc.apis import scopes
 from oidc.apis.registry import OPENID
 from oidc.apis.resources import InvalidTarget, check_resources
 from oidc.apis.scope_review import kept_among
@@ -30,12 +30,12 @@ from oidc.authorization.outcomes import (
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRequest
 from oidc.authorization.user_cap import is_user_cap_reached
 from oidc.clients.lookup import find_client
-from oidc.clients.redirect_uris import explain_mismatch
 from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, InvalidToken
-from oidc.parameters import MAX_QUERY, printable_name
-from oidc.reasons import Facts, Reason
 from oidc.tokens import jwt
+from oidc.values.parameters import MAX_QUERY, printable_name
+from oidc.values.reasons import Facts, Reason
+from oidc.values.redirect_uris import explain_mismatch
 
 
 def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:

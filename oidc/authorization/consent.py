@@ -9,21 +9,21 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts.activity.recording import record
-from accounts.files import profile_read
 from accounts.models import Account, PairwiseSubject
-from accounts.subjects import subject_for
+from accounts.profile.files import profile_read
+from accounts.profile.subjects import subject_for
 from core import clock
-from oidc import scopes as scope_rules
+from oidc.apis import scopes as scope_rules
 from oidc.apis.scope_review import kept_among
 from oidc.authorization.user_cap import find_place, is_capped
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.events.causes import tell_removed
-from oidc.holds import held_until_end
 from oidc.models import Client, Connection, TokenFamily
+from oidc.projects.holds import held_until_end
 from oidc.projects.roles import Gone
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 
 
 def find_connection(account: Account, client: Client) -> Connection | None:

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from core import clock
-from oidc.parameters import MAX_QUERY, Parameters, parse
+from oidc.values.parameters import MAX_QUERY, Parameters, parse
 
 SESSION_KEY = "pending_authorizations"
 # A session stores ALWAYS_KEPT requests, and up to MAX_INTERACTIONS if their queries have no more than MAX_CHARACTERS: a
@@ -41,7 +41,7 @@ class Interaction:
     `was_switched`: a form about it was sent after the account in this session changed, so its question is shown again.
     `is_dismissed`: the person dismissed the banner about it. It can still be continued from a page that names it.
     `is_kept`: it is stored in the session, pending or answered.
-    `steps`: the steps that were already counted (oidc/sign_in_counts.py).
+    `steps`: the steps that were already counted (oidc/sign_in_log/counts.py).
     """
 
     key: str

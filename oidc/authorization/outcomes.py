@@ -7,8 +7,8 @@ from django.contrib.sessions.exceptions import SessionInterrupted
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.authentication import Authentication, Level
-from accounts.sessions import app_session, hold_session
+from accounts.sessions.authentication import Authentication, Level
+from accounts.sessions.browser_sessions import app_session, hold_session
 from oidc.authorization import consent
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError

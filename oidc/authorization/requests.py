@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from accounts.authentication import Authentication
 from accounts.models import Account
+from accounts.sessions.authentication import Authentication
+from oidc.apis.scopes import allowed_scopes, optional_among
 from oidc.authorization import consent
 from oidc.authorization.acr import AcrRequest
 from oidc.authorization.interactions import Interaction, Shown
 from oidc.clients.reviewed_hosts import is_trusted_at, outside_host
 from oidc.models import Client, Connection
-from oidc.parameters import Parameters
-from oidc.scopes import allowed_scopes, optional_among
+from oidc.values.parameters import Parameters
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")

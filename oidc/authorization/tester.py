@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 from django.conf import settings
 from django.urls import reverse
 
-from accounts.authentication import Authentication
-from oidc import scopes
+from accounts.sessions.authentication import Authentication
+from oidc.apis import scopes
 from oidc.apis.registry import OPENID, current_registry
 from oidc.authorization import checks
 from oidc.authorization.interactions import Interaction
@@ -21,8 +21,8 @@ from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError
 from oidc.models import Client
-from oidc.parameters import Parameters, UnreadableParameters, parse, within_bounds
-from oidc.reasons import Reason, developer_text, public_text
+from oidc.values.parameters import Parameters, UnreadableParameters, parse, within_bounds
+from oidc.values.reasons import Reason, developer_text, public_text
 
 MAX_LENGTH = 16_000  # characters; few browsers send more
 

@@ -13,12 +13,11 @@ from django.db import transaction
 from accounts.models import Account
 from core.audit import changes
 from core.changed_meanwhile import ChangedMeanwhile, digest_of
-from oidc.clients import redirect_uris as client_redirect_uris
+from core.names import validate_name
+from oidc.apis.scopes import clean_optional_scopes, format_scope, optional_candidates, optional_scopes, parse_scope
+from oidc.clients.domain_names import hosts_of
 from oidc.clients.lookup import lock_client, report_client_event
-from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
-from oidc.domains.names import hosts_of
-from oidc.holds import hold_rows
 from oidc.models import (
     AccessToken,
     AuthorizationCode,
@@ -31,12 +30,13 @@ from oidc.models import (
     TokenFamily,
 )
 from oidc.models.clients import new_client_id
-from oidc.names import validate_name
+from oidc.projects.holds import hold_rows
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.people import keep_places_of_client, people_to_keep
 from oidc.projects.roles import Gone, lock_project
-from oidc.scopes import clean_optional_scopes, format_scope, optional_candidates, optional_scopes, parse_scope
 from oidc.signals import renaming_client
+from oidc.values import redirect_uris as client_redirect_uris
+from oidc.values.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 
 CHANGED_BY_SETTINGS = (
     "name",

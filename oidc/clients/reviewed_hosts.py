@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core import clock
-from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.domains.names import domains_of, hosts_of, is_covered, is_loopback, is_lost, proven_domains
+from oidc.clients.domain_names import domains_of, hosts_of, is_covered, is_loopback, is_lost, proven_domains
 from oidc.models import Client, ProjectDomain
-from oidc.reasons import Facts, Reason
+from oidc.values.reasons import Facts, Reason
+from oidc.values.redirect_uris import playground_redirect_uri
 
 
 class HostReason(StrEnum):

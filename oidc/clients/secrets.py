@@ -1,4 +1,4 @@
-"""Client secrets: what is specific to them (oidc/credentials.py has the rest), and changing a client's type."""
+"""What is specific to client secrets (oidc/projects/credentials.py has the rest), and changing a client's type."""
 
 from django.db import transaction
 from django.db.models import F
@@ -6,11 +6,11 @@ from django.db.models import F
 from accounts.models import Account
 from core import clock
 from oidc.clients.lookup import lock_client, report_client_event
-from oidc.credentials import CredentialKind, new_secret
 from oidc.models import Client, ClientSecret, Project, TokenFamily
+from oidc.projects.credentials import CredentialKind, new_secret
 from oidc.projects.lifecycle import QuotaExceeded
-from oidc.reasons import Reason
 from oidc.signals import client_type_changed
+from oidc.values.reasons import Reason
 
 MAX_LIVE_SECRETS = 2
 

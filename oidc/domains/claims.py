@@ -8,14 +8,14 @@ from django.db import transaction
 from accounts.models import Account
 from core import clock
 from core.tasks import queue_task
-from oidc.clients.redirect_uris import split_web_address
+from oidc.clients.domain_names import clean_domain_name
 from oidc.domains import checking
-from oidc.domains.names import clean_domain_name
 from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone, Role, lock_for_change, report_project_event
 from oidc.tasks import check_domain
+from oidc.values.redirect_uris import split_web_address
 
 
 class AlreadyListed(Exception):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from core import outbound
 from core.messages import fill_in
 from core.outbound import OutboundRefused
-from oidc.domains.names import CHALLENGE_LABEL
+from oidc.clients.domain_names import CHALLENGE_LABEL
 from oidc.models import ProjectDomain
 
 

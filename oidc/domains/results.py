@@ -8,8 +8,8 @@ from enum import StrEnum
 from django.conf import settings
 
 from core import clock
+from oidc.clients.domain_names import domains_of
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, home_host, set_reviewed_hosts
-from oidc.domains.names import domains_of
 from oidc.domains.proofs import Problem, ProofCheck, ProofResult
 from oidc.models import Client, Project, ProjectDomain
 from oidc.signals import domain_changed

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from oidc.clients.lookup import find_client

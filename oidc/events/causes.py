@@ -8,8 +8,8 @@ from django.dispatch import receiver
 from accounts.models import Account, SecurityEvent
 from accounts.signals import account_disabled, account_enabled, activity_recorded, sessions_ended
 from oidc.events.queueing import end_app_sessions, queue_event, queue_for_account, sessions_of
-from oidc.events.types import EMAIL_SCOPE, EventType
 from oidc.models import Connection, TokenFamily
+from oidc.values.event_types import EMAIL_SCOPE, EventType
 
 # Kinds of security events (accounts/activity/kinds.py) that change how somebody signs in: `credential_type` and
 # `change_type` of CAEP 1.0, 3.3.1.

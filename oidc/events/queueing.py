@@ -16,8 +16,8 @@ from accounts.models import Account
 from core import clock
 from core.credentials import random_text
 from oidc.events.tasks import announce
-from oidc.events.types import EventType
 from oidc.models import Connection, Delivery, EventReceiver, ProjectMember, TokenFamily
+from oidc.values.event_types import EventType
 
 JTI_LENGTH = 22  # 130 random bits
 BATCH = 1000

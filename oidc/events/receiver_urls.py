@@ -7,10 +7,10 @@ from django.core.exceptions import ValidationError
 
 from core.http.hosts import is_loopback
 from core.outbound.targets import HTTPS_PORT
-from oidc.clients.redirect_uris import RULES, apply_rules, is_own_address
+from oidc.clients.domain_names import domains_of, hosts_of, is_covered
 from oidc.clients.reviewed_hosts import approved_among
-from oidc.domains.names import domains_of, hosts_of, is_covered
 from oidc.models import Client
+from oidc.values.redirect_uris import RULES, apply_rules, is_own_address
 
 OWN_ADDRESS = "This URL belongs to the service itself. Enter a URL of your app."
 FOREIGN_HOST = (

@@ -14,8 +14,8 @@ from core.changed_meanwhile import ChangedMeanwhile, digest_of
 from oidc.clients.lookup import lock_client, report_client_event
 from oidc.events.queueing import announce_later, queue_test
 from oidc.events.receiver_urls import check_receiver_url
-from oidc.events.types import EventType
 from oidc.models import Client, Delivery, EventReceiver
+from oidc.values.event_types import EventType
 
 Channel = EventReceiver.Channel
 _WELL = {"failures": 0, "failing_since": None, "retry_at": None, "paused_at": None}

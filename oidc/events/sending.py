@@ -31,7 +31,7 @@ from oidc.models import Client, Connection, Delivery, EventReceiver
 from oidc.models.events import FAST_TRIES, PAUSE_AFTER_TRIES
 from oidc.projects.roles import Gone
 from oidc.signals import playground_delivery, receiver_paused
-from oidc.signing_keys import NoSigningKey
+from oidc.tokens.signing_keys import NoSigningKey
 
 log = logging.getLogger(__name__)
 

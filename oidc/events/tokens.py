@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 from django.conf import settings
 
 from core import clock
-from oidc.events.types import EMAIL_SCOPE, LOGOUT_URI, EventType
 from oidc.models import Client, Delivery
 from oidc.tokens import jwt
+from oidc.values.event_types import EMAIL_SCOPE, LOGOUT_URI, EventType
 
 LOGOUT_TOKEN_TYP = "logout+jwt"  # OpenID Connect Back-Channel Logout 1.0, 2.4
 EVENT_TOKEN_TYP = "secevent+jwt"  # RFC 8417 §2.3

@@ -10,11 +10,11 @@ from oauth2_provider.models import AbstractApplication, ApplicationManager
 
 from core.credentials import random_text
 from core.database.words import WordIndex
-from oidc.clients.redirect_uris import playground_redirect_uri
+from core.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
 from oidc.models.credentials import Credential
 from oidc.models.projects import Project
-from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
-from oidc.reasons import Reason, developer_text
+from oidc.values.reasons import Reason, developer_text
+from oidc.values.redirect_uris import playground_redirect_uri
 
 # The `acr` values of this service (docs/sign-in.md#authentication-levels).
 MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"
@@ -68,7 +68,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
     support_address = models.EmailField(blank=True, default="")
-    # The name's skeleton (oidc/names.py), to find names that look alike.
+    # The name's skeleton (core/names.py), to find names that look alike.
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_index=True, editable=False
     )

@@ -7,15 +7,15 @@ from django.db import models
 
 from core.credentials import random_text
 from core.http.hosts import public_suffix
+from core.names import MAX_SKELETON_LENGTH
 from oidc.models.projects import Project
-from oidc.names import MAX_SKELETON_LENGTH
 
 
 class AppSlug(models.Model):
     """A slug that permanently belongs to an app, so that links to a moved or removed page never lead to another app."""
 
     slug = models.SlugField(max_length=60, primary_key=True)
-    # The slug's skeleton (oidc/names.py): no two apps have slugs that look alike.
+    # The slug's skeleton (core/names.py): no two apps have slugs that look alike.
     reading = models.CharField(max_length=MAX_SKELETON_LENGTH, unique=True)
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="app_slugs")
 

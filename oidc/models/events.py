@@ -10,8 +10,8 @@ from django.db import models
 
 from core import clock
 from core.database.postgres.replica import table_from_replica
-from oidc.events.types import EventType
 from oidc.models.projects import Connection
+from oidc.values.event_types import EventType
 
 # A receiver is paused after it has failed for this long, with at least this many tries.
 PAUSE_AFTER = timedelta(hours=24)

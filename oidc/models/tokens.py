@@ -11,7 +11,7 @@ from oauth2_provider.models import (
 )
 
 from oidc.models.projects import Connection
-from oidc.reasons import REVOCATION_REASONS
+from oidc.values.reasons import REVOCATION_REASONS
 
 
 class SigningKey(models.Model):

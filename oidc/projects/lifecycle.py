@@ -7,12 +7,12 @@ from django.db import transaction
 
 from accounts.models import Account, PairwiseSubject
 from core import clock
+from core.names import validate_name
 from oidc.models import Client, ClientSecret, Project, ProjectDomain, ProjectMember, TokenFamily
-from oidc.names import validate_name
 from oidc.projects.colleagues import remember_members
 from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
-from oidc.reasons import Reason
 from oidc.signals import project_ended
+from oidc.values.reasons import Reason
 
 
 class QuotaExceeded(Exception):

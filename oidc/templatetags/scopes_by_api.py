@@ -3,7 +3,7 @@
 from django import template
 
 from oidc.apis.registry import ApiSnapshot, Scope
-from oidc.scopes import group_by_api, known_scopes
+from oidc.apis.scopes import group_by_api, known_scopes
 
 register = template.Library()
 

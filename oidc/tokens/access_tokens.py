@@ -10,10 +10,10 @@ from core.credentials import random_text
 from oidc.apis.registry import OPENID, current_registry
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
-from oidc.reasons import Reason
 from oidc.tokens import jwt, refresh_tokens
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 from oidc.tokens.refresh_tokens import is_granted
+from oidc.values.reasons import Reason
 
 
 def generate_access_token(request: Any, refresh_token: bool = False) -> str:

@@ -6,15 +6,15 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.authentication import Authentication
-from accounts.sessions import AppSession
+from accounts.sessions.authentication import Authentication
+from accounts.sessions.browser_sessions import AppSession
 from core import clock
 from core.credentials import digest, random_text
-from oidc import scopes as scope_rules
+from oidc.apis import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
-from oidc.reasons import Reason
 from oidc.tokens.refresh_tokens import inactive_refusal, is_active, revoke_family
+from oidc.values.reasons import Reason
 
 CODE_LENGTH = 43  # 256 random bits
 

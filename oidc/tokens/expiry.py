@@ -11,7 +11,7 @@ from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 
 from core import clock
 from oidc.models import AccessToken, AuthorizationCode, EventReceiver, RefreshToken, TokenFamily
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 
 BATCH = 2000
 # How long a used or expired code is kept, to detect replay.

@@ -21,10 +21,10 @@ from jwcrypto.jws import JWS
 
 from core import clock
 from core.credentials import digest
-from oidc import signing_keys
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
-from oidc.reasons import Reason
+from oidc.tokens import signing_keys
+from oidc.values.reasons import Reason
 
 MOST_TOKENS = 10_000  # in the cache, each below 1 KB
 

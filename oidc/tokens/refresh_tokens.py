@@ -13,9 +13,9 @@ from core.telemetry import metrics
 from oidc.apis.registry import current_registry
 from oidc.clients.lookup import report_client_event
 from oidc.errors import TokenRefusal
-from oidc.holds import held_until_end
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
-from oidc.reasons import Facts, Reason
+from oidc.projects.holds import held_until_end
+from oidc.values.reasons import Facts, Reason
 
 
 def inactive_refusal(family: TokenFamily) -> TokenRefusal:

@@ -17,8 +17,8 @@ from core import clock
 from core.credentials import digest
 from core.database.postgres.statements import PreparedStatement
 from core.database.prepared_queries import InsertSpec
-from oidc.holds import hold_sql
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
+from oidc.projects.holds import hold_sql
 from oidc.tokens import refresh_tokens
 
 _BOTH = {

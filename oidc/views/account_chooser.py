@@ -9,8 +9,8 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import browser_accounts
-from accounts.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
+from accounts.sessions import browser_accounts
+from accounts.sessions.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
 from core.http import split_hosts
 from core.http.headers import in_popups
 from core.http.split_hosts import on_admin_host
@@ -18,8 +18,8 @@ from core.storage.stored_files import image_response, read_file
 from oidc.authorization import account_choice, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptLogin
-from oidc.context_processors import asking_app
 from oidc.views.authorize import login_url
+from oidc.views.context_processors import asking_app
 from oidc.views.logout import signed_out_url
 
 

@@ -15,15 +15,14 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.generic import View
 
-from accounts import authentication
-from accounts.browser_accounts import has_others, other_accounts
 from accounts.models import Account
+from accounts.sessions import authentication
+from accounts.sessions.browser_accounts import has_others, other_accounts
 from accounts.views import account as account_views
 from core import clock
 from core.http.error_pages import too_many_requests
 from core.limits.counters import Throttled
 from core.limits.middleware import limited_by_person
-from oidc import limits, sign_in_counts
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import (
@@ -42,10 +41,12 @@ from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.models import AuthorizationCode
-from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.projects.roles import Gone
-from oidc.reasons import Facts, Reason
-from oidc.sign_in_steps import UNAVAILABLE
+from oidc.protocol import limits
+from oidc.sign_in_log import counts
+from oidc.sign_in_log.steps import UNAVAILABLE
+from oidc.values.parameters import Parameters, UnreadableParameters, parse, read_posted_query
+from oidc.values.reasons import Facts, Reason
 from oidc.views import pages
 from oidc.views.pages import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
@@ -91,11 +92,11 @@ class AuthorizationResponseMixin:
             case UserCapReached(client):
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 why_full = AuthorizationError(*checks.why_full(auth_request), client=client)
-                sign_in_counts.app_is_full(request.session, auth_request, why_full)
+                counts.app_is_full(request.session, auth_request, why_full)
                 return pages.user_cap_page(request, auth_request, interaction)
             case PromptConsent():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
-                sign_in_counts.consent_shown(request.session, auth_request)
+                counts.consent_shown(request.session, auth_request)
                 return pages.consent_page(request, auth_request, outcome, interaction)
             case PromptStepUp():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
@@ -124,7 +125,7 @@ class AuthorizationResponseMixin:
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            sign_in_counts.request_ended(auth_request, error)
+            counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         return self.answer(request, auth_request, outcome)
 
@@ -135,7 +136,7 @@ def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: Aut
     reason, facts = note_of_code(auth_request, outcome)
     if reason is not None:
         details |= {"reason": reason, "parameters": facts}
-    sign_in_counts.code_issued(auth_request, row.family.connection, **details)
+    counts.code_issued(auth_request, row.family.connection, **details)
 
 
 def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:
@@ -156,9 +157,9 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     """Report a request that ends here, with the reason, to the client's sign-in log."""
     match outcome:
         case RedirectError(error):
-            sign_in_counts.request_ended(auth_request, error)
+            counts.request_ended(auth_request, error)
         case ClientUnavailable(client):
-            sign_in_counts.request_ended(
+            counts.request_ended(
                 auth_request, AuthorizationError(client.unavailable_reason, client=client), UNAVAILABLE
             )
 
@@ -215,7 +216,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             )
             auth_request = build_auth_request(request, interaction, parameters)
             outcome = checks.decide(auth_request)
-            sign_in_counts.request_arrived(auth_request)
+            counts.request_arrived(auth_request)
         except UnreadableParameters as error:
             return self.turn_away(request, unreadable(error))
         except AuthorizationError as error:
@@ -236,7 +237,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
         """Count the failure, report it to the client's sign-in log, and return the error page. Raises Throttled."""
         limits.count_failure(request)  # before it is logged, because anyone can name a client
         if auth_request is not None:
-            sign_in_counts.request_ended(auth_request, problem)
+            counts.request_ended(auth_request, problem)
         return pages.error_page(request, problem)
 
 
@@ -304,14 +305,14 @@ class ConsentView(AuthorizationResponseMixin, View):
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            sign_in_counts.request_ended(auth_request, error)
+            counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         if allowed and isinstance(outcome, IssueCode) and auth_request.shown != shown:
             # The optional scopes, or whether the app counts as reviewed, changed after the page was opened: show the
             # current question, also if the app got a code since.
             return HttpResponseRedirect(interactions.save_interaction(request.session, interaction.query).url)
         if allowed and isinstance(outcome, IssueCode):
-            sign_in_counts.consent_allowed(auth_request)
+            counts.consent_allowed(auth_request)
         if not allowed and not isinstance(outcome, ClientUnavailable):
             outcome = RedirectError(AuthorizationError(Reason.CANCELLED, client=auth_request.client))
         return self.answer(request, auth_request, outcome)

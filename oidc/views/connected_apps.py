@@ -12,13 +12,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Account
-from oidc import scopes
+from oidc.apis import scopes
 from oidc.apis.registry import ACCOUNT_READ
+from oidc.apis.scopes import describe_scopes, plan_name
 from oidc.authorization import consent
-from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import outside_hosts
+from oidc.domains.branding import client_context
 from oidc.models import Connection
-from oidc.scopes import describe_scopes, plan_name
 
 
 def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:

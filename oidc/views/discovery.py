@@ -8,12 +8,12 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from core.http import responses
 from core.serving.documents import document
-from oidc import signing_keys
 from oidc.apis.registry import Registry, current_registry
+from oidc.apis.scopes import CLAIM_SCOPES
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
-from oidc.reasons import Reason
-from oidc.scopes import CLAIM_SCOPES
+from oidc.tokens import signing_keys
+from oidc.values.reasons import Reason
 from oidc.views.token import RETRY_SECONDS, retry_later_response
 
 DISCOVERY_MAX_AGE = 3600

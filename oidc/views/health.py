@@ -7,7 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from core.limits.counters import counters
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 
 
 @never_cache

@@ -7,8 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from core.storage.stored_files import image_response, read_file
-from oidc.clients import branding
 from oidc.clients.lookup import find_client
+from oidc.domains import branding
 
 MAX_AGE = 3600  # seconds; if an approval is withdrawn, cached copies expire after this, and the URL returns 404 at once
 

@@ -13,18 +13,18 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from oauth2_provider.http import OAuth2ResponseRedirect
 
-from accounts.browser_accounts import other_accounts, sign_out_other
 from accounts.models import Account
+from accounts.sessions.browser_accounts import other_accounts, sign_out_other
 from core.http import request_id
 from core.http.responses import docs_url
 from core.http.split_hosts import on_admin_host
 from core.limits.counters import Throttled
-from oidc import limits, sign_in_counts
-from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
+from oidc.domains.branding import client_context
 from oidc.errors import Refusal
-from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
-from oidc.sign_out import (
+from oidc.protocol import limits
+from oidc.sign_in_log import counts
+from oidc.sign_out.requests import (
     LogoutRequest,
     find_way_back,
     only_client_with,
@@ -33,6 +33,7 @@ from oidc.sign_out import (
     with_state,
 )
 from oidc.signals import FailedSignIn, developers_view
+from oidc.values.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
 from oidc.views.pages import see_other
 
 
@@ -109,7 +110,7 @@ def report_problem(request: HttpRequest, asked: LogoutRequest) -> None:
         limits.count_failure(request)
     except Throttled:
         return
-    sign_in_counts.sign_out_refused(asked.client, asked.problem, asked.sent_uri)
+    counts.sign_out_refused(asked.client, asked.problem, asked.sent_uri)
 
 
 def explain_problem(request: HttpRequest, asked: LogoutRequest) -> dict[str, Any]:

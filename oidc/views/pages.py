@@ -16,17 +16,17 @@ from core.http import request_id
 from core.http.headers import FORM_TO_APP_POLICY
 from core.http.responses import docs_url
 from oidc.apis.registry import OPENID
+from oidc.apis.scopes import describe_scopes
 from oidc.authorization import interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptConsent
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
-from oidc.clients.redirect_uris import origin_of
+from oidc.domains.branding import client_context
 from oidc.errors import AuthorizationError
 from oidc.models import Client
-from oidc.scopes import describe_scopes
 from oidc.signals import FailedSignIn, developers_view
+from oidc.values.redirect_uris import origin_of
 
 # Characters of the URL of a page to which people may return, which is encoded in the URL of the sign-in page.
 _LONGEST_PAGE = 2000

@@ -11,12 +11,12 @@ from accounts.allauth_internals import reauthenticate_by_key
 from accounts.factors.ceremonies import Purpose, cancel
 from accounts.factors.forms import StepUpKeyForm
 from core.limits.middleware import limited_by_person
-from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
 from oidc.errors import AuthorizationError
-from oidc.reasons import Reason
+from oidc.sign_in_log import counts
+from oidc.values.reasons import Reason
 from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, resume_from_form, resume_from_page
 from oidc.views.pages import see_other
@@ -60,7 +60,7 @@ class StepUpView(AuthorizationResponseMixin, View):
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            sign_in_counts.request_ended(auth_request, error)
+            counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         if isinstance(outcome, PromptStepUp) and outcome.essential:
             outcome = RedirectError(AuthorizationError(Reason.LEVEL_DECLINED, client=auth_request.client))

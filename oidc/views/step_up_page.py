@@ -8,16 +8,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.authentication import PASSWORD, Level, Means, means_among
 from accounts.factors.ceremonies import Purpose
 from accounts.factors.forms import StepUpKeyForm, begin_authentication
+from accounts.sessions.authentication import PASSWORD, Level, Means, means_among
 from core.http import hosts
 from oidc.authorization import interactions
 from oidc.authorization.acr import least_level
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptStepUp
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.clients.branding import client_context
+from oidc.domains.branding import client_context
 
 
 def step_up_page(

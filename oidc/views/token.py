@@ -17,13 +17,17 @@ from core.http.headers import allow_any_origin
 from core.limits.counters import Throttled
 from core.serving.buffers import reads_no_body
 from core.serving.errors import refusals_of
-from oidc import limits, sign_in_counts
 from oidc.apis.registry import OPENID, comparable
-from oidc.clients.authentication import parse_basic_header
 from oidc.clients.lookup import is_possible_client_id
-from oidc.cors import EXPOSED
 from oidc.errors import InvalidClient, TokenRefusal
-from oidc.parameters import (
+from oidc.protocol import limits
+from oidc.protocol.cors import EXPOSED
+from oidc.protocol.server import refusal_of_library
+from oidc.sign_in_log import counts
+from oidc.sign_in_log.steps import Endpoint
+from oidc.tokens.authentication import parse_basic_header
+from oidc.tokens.signing_keys import NoSigningKey
+from oidc.values.parameters import (
     Parameters,
     UnreadableParameters,
     printable_name,
@@ -31,10 +35,7 @@ from oidc.parameters import (
     read_json_text,
     read_query,
 )
-from oidc.reasons import Facts, Reason, public_text
-from oidc.server import refusal_of_library
-from oidc.sign_in_steps import Endpoint
-from oidc.signing_keys import NoSigningKey
+from oidc.values.reasons import Facts, Reason, public_text
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ def refuse(request: HttpRequest, endpoint: Endpoint | None, refusal: TokenRefusa
     redirect_uri = form.get("redirect_uri") if endpoint == Endpoint.TOKEN else None
     was_looked_up = refusal.client_id or refusal.reason == Reason.CLIENT_FAILED
     claimed = "" if was_looked_up else claimed_client_id(request)
-    sign_in_counts.refused(refusal, endpoint, form.get("grant_type"), redirect_uri or "", claimed)
+    counts.refused(refusal, endpoint, form.get("grant_type"), redirect_uri or "", claimed)
     return error_response(refusal.reason, refusal.parameters)
 
 
@@ -234,7 +235,7 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
                 raise refusal_of_library(body)
         except TokenRefusal as refusal:
             if refusal.client_id:
-                sign_in_counts.refused(refusal, Endpoint.USERINFO, None, "")
+                counts.refused(refusal, Endpoint.USERINFO, None, "")
             error = f', error="{refusal.error}", error_description="{refusal.description}"'
             return self._challenge(error_response(refusal.reason, refusal.parameters), error)
         response = HttpResponse(body.encode(), content_type="application/json")

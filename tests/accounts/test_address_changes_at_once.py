@@ -13,8 +13,9 @@ from accounts.deletion.deleting import delete_account
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from core import clock
 from oidc.models import Project, ProjectMember
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.accounts.factors.conftest import confirm
-from tests.accounts.test_address_changes import (
+from tests.accounts.recovery.test_address_changes import (
     NEW,
     OLD,
     THIRD,
@@ -24,7 +25,6 @@ from tests.accounts.test_address_changes import (
     take_back,
     take_back_code,
 )
-from tests.accounts.test_sign_up import sign_up
 from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account, make_project

@@ -17,10 +17,10 @@ from accounts import allauth_internals as internals
 from accounts.models import Account
 from core.database import encryption
 from core.http.sessions import SessionStore
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.accounts.factors.conftest import give_app, give_passkey, sign_in_as_far_as_possible
 from tests.accounts.test_passkey_sign_up import create_passkey
 from tests.accounts.test_passkey_sign_up import sign_up as sign_up_by_passkey
-from tests.accounts.test_sign_up import sign_up
 from tests.factories import PASSWORD
 from tests.relying_party import age_sign_in
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts.browser_accounts import cookie_name
+from accounts.sessions.browser_accounts import cookie_name
 from core.http.sessions import hash_of
 from tests.at_once import at_once
 from tests.factories import make_account

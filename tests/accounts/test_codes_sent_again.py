@@ -7,7 +7,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.accounts.test_sign_up import code_of, sign_up
+from tests.accounts.entrance.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.accounts.test_sign_up import code_of
+from tests.accounts.entrance.test_sign_up import code_of
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, sign_in
 

@@ -9,12 +9,12 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.db import connection
 from django.test import Client as Browser
 
-from accounts.forms import SignupForm
 from accounts.models import Account
+from accounts.views.forms import SignupForm
 from tests.accounts.activity.test_notices import key
+from tests.accounts.entrance.test_sign_up import code_of, confirm
+from tests.accounts.entrance.test_sign_up import sign_up as sign_up_as
 from tests.accounts.factors.conftest import confirm as confirm_with_factors
-from tests.accounts.test_sign_up import code_of, confirm
-from tests.accounts.test_sign_up import sign_up as sign_up_as
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 

@@ -5,9 +5,9 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.activity.recording import record
-from accounts.factors import recovery
 from accounts.models import Account, SecurityEvent
-from accounts.security_check import _WITHOUT_PASSWORD, check_security
+from accounts.recovery import waiting
+from accounts.recovery.security_check import _WITHOUT_PASSWORD, check_security
 from core import clock
 from oidc.authorization import consent
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
@@ -102,7 +102,7 @@ def test_it_is_not_all_good_while_factors_are_about_to_be_removed(signed_in: Bro
     give_app(person)
     give_codes(person)
     assert "All good" in home(signed_in)
-    recovery.start(person, operator, reason="Lost the phone", checked="Video call")
+    waiting.start(person, operator, reason="Lost the phone", checked="Video call")
     text = home(signed_in)
     assert "about to be removed" in text
     assert "All good" not in text

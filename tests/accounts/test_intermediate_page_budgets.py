@@ -9,8 +9,8 @@ from django.test import Client as Browser
 
 from accounts.activity.recording import record, token_of
 from accounts.models import Account
+from tests.accounts.entrance.test_sign_up import code_of, sign_up
 from tests.accounts.factors.conftest import give_app
-from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
 from tests.oidc.test_budgets import Counted
 

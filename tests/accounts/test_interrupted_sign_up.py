@@ -9,8 +9,8 @@ from django.test import Client as Browser
 from accounts.models import Account
 from oidc.models import Client
 from tests import relying_party
+from tests.accounts.entrance.test_sign_up import PASSWORD, confirm, sign_up
 from tests.accounts.factors.conftest import code_mailed_to, give_app
-from tests.accounts.test_sign_up import PASSWORD, confirm, sign_up
 from tests.factories import make_account
 from tests.relying_party import RelyingParty
 from tests.totp import totp

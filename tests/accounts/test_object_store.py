@@ -20,18 +20,18 @@ from django.test import Client as Browser
 from django.urls import reverse
 from PIL import Image
 
-from accounts import files
 from accounts.data_export import archive, exports
 from accounts.deletion import deleting
 from accounts.models import Account, FileToDelete
+from accounts.profile import files
 from accounts.tasks import delete_files
 from core.environment import Env
 from core.settings_checks import find_dangers
 from core.storage import object_store, stored_files
 from core.storage.stored_files import StoreUnavailable
-from devportal.review import developer_actions
+from devportal.review.submission import developer_actions
 from oidc.checks import check_media_storage
-from oidc.clients.branding import clean_logo
+from oidc.domains.branding import clean_logo
 from oidc.models import Client
 from tests.devportal.review.reviewing import BRANDING
 from tests.exports import unzipped

@@ -7,9 +7,9 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
-from accounts.sessions import end_all_sessions
+from accounts.sessions.browser_sessions import end_all_sessions
 from oidc.models import Client
-from tests.accounts.test_sign_up import PASSWORD, confirm
+from tests.accounts.entrance.test_sign_up import PASSWORD, confirm
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, answer_of, claims_of
 from tests.soft_key import SoftKey

@@ -13,8 +13,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from accounts.deletion import deleting
-from accounts.forms import ProfileForm
 from accounts.models import Account
+from accounts.views.forms import ProfileForm
 from tests.relying_party import RelyingParty, claims_of
 
 CANARY = b"canary-in-the-metadata"

@@ -8,10 +8,10 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account
+from tests.accounts.entrance.test_sign_up import confirm, sign_up
 from tests.accounts.factors.conftest import give_app, give_codes, sign_in_as_far_as_possible
 from tests.accounts.test_passkey_sign_up import create_passkey
 from tests.accounts.test_passkey_sign_up import sign_up as sign_up_by_passkey
-from tests.accounts.test_sign_up import confirm, sign_up
 from tests.factories import PASSWORD
 from tests.totp import totp
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.accounts.test_sign_up import code_of, sign_up
+from tests.accounts.entrance.test_sign_up import code_of, sign_up
 from tests.at_once import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

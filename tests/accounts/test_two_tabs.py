@@ -7,8 +7,8 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from tests.accounts.entrance.test_sign_up import confirm, sign_up
 from tests.accounts.factors.conftest import give_app
-from tests.accounts.test_sign_up import confirm, sign_up
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accounts import sources
 from accounts.models import Account
+from accounts.profile import sources
 from api.models import ApiKey
 from core import clock
 from core.limits.counters import Counters, counters

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from core.limits.counters import Counters, RedisCounters
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 from tests.accounts.plans.factories import family_of, make_plan, organization_of, subscribe
 from tests.api import forwarding
 from tests.api.calls import ME, PLAN, call

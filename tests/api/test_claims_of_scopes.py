@@ -11,7 +11,7 @@ from django.conf import settings
 
 from accounts.models import Account
 from api import me
-from oidc import scopes
+from oidc.apis import scopes
 from oidc.apis.registry import IDENTITY_SCOPES, OPENID
 from oidc.models import Client
 from tests.api.calls import ME, call

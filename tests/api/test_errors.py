@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from accounts import sources
 from accounts.models import Account
-from accounts.sources import SourceFailed
+from accounts.profile import sources
+from accounts.profile.sources import SourceFailed
 from api import keys
 from core import clock
 from oidc.models import Client, Project

@@ -10,11 +10,11 @@ from accounts.models import Account
 from api import usage_counts
 from api.models import ApiKey, RequestLog, UsageBucket
 from core import clock
-from oidc import signing_keys
 from oidc.apis.credentials import create_credential
 from oidc.apis.registry import reload_registry
 from oidc.apis.validation import validate_method
 from oidc.models import Api, ApiRule, Client, Connection, Project
+from oidc.tokens import signing_keys
 from tests.api.calls import refusal
 from tests.api.forwarding import WHO, ask, ask_as_envoy
 from tests.api.introspecting import Server

@@ -12,9 +12,8 @@ from hypothesis import settings as drawn
 from hypothesis import strategies as st
 
 from api import keys as api_keys
-from oidc import signing_keys
 from oidc.errors import InvalidToken
-from oidc.tokens import jwt
+from oidc.tokens import jwt, signing_keys
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
 from tests.relying_party import claims_of, header_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account, PairwiseSubject
-from accounts.sources import SourceFailed
+from accounts.profile.sources import SourceFailed
 from api import keys, me
 from core import clock
 from oidc.models import Client, Project

@@ -15,10 +15,10 @@ from api import keys, usage_counts
 from api.models import ApiKey, RequestLog, UsageBucket
 from core import clock
 from core.limits.counters import counters
-from oidc import signing_keys
 from oidc.apis.credentials import create_credential
 from oidc.apis.registry import reload_registry
 from oidc.models import AccessToken, ApiScope, Client, Connection, Project, TokenFamily
+from oidc.tokens import signing_keys
 from tests.api.introspecting import INACTIVE, PATH, Server, basic, make_server, post
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project, make_web_client
 from tests.relying_party import FORM

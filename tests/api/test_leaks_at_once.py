@@ -18,8 +18,8 @@ from core import clock
 from devportal.console.models import AuditEvent
 from oidc.clients.registration import delete_client
 from oidc.clients.secrets import CLIENT_SECRETS
-from oidc.credentials import CredentialEnded
 from oidc.models import Client, ClientSecret, ProjectMember
+from oidc.projects.credentials import CredentialEnded
 from oidc.projects.roles import lock_for_change
 from oidc.signals import credential_leaked
 from tests.api.scanning import ScannerKey, entry, leaks_heard, send

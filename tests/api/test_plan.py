@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from accounts.plans import resolution
-from accounts.sources import HttpSource
+from accounts.profile.sources import HttpSource
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from accounts.profile import Profile
+from accounts.profile.claims import Profile
+from oidc.apis.scopes import CLAIM_SCOPES
 from oidc.models import Client
-from oidc.scopes import CLAIM_SCOPES
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.factories import make_access_token, make_account, make_client

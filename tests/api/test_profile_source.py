@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from accounts import sources
 from accounts.models import Account
-from accounts.sources import HttpProfiles, HttpSource
+from accounts.profile import sources
+from accounts.profile.sources import HttpProfiles, HttpSource
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 

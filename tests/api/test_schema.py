@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from api.errors import ERRORS
 from core import clock
+from oidc.apis.scopes import known_scopes
 from oidc.models import Client
-from oidc.scopes import known_scopes
 from tests.api.calls import ME, PLAN, call
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 

@@ -6,9 +6,9 @@ import pytest
 
 from accounts.models import Account
 from core import clock
-from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.models import Client, Connection, Project, TokenFamily
+from oidc.tokens import signing_keys
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.factories import make_access_token
 from tests.relying_party import RelyingParty, header_of

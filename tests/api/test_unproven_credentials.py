@@ -11,7 +11,7 @@ import pytest
 from api import keys, request_log, usage_counts
 from api.models import ApiKey, RequestLog, UsageBucket
 from core.limits import log_buffer
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover
 from tests.factories import make_key

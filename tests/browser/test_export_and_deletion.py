@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 ADA, OWNER = "ada.leaves@example.com", "only.owner@example.com"
 THEIR_TIME_HAS_COME = f"""
 from accounts.models import Account
-from accounts.factors.tasks import delete_closed_accounts
+from accounts.recovery.tasks import delete_closed_accounts
 from core import clock
 Account.objects.filter(email="{ADA}").exclude(deletion_due_at=None).update(deletion_due_at=clock.now())
 assert delete_closed_accounts() == 1

@@ -273,7 +273,7 @@ def test_somebody_who_lost_their_only_passkey_comes_back_with_the_mailbox(
     browser.visit(sign_up_by_passkey)
     browser.visit(start)
     live_service.shell(
-        "from accounts.models import AccountRecovery; from accounts.factors.recovery import advance; "
+        "from accounts.models import AccountRecovery; from accounts.recovery.waiting import advance; "
         "from core import clock; AccountRecovery.objects.update(due_at=clock.now()); advance()"
     )
     browser.visit(come_back)

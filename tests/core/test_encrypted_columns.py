@@ -25,8 +25,8 @@ from core import clock
 from core.database import encryption
 from devportal.console.models import AuditEvent
 from devportal.console.playground import flow
-from devportal.review.developer_actions import save_submission
-from devportal.review.for_reviewers import Credentials, ForReviewers
+from devportal.review.submission.developer_actions import save_submission
+from devportal.review.submission.for_reviewers import Credentials, ForReviewers
 from oidc.models import SigningKey
 from tests.core.test_encryption import NEW, OLD, rotate
 from tests.factories import make_account, make_client, make_project
@@ -36,11 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CIPHERTEXT = re.compile(r"gAAAAA[\w=-]{60,}")
 # What encrypts, and why nothing of it is left to re-encrypt, or where it is registered.
 ENCRYPTS = {
-    "oidc/signing_keys.py",  # oidc/apps.py
-    "accounts/adapter.py",  # accounts/factors/keys.py; mailed codes in a session, valid for minutes
-    "accounts/forms.py",  # the secret of an authenticator app in a session, until the app is set up
+    "oidc/tokens/signing_keys.py",  # oidc/apps.py
+    "accounts/adapter.py",  # accounts/sessions/keys.py; mailed codes in a session, valid for minutes
+    "accounts/views/forms.py",  # the secret of an authenticator app in a session, until the app is set up
     "accounts/mail/outbox.py",  # itself
-    "devportal/review/for_reviewers.py",  # itself
+    "devportal/review/submission/for_reviewers.py",  # itself
     "devportal/console/playground/flow.py",  # a code in a session, worth nothing after a minute
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts.sign_up import NamesForm
+from accounts.entrance.sign_up import NamesForm
 from core.invisible import shows_something
 from core.typed_codes import plain_code
 

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as RedisLost
 from core.http import request_id
 from core.limits.counters import Counters, Limit
 from core.logging import REPEAT_SECONDS, TRACEBACK_SECONDS, OutageFilter
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 from tests.api.calls import ME, call
 from tests.relying_party import RelyingParty
 

@@ -48,7 +48,7 @@ def test_each_process_knows_what_to_start_after_setup() -> None:
         "api.usage_counts.send_when_idle",
         "devportal.docs.search.preload",
         "oidc.apis.registry.preload_registry",
-        "oidc.signing_keys.preload_keyring",
+        "oidc.tokens.signing_keys.preload_keyring",
     }
 
 

@@ -45,8 +45,8 @@ def prepare(apps: dict[str, str]) -> list[dict[str, Any]]:
     from django.contrib.auth import SESSION_KEY
 
     from accounts.models import Account
-    from accounts.sessions import TAG
-    from accounts.subjects import subject_for
+    from accounts.profile.subjects import subject_for
+    from accounts.sessions.browser_sessions import TAG
     from core import clock
     from core.http.sessions import SessionStore
     from oidc.events import registration
@@ -99,7 +99,7 @@ def act(end: dict[str, Any], number: int) -> str:
     from django.db import Error, connections, transaction
 
     from accounts.models import Account
-    from accounts.sessions import end_all_sessions, end_sessions_by_key
+    from accounts.sessions.browser_sessions import end_all_sessions, end_sessions_by_key
     from core.http.sessions import SessionStore
     from oidc.authorization.consent import remove_consent
     from oidc.models import Connection

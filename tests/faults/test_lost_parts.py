@@ -8,8 +8,8 @@ from django.core.cache import cache
 from django.db import OperationalError, connection
 from django.test import Client as Browser
 
-from oidc import signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from core.credentials import random_text
 from oidc.events.tokens import EVENT_TOKEN_TYP, LOGOUT_TOKEN_TYP
-from oidc.events.types import LOGOUT_URI, EventType
+from oidc.values.event_types import LOGOUT_URI, EventType
 from tests.clients.ended_sessions import delivered, remove_app, sign_out
 from tests.clients.person import PASSWORD, Person
 from tests.guides.journey import Paths, sign_in
@@ -35,7 +35,7 @@ TYPES = {LOGOUT: "application/x-www-form-urlencoded", EVENTS: "application/secev
 PRINT_KEY = """
 import json
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from oidc.signing_keys import signing_key
+from oidc.tokens.signing_keys import signing_key
 key = signing_key()
 pem = key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 print(json.dumps({"kid": key.kid, "pem": pem}))

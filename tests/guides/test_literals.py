@@ -13,7 +13,7 @@ from devportal.console.quick_start import javascript_string
 from devportal.docs.guides.readers import LITERALS, Reader
 from devportal.docs.guides.registry import GUIDES, Guide
 from devportal.docs.templatetags.docs import guide_code
-from oidc.clients.redirect_uris import validate_redirect_uri
+from oidc.values.redirect_uris import validate_redirect_uri
 from tests.clients.terminal import Shown
 from tests.devportal.console.quick_start.test_snippets import HOSTILE
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from oidc.events.tokens import EVENT_TOKEN_TYP, LOGOUT_TOKEN_TYP
-from oidc.events.types import EventType
+from oidc.values.event_types import EventType
 from tests.clients.ended_sessions import check_sessions_end, delivered
 from tests.guides.java import managed
 from tests.guides.journey import Paths, Press, sign_in, walk

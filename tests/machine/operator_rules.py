@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from core import clock
-from oidc import signing_keys, tasks
+from oidc import tasks
 from oidc.models import Client, Project
+from oidc.tokens import signing_keys
 from tests.machine.draws import apps
 from tests.machine.journeys import Journeys
 from tests.machine.things import App

@@ -18,9 +18,9 @@ from django.test import Client as Browser
 from django.test import TestCase
 from django.test.client import ClientHandler
 
-from accounts.browser_accounts import cookie_name
-from oidc import signing_keys
+from accounts.sessions.browser_accounts import cookie_name
 from oidc.models import Client
+from oidc.tokens import signing_keys
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.machine.model import Model
 from tests.machine.things import App, Asked, Family, Person, Project, Session

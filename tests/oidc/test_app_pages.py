@@ -7,10 +7,10 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from accounts.plans import resolution as plan_sources
-from accounts.sources import SourceFailed
+from accounts.profile.sources import SourceFailed
 from core import clock
+from oidc.apis.scopes import ONLY_ID
 from oidc.models import Client, Project
-from oidc.scopes import ONLY_ID
 from tests.factories import as_reviewed, make_account
 from tests.relying_party import RelyingParty, sign_in
 

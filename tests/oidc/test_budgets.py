@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
-from oidc import signing_keys
 from oidc.models import ClientSecret
+from oidc.tokens import signing_keys
 from tests.relying_party import RelyingParty
 
 CONTROL = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT", "ROLLBACK")

@@ -36,10 +36,10 @@ from oauthlib.oauth2.rfc6749.tokens import BearerToken
 from oauthlib.openid.connect.core.tokens import JWTToken
 
 from accounts.models import Account
-from oidc.clients.authentication import parse_basic_header
 from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, AuthorizationCode, Client
-from oidc.server import Backend, Server, Validator
+from oidc.protocol.server import Backend, Server, Validator
+from oidc.tokens.authentication import parse_basic_header
 from tests.factories import REDIRECT_URI
 from tests.relying_party import FORM, RelyingParty, basic, claims_of
 

@@ -12,8 +12,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
 from core.http.sessions import hash_of
-from oidc import signing_keys
 from oidc.models import Client
+from oidc.tokens import signing_keys
 from tests.factories import SIGN_OUT_URI, make_account, make_client, make_project
 from tests.relying_party import FORM, RelyingParty, sign_in
 from tests.several_accounts import add_account, choices_of, choose, other_keys, present

@@ -22,7 +22,7 @@ from devportal.console.models import SignInEvent, SignInHour
 from oidc.authorization import consent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Connection, TokenFamily
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests.factories import REDIRECT_URI, make_account, make_key, make_web_client
 from tests.relying_party import RelyingParty, basic
 

@@ -16,7 +16,7 @@ from core.limits.counters import counters
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import SignInEvent, SignInHour
 from oidc.models import Client, ProjectMember
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests.factories import SIGN_OUT_URI, make_account, make_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 

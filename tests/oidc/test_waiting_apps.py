@@ -8,8 +8,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.models import Client
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.accounts.factors.conftest import give_app
-from tests.accounts.test_sign_up import sign_up
 from tests.factories import PASSWORD, make_client, make_project
 from tests.relying_party import RelyingParty, age_sign_in, leads_to, sign_in
 

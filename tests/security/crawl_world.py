@@ -26,12 +26,13 @@ from accounts.plans import members as plan_members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
 from devportal.console.models import Notice, SignInEvent
-from devportal.review import cases, developer_actions
+from devportal.review.cases import cases
 from devportal.review.models import AppReview
-from oidc.clients import branding
+from devportal.review.submission import developer_actions
+from oidc.apis.scopes import known_scopes
+from oidc.domains import branding
 from oidc.models import Api, Client, Connection, ProjectMember
 from oidc.projects import invitations
-from oidc.scopes import known_scopes
 from tests.contents import writes
 from tests.devportal.admin.conftest import World, make_world
 from tests.devportal.review.reviewing import decide, fill, fresh

@@ -13,8 +13,8 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
-from accounts import guesses
 from accounts.activity.recording import record, token_of
+from accounts.entrance import guesses
 from accounts.models import Account, Family
 from accounts.plans import members
 from api import usage_counts

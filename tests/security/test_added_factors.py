@@ -368,7 +368,7 @@ def test_setting_up_another_factor_does_not_raise_the_level(level: str, app: Rel
     ]
     session.save()
     with pytest.MonkeyPatch.context() as patch:  # as if it had been confirmed with the key
-        patch.setattr("accounts.reauthentication.is_confirmed", lambda request: True)
+        patch.setattr("accounts.entrance.reauthentication.is_confirmed", lambda request: True)
         assert add_key(app.browser, SoftKey(id=b"added here")).status_code == 302
     page = app.authorize(claims=essential(level))
     assert shows(page, "a passkey" if level == "phr" else "two-step verification")

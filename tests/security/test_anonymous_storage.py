@@ -15,7 +15,7 @@ from core.http.sessions import hash_of
 from devportal.console.models import SignInEvent
 from oidc.authorization import interactions
 from oidc.models import Client
-from oidc.parameters import MAX_QUERY
+from oidc.values.parameters import MAX_QUERY
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import FORM, RelyingParty, answer_of, sign_in
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from oidc.clients.authentication import parse_basic_header
 from oidc.errors import InvalidClient
-from oidc.parameters import UnreadableParameters, parse
+from oidc.tokens.authentication import parse_basic_header
+from oidc.values.parameters import UnreadableParameters, parse
 from tests.relying_party import FORM, RelyingParty, answer_of
 
 # As they stand in a query or form, already encoded.

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.test import Client as Browser
 from django.test import override_settings
 
-from accounts.deletion import closing
 from accounts.models import Account
+from accounts.recovery import closing
 from oidc.apis.registry import reload_registry
 from tests.factories import PASSWORD, make_access_token, make_client
 from tests.relying_party import sign_in

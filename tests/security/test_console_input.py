@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts.plans.members import get_or_create_family
 from devportal.console import idempotency
-from devportal.review import developer_actions
+from devportal.review.submission import developer_actions
 from oidc.models import Client, ProjectMember
 from tests import remembered
 from tests.devportal.review.reviewing import fill

@@ -18,8 +18,8 @@ from django.utils import timezone
 from accounts.models import Account
 from core import clock
 from devportal.console import idempotency
-from devportal.review import developer_actions
-from oidc.clients import branding
+from devportal.review.submission import developer_actions
+from oidc.domains import branding
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project

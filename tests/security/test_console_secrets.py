@@ -17,8 +17,8 @@ from PIL import Image
 
 from accounts.models import Outbox
 from devportal.console.playground.flow import SESSION_KEY
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.console.forms import at, send
 from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_on
 from tests.relying_party import sign_in

@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from django.test import RequestFactory
 
 from core.serving.application import UTF8Handler, UTF8Request
-from oidc.parameters import read_query
+from oidc.values.parameters import read_query
 
 # Codecs that are no text, that refuse to be lenient, and none at all.
 NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"

@@ -20,11 +20,11 @@ from api import usage_counts
 from core import clock
 from devportal.console.models import AuditEvent
 from oidc.events.queueing import queue_for_account
-from oidc.events.types import EventType
 from oidc.models import Delivery, EventReceiver, ProjectMember
 from oidc.projects import invitations, members
 from oidc.tasks import clear_invitations
-from tests.accounts.test_address_changes import change
+from oidc.values.event_types import EventType
+from tests.accounts.recovery.test_address_changes import change
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import RelyingParty, sign_in
 

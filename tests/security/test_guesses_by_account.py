@@ -10,7 +10,7 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.cache import cache
 from django.test import Client as Browser
 
-from accounts import guesses
+from accounts.entrance import guesses
 from accounts.models import Account, Outbox, SecurityEvent, WrongCodes
 from tests.at_once import at_once
 from tests.factories import PASSWORD, make_account
@@ -306,7 +306,7 @@ def test_the_mailbox_question_ends_with_the_sign_in(person: Account) -> None:
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_guesses_at_once_are_all_counted() -> None:
-    from accounts.guesses import count_wrong_code
+    from accounts.entrance.guesses import count_wrong_code
 
     person = make_account("ada@example.com")
     WrongCodes.objects.create(account=person, count=95)
@@ -317,7 +317,7 @@ def test_guesses_at_once_are_all_counted() -> None:
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_first_guesses_at_once_are_all_counted() -> None:
-    from accounts.guesses import count_wrong_code
+    from accounts.entrance.guesses import count_wrong_code
 
     person = make_account("ada@example.com")
     assert at_once(12, lambda number: count_wrong_code(person)) == [True] * 12

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.entrance_forms import SIGN_IN_PAGES
+from accounts.entrance.forms import SIGN_IN_PAGES
 from core.http.direct_dispatch import is_direct
 from core.http.error_pages import UNREADABLE_COOKIES
 from oidc.models import Client, Connection

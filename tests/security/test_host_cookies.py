@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import known_browsers
-from accounts.browser_accounts import cookie_name
 from accounts.models import Account
+from accounts.sessions import known_browsers
+from accounts.sessions.browser_accounts import cookie_name
 from core import time_zones
 from core.database.postgres import replica
 from core.logging import redact
@@ -26,8 +26,10 @@ ROOT = DEPLOY.parent
 SETS_A_COOKIE = re.compile(r"set_(?:signed_)?cookie\(|\.cookies\[[^]]+\] = |document\.cookie = ")
 # How often each file sets a cookie. A new cookie belongs into deploy/nginx.conf and docs/security.md#cookies.
 PLACES = {
-    "accounts/browser_accounts.py": 1,
-    "accounts/known_browsers.py": 1,
+    # PeopleMiddleware calls the functions of the two other modules.
+    "accounts/entrance/middleware.py": 2,
+    "accounts/sessions/browser_accounts.py": 2,
+    "accounts/sessions/known_browsers.py": 2,
     "core/database/postgres/replica.py": 1,
     "core/http/sessions.py": 1,
     "static/js/time.js": 1,

@@ -11,8 +11,8 @@ from django.db import DatabaseError
 from django.test import Client as Browser
 from django.utils import timezone
 
-from accounts.browser_accounts import MARK
 from accounts.models import Account
+from accounts.sessions.browser_accounts import MARK
 from core.http import sessions
 from core.http.sessions import ACTIVE_EVERY, IN_ADMIN, SessionStore
 from tests.accounts.factors.conftest import give_app

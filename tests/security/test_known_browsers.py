@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import known_browsers
 from accounts.models import Account
+from accounts.sessions import known_browsers
 from tests.factories import PASSWORD, make_account
 from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
 

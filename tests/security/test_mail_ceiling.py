@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core.limits import usage
-from tests.accounts.test_sign_up import code_of
+from tests.accounts.entrance.test_sign_up import code_of
 from tests.factories import PASSWORD
 
 DAY = 24 * 3600

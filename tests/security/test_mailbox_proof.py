@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import guesses
+from accounts.entrance import guesses
 from accounts.models import Account
 from tests.factories import PASSWORD
 from tests.security.test_limits import asks_for_mailbox, attempt

@@ -10,15 +10,16 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
-from accounts.factors import own_recovery
-from accounts.factors import recovery as recoveries
-from accounts.factors.tasks import advance_recoveries
 from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.recovery import own_recovery
+from accounts.recovery import waiting as recoveries
+from accounts.recovery.tasks import advance_recoveries
 from accounts.roles import set_roles
-from accounts.sessions import HALF_SIGNED_IN, end_all_sessions
+from accounts.sessions.browser_sessions import HALF_SIGNED_IN, end_all_sessions
 from core import clock
 from devportal.console.models import AuditEvent
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
     choose_by_mail,
@@ -27,9 +28,8 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
-from tests.accounts.factors.test_own_recovery import START, STOP, start, stop_code
-from tests.accounts.factors.test_recovery import leave_address
-from tests.accounts.test_sign_up import sign_up
+from tests.accounts.recovery.test_own_recovery import START, STOP, start, stop_code
+from tests.accounts.recovery.test_waiting import leave_address
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 from tests.relying_party import sign_in

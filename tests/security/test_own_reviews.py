@@ -8,9 +8,12 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.review import cases, developer_actions, reviewer_actions, workflow
-from devportal.review.conflicts import conflict_of
-from devportal.review.workflow import ReviewNotAllowed
+from devportal.review.cases import cases
+from devportal.review.decisions import reviewer_actions
+from devportal.review.rules import workflow
+from devportal.review.rules.conflicts import conflict_of
+from devportal.review.rules.workflow import ReviewNotAllowed
+from devportal.review.submission import developer_actions
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle, members
 from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks

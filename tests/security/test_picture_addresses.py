@@ -15,8 +15,8 @@ from django.db import transaction
 from django.test import Client as Browser
 from PIL import Image, ImageChops, ImageStat
 
-from accounts import files
 from accounts.models import Account, PairwiseSubject
+from accounts.profile import files
 from api import keys
 from core import clock
 from oidc.authorization import consent
@@ -55,14 +55,14 @@ def drawn_lots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw keys and file names that are the same in each run: two lengths could be equal by chance."""
     files.encode_picture_for.cache_clear()
     numbers = count()
-    monkeypatch.setattr("accounts.files.new_picture_key", lambda: f"key{next(numbers):029}")
-    monkeypatch.setattr("accounts.profile.random_text", lambda length: "f" * length)
+    monkeypatch.setattr("accounts.profile.files.new_picture_key", lambda: f"key{next(numbers):029}")
+    monkeypatch.setattr("accounts.profile.claims.random_text", lambda length: "f" * length)
 
 
 @pytest.fixture(params=["plain", "small", "rich"])
 def pictured(request: pytest.FixtureRequest, person: Account, settings: Any, tmp_path: Path) -> Account:
     """The person, with a photo that they uploaded."""
-    from accounts.profile import clean_picture
+    from accounts.profile.claims import clean_picture
 
     settings.MEDIA_ROOT = tmp_path
     upload = io.BytesIO()

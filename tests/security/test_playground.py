@@ -14,8 +14,8 @@ from accounts.models import Account
 from core.http import client_ip, request_id
 from core.http.request_id import RequestIdMiddleware
 from devportal.console.playground import internal_client
-from oidc.clients.redirect_uris import playground_redirect_uri, validate_redirect_uri
 from oidc.models import Project, ProjectMember
+from oidc.values.redirect_uris import playground_redirect_uri, validate_redirect_uri
 from tests.devportal.console.playground.playing import CALLBACK, Playground, parameters_of
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in

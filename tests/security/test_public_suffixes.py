@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from core.http.hosts import is_same_site
+from oidc.clients.domain_names import is_covered
 from oidc.domains import claims
-from oidc.domains.names import is_covered
 from oidc.models import ProjectDomain
 from tests.factories import make_account, make_client, make_domain, make_project
 

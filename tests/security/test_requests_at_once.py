@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core.http.sessions import SessionStore
 from oidc.models import Client
-from tests.accounts.test_sign_up import code_of, confirm, sign_up
+from tests.accounts.entrance.test_sign_up import code_of, confirm, sign_up
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, age_sign_in
 from tests.security.test_added_factors import ADD, leads_to, use_key

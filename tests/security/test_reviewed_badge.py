@@ -10,18 +10,18 @@ from django.urls import reverse
 
 from accounts.models import Account
 from core import clock
-from devportal.review import reviewer_actions
-from devportal.review.differences import field_changes
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewCase
-from devportal.review.workflow import IncompleteSubmission
+from devportal.review.rules.workflow import IncompleteSubmission
+from devportal.review.submission.differences import field_changes
 from oidc.clients import secrets
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.domains import claims
 from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts, snapshot
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
 from oidc.tasks import check_domains
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.review.reviewing import SCOPE, Status, approved, decide, fresh, make_reviewer, sent, ticked, ticks
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, internet, prove

@@ -8,8 +8,8 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.review import logos
 from devportal.review.models import AppReview
+from devportal.review.submission import logos
 from oidc.models import Client, ProjectMember
 from tests.accounts.factors.conftest import give_app
 from tests.devportal.review.reviewing import BRANDING, make_reviewer, path_of

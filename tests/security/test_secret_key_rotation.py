@@ -22,8 +22,8 @@ from tests.totp import totp
 ROOT = Path(__file__).resolve().parents[2]
 # What signs or compares with SECRET_KEY by hand, and so must honour the fallbacks itself.
 BY_HAND = {
-    "accounts/address_changes.py",
-    "accounts/known_browsers.py",
+    "accounts/recovery/address_changes.py",
+    "accounts/sessions/known_browsers.py",
     "accounts/mail/codes.py",
 }
 

@@ -11,10 +11,10 @@ from django.contrib.auth import BACKEND_SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts.browser_accounts import cookie_name
 from accounts.deletion import deleting
 from accounts.models import Account
-from accounts.sessions import end_everybodys_sessions
+from accounts.sessions.browser_accounts import cookie_name
+from accounts.sessions.browser_sessions import end_everybodys_sessions
 from core.http.sessions import SessionStore, hash_of
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, sign_in
@@ -358,7 +358,7 @@ def test_ending_sessions_ends_waiting_ones_too(
 def test_a_session_that_ends_at_the_moment_of_the_switch_signs_nobody_in(
     browser: Browser, bob: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from accounts import browser_accounts
+    from accounts.sessions import browser_accounts
 
     real = browser_accounts.switch
 

@@ -14,7 +14,7 @@ from django.test import Client as Browser
 
 from accounts.deletion import deleting
 from accounts.models import Account
-from accounts.sessions import end_all_sessions, valid_sessions
+from accounts.sessions.browser_sessions import end_all_sessions, valid_sessions
 from core.http.sessions import SessionStore, hash_of
 from tests.accounts.factors.conftest import (
     choose_by_mail,
@@ -305,7 +305,7 @@ def test_deleting_a_person_deletes_their_session_records(person: Account) -> Non
 
 
 def test_a_profile_that_is_saved_late_brings_nothing_back(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accounts.forms import ProfileForm
+    from accounts.views.forms import ProfileForm
 
     form = ProfileForm({"given_name": "Late"}, instance=Account.objects.get(pk=person.pk))
     assert form.is_valid()

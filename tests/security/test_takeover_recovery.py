@@ -10,15 +10,15 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
-from accounts.factors import recovery
-from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.recovery import waiting
+from accounts.recovery.tasks import advance_recoveries
 from accounts.tasks import clear_address_changes, clear_security_events
 from core import clock
 from core.database import encryption
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
-from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
-from tests.accounts.test_sign_up import sign_up
+from tests.accounts.recovery.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
@@ -70,7 +70,7 @@ def age(factor: Authenticator, hours: float = 100) -> Authenticator:
 
 def start(account: Account, operator: Account, **more: Any) -> AccountRecovery:
     moment = clock.now() - timedelta(hours=1)
-    return recovery.start(Account.objects.get(pk=account.pk), operator, **FORM, taken_over_at=moment, **more)
+    return waiting.start(Account.objects.get(pk=account.pk), operator, **FORM, taken_over_at=moment, **more)
 
 
 def is_open() -> bool:
@@ -167,7 +167,7 @@ def test_the_thiefs_mailbox_gets_no_link_after_the_change_can_not_be_taken_back(
     change(thief, NEW)
     later(200 * HOUR)
     moment = clock.now() - timedelta(hours=300)
-    recovery.start(Account.objects.get(pk=person.pk), operator, **FORM, taken_over_at=moment)
+    waiting.start(Account.objects.get(pk=person.pk), operator, **FORM, taken_over_at=moment)
     assert stop_mails() == {NEW: ""}
 
 
@@ -209,7 +209,7 @@ def test_a_sign_up_with_the_owners_address_does_not_stop_it(
 
 def test_it_is_an_ordinary_recovery_without_a_moment(thief: Browser, person: Account, operator: Account) -> None:
     give_app(person)
-    recovery.start(person, operator, **FORM)
+    waiting.start(person, operator, **FORM)
     thief.post(PAGE)
     assert not is_open()
 
@@ -259,7 +259,7 @@ def test_the_address_from_before_is_known_until_the_end(
     before = clock.now() - timedelta(hours=1)
     change(thief, NEW)
     later(6 * 24 * HOUR)
-    recovery.start(Account.objects.get(pk=person.pk), operator, **FORM, taken_over_at=before)
+    waiting.start(Account.objects.get(pk=person.pk), operator, **FORM, taken_over_at=before)
     later(73 * HOUR)
     clear_address_changes()
     clear_security_events()

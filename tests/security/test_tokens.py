@@ -21,10 +21,9 @@ from jwcrypto.jws import JWS
 from core import clock
 from core.credentials import digest
 from core.database import encryption
-from oidc import signing_keys
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, SigningKey
-from oidc.tokens import jwt
+from oidc.tokens import jwt, signing_keys
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 Changes = dict[str, Any]

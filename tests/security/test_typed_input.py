@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from accounts.models import Account, Plan
 from accounts.plans import billing
 from accounts.plans.resolution import validate_plan
-from accounts.sources import HttpProfiles, SourceFailed
+from accounts.profile.sources import HttpProfiles, SourceFailed
 from core.http.webhooks import WebhookError
 from devportal.operations import provisioning
 from devportal.operations.provisioning import InvalidFile, provision

@@ -17,13 +17,14 @@ from django.core import mail as django_mail
 from django.test import Client as Browser
 
 from accounts.activity.recording import record, token_of
-from accounts.factors import questioned
 from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, Outbox, SecurityEvent
-from accounts.sessions import end_all_sessions
+from accounts.recovery import questioned
+from accounts.sessions.browser_sessions import end_all_sessions
 from accounts.tasks import clear_security_events
 from core import clock
 from core.database import encryption
+from tests.accounts.entrance.test_sign_up import code_of
 from tests.accounts.factors.conftest import (
     confirm,
     give_app,
@@ -31,8 +32,15 @@ from tests.accounts.factors.conftest import (
     give_passkey,
     sign_in_as_far_as_possible,
 )
-from tests.accounts.test_address_changes import NEW, OLD, change, code_in, is_taken_back, take_back, take_back_code
-from tests.accounts.test_sign_up import code_of
+from tests.accounts.recovery.test_address_changes import (
+    NEW,
+    OLD,
+    change,
+    code_in,
+    is_taken_back,
+    take_back,
+    take_back_code,
+)
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 from tests.soft_key import SoftKey, add_key, give_key, use_alone

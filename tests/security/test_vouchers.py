@@ -17,10 +17,10 @@ from accounts.models import Account
 from core import clock
 from core.credentials import digest, random_text
 from devportal.console.playground import flow, internal_client
-from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.clients.vouchers import Voucher
 from oidc.models import Client, Project, ProjectMember
-from oidc.server import Backend
+from oidc.protocol.server import Backend
+from oidc.tokens.vouchers import Voucher
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_on
 from tests.factories import make_account, make_project, make_web_client
 from tests.relying_party import FORM, RelyingParty, challenge_of, sign_in
@@ -212,7 +212,7 @@ def test_a_request_within_and_beside_a_vouched_one_has_no_voucher(
     attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a vouched exchange is under way, the same request from elsewhere is refused, in any thread."""
-    from oidc.clients import authentication
+    from oidc.tokens import authentication
 
     begun = threading.Event()
     found: list[object] = []

@@ -10,8 +10,8 @@ from allauth.mfa.models import Authenticator
 from django.core import mail
 from django.test import Client as Browser
 
-from accounts.factors import keys
 from accounts.models import Account
+from accounts.sessions import keys
 from tests.accounts.factors.conftest import sign_in_by_mail
 from tests.factories import PASSWORD, make_account
 from tests.oidc.authorization.test_acr import essential

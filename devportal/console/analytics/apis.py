@@ -19,7 +19,7 @@ from devportal.console.models import SignInEvent
 from devportal.console.usage import TIME_RANGES, UsageQuery, format_percent
 from oidc.apis.registry import ApiSnapshot, current_registry
 from oidc.models import Client, Project, TokenFamily
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 MOST_SIGN_INS = 1000  # the newest sign-ins that are read
 

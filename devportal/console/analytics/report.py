@@ -13,7 +13,7 @@ from devportal.console.charts import BarChart, FunnelChart, FunnelRow, Series
 from devportal.console.logs.links import ANY_END, ANY_REFUSAL, COUNTED_AS, LogLink
 from devportal.console.usage import TIME_RANGES, TimeRange, format_percent
 from oidc.models import Client
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 _DAY = timedelta(days=1)
 _QUARTER = TimeRange("90d", "90 days", "90 days", "day", _DAY, 90, 90 * _DAY)

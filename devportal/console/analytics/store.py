@@ -21,13 +21,13 @@ from core.database.batches import delete_in_batches
 from core.limits import log_buffer
 from devportal.console.models import SignInDay, SignInHour
 from oidc.models import Client
-from oidc.sign_in_steps import KIND, Step
+from oidc.sign_in_log.steps import KIND, Step
 
 log = logging.getLogger(__name__)
 
 _ROWS_A_STATEMENT = 500
 _DAY = timedelta(days=1)
-# Client id, hour since 1970, step and error, as written by oidc/sign_in_steps.py.
+# Client id, hour since 1970, step and error, as written by oidc/sign_in_log/steps.py.
 _FIELD = re.compile(r"([!-{}~]{1,255})\|(\d{1,7})\|([a-z_]{1,16})\|([a-z_]{0,40})", re.ASCII)
 
 

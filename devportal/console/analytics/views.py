@@ -21,7 +21,7 @@ from devportal.console.export import FORMATS, download, write_csv
 from devportal.console.logs.links import ANY_REFUSAL, LogLink, sign_in_log
 from devportal.console.navigation import console_page, render_page
 from oidc.models import Client, Project
-from oidc.sign_in_steps import ENTRIES, Step
+from oidc.sign_in_log.steps import ENTRIES, Step
 
 # Sort client by client, so that the first lines don't wait for the rest.
 _CLIENTS_AT_ONCE = 20

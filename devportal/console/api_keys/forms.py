@@ -9,7 +9,7 @@ from api import keys
 from api.keys import READS_PROFILE
 from core import clock
 from core.invisible import validate_visible
-from oidc.scopes import group_by_api
+from oidc.apis.scopes import group_by_api
 
 
 def _choices() -> list[tuple[str, str]]:

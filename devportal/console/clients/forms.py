@@ -12,14 +12,14 @@ from django.http import QueryDict
 
 from core.http import hosts
 from devportal.console.forms import SeenForm, accept_saved_name, name_field
-from oidc import scopes
+from oidc.apis import scopes
 from oidc.authorization import tester
-from oidc.clients import redirect_uris
-from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
+from oidc.clients.domain_names import domains_of, hosts_of, is_loopback, on_unknown_hosts
 from oidc.clients.registration import optional_scopes_digest, settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
-from oidc.domains.names import domains_of, hosts_of, is_loopback, on_unknown_hosts
 from oidc.models import Client
+from oidc.values import redirect_uris
+from oidc.values.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS, RedirectURIEntry
 
 EMPTY_ROWS = 1  # shown below the filled rows
 MORE_ROWS = 1

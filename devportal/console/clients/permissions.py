@@ -9,8 +9,8 @@ from devportal.console.analytics.apis import calls_by_api, granted_scopes
 from devportal.console.clients.scope_states import State, scope_states
 from devportal.docs.pages import api_address
 from oidc.apis.registry import OPENID, ApiSnapshot, Scope
+from oidc.apis.scopes import group_by_api, known_scopes, optional_scopes
 from oidc.models import Client
-from oidc.scopes import group_by_api, known_scopes, optional_scopes
 
 DAYS = 30
 

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
+from oidc.apis.scopes import allowed_scopes, known_scopes
 from oidc.models import Client
-from oidc.scopes import allowed_scopes, known_scopes
 
 # Statuses of an app's open review (`Client.reviews`), which belongs to the package above this one.
 _WITH_DEVELOPERS, _WITH_REVIEWERS = ("draft", "changes_requested"), ("submitted", "in_review")

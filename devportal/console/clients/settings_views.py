@@ -18,12 +18,12 @@ from devportal.console.forms import confirm_by_name
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
 from oidc.clients import registration
+from oidc.clients.domain_names import domains_of
 from oidc.clients.reviewed_hosts import HostStanding, new_host_standings
 from oidc.clients.secrets import change_type
-from oidc.domains.names import domains_of
 from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
-from oidc.sign_out_tester import check_sign_out, is_sign_out
+from oidc.sign_out.tester import check_sign_out, is_sign_out
 
 
 class Endpoint(NamedTuple):

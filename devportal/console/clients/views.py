@@ -22,7 +22,7 @@ from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 SELECTS: Selects = (
     ("type", "Type", {"web": "Web app", "spa": "Browser app", "native": "Installed app"}),

@@ -35,9 +35,9 @@ from devportal.console.logs.filters import (
 from devportal.console.navigation import console_page, render_page
 from oidc.events.registration import send_again
 from oidc.events.sending import TRIES
-from oidc.events.types import EventType
 from oidc.models import Client, Delivery, EventReceiver
 from oidc.projects.roles import Role
+from oidc.values.event_types import EventType
 
 _BADGES = {Delivery.State.DELIVERED: "good", Delivery.State.FAILED: "bad", Delivery.State.WAITING: "warn"}
 _EVENTS = {each.value: each.value for each in EventType}

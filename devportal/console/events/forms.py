@@ -7,8 +7,8 @@ from django.http import QueryDict
 
 from devportal.console.forms import SeenForm
 from oidc.events.registration import receiver_digest
-from oidc.events.types import EventType
 from oidc.models import EventReceiver
+from oidc.values.event_types import EventType
 
 CHANNEL = "channel"
 _OFF = "Leave it empty to turn it off."

@@ -19,9 +19,9 @@ from devportal.console.navigation import console_page, redirect_to_client, rende
 from devportal.docs import events as event_docs
 from oidc.events import registration
 from oidc.events.receiver_urls import may_be_loopback, may_use_playground, playground_receiver_url
-from oidc.events.types import EventType
 from oidc.models import Client, EventReceiver
 from oidc.projects.roles import Role, lock_for_change
+from oidc.values.event_types import EventType
 
 Channel = EventReceiver.Channel
 ReceiverForm = LogoutForm | EventsForm

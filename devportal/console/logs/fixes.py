@@ -15,14 +15,14 @@ from devportal.console.fixes import Fix, client_page, docs, linked_fix, project_
 from devportal.console.logs.missing_scopes import fix_of_missing_scope
 from devportal.console.logs.sign_in_writer import MARKS
 from devportal.console.models import SignInEvent
-from oidc.clients import redirect_uris
+from oidc.apis.scopes import allowed_scopes, known_scopes
 from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
-from oidc.reasons import REDIRECT_URLS, SIGN_OUT_URLS, Link, Reason, find_reason
-from oidc.scopes import allowed_scopes, known_scopes
-from oidc.sign_in_steps import Endpoint, Outcome
+from oidc.sign_in_log.steps import Endpoint, Outcome
 from oidc.signals import Comparison
+from oidc.values import redirect_uris
+from oidc.values.reasons import REDIRECT_URLS, SIGN_OUT_URLS, Link, Reason, find_reason
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from core import clock
 from devportal.console.analytics.store import FIGURES
 from oidc.models import Client, Project
-from oidc.sign_in_steps import ENTRIES, Step
+from oidc.sign_in_log.steps import ENTRIES, Step
 
 # The filter of the sign-in log by how an entry was counted: its choices, each with its label and steps.
 ANY_END, ANY_REFUSAL = "any_end", "any_refusal"

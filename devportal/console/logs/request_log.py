@@ -38,8 +38,8 @@ from devportal.console.navigation import console_page
 from devportal.console.quick_start import shell_string
 from oidc.apis.registry import current_registry
 from oidc.models import Client, Project
-from oidc.reasons import Reason
-from oidc.sign_in_steps import Endpoint, Outcome
+from oidc.sign_in_log.steps import Endpoint, Outcome
+from oidc.values.reasons import Reason
 
 _NEXT = " \\\n  "
 _LEFT_OUT = "…"  # replaces parts of an unknown path in the log

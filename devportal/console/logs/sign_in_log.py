@@ -32,8 +32,8 @@ from devportal.console.logs.request_log import sign_in_as_curl
 from devportal.console.models import SignInEvent
 from devportal.console.navigation import console_page
 from oidc.models import Client
-from oidc.reasons import Reason, find_reason
-from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
+from oidc.sign_in_log.steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
+from oidc.values.reasons import Reason, find_reason
 
 OUTCOMES = {outcome.value: str(outcome.label) for outcome in Outcome}
 ENDPOINTS = {endpoint.value: str(endpoint.label) for endpoint in Endpoint}

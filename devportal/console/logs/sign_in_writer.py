@@ -21,7 +21,7 @@ from core.limits import log_buffer
 from core.logging import redact
 from devportal.console.models import SignInEvent
 from oidc.models import Client
-from oidc.sign_in_steps import KIND
+from oidc.sign_in_log.steps import KIND
 
 REMOVED = "[removed]"
 # Replaces removed text. The patterns of core/logging.py also apply.

@@ -24,10 +24,10 @@ from devportal.console.notices.kinds import NoticeKind
 from devportal.console.notices.raising import notify, raised_before
 from devportal.console.people import near_limit
 from oidc.clients.secrets import CLIENT_SECRETS
-from oidc.credentials import CredentialKind
 from oidc.models import Client
+from oidc.projects.credentials import CredentialKind
 from oidc.projects.roles import Gone, lock_project
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 EXPIRY_DAYS = (14, 3)
 UNUSED_DAYS = 90

@@ -24,7 +24,7 @@ from devportal.console.models import SignInHour
 from devportal.console.notices.checks import Due, raise_due
 from devportal.console.notices.kinds import NoticeKind
 from oidc.models import Client
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 
 LEAST_ERRORS = 20
 LEAST_USUAL = 100

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from core import clock
 from core.database.batches import parse_key
 from core.limits.middleware import limited_by_person

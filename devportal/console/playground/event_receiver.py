@@ -19,10 +19,10 @@ from core import clock
 from core.outbound.fetching import Reply
 from devportal.console.playground.token_decoder import DecodedToken, TokenCheck, decode_event_token, part_of
 from oidc.events.tokens import EVENT_TOKEN_TYP, LOGOUT_TOKEN_TYP
-from oidc.events.types import LOGOUT_URI, EventType
 from oidc.models import Client, EventReceiver
 from oidc.signals import playground_delivery
 from oidc.tokens import jwt
+from oidc.values.event_types import LOGOUT_URI, EventType
 
 MOST = 20
 SECONDS = 3600

@@ -20,16 +20,16 @@ from core.database import encryption
 from devportal.console.playground import internal_client, token_decoder
 from devportal.console.playground.internal_client import Exchange
 from devportal.console.playground.token_decoder import DecodedToken
-from oidc import scopes
+from oidc.apis import scopes
 from oidc.apis.registry import OPENID, ApiSnapshot, Scope, current_registry
 from oidc.clients.lookup import lock_client
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
-from oidc.clients.vouchers import Voucher
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
-from oidc.parameters import Parameters
-from oidc.reasons import Reason
 from oidc.tokens import refresh_tokens
+from oidc.tokens.vouchers import Voucher
+from oidc.values.parameters import Parameters
+from oidc.values.reasons import Reason
+from oidc.values.redirect_uris import playground_redirect_uri
 
 SESSION_KEY = "playground"
 BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"

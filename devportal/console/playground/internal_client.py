@@ -18,7 +18,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import HttpResponse
 
 from core.http import client_ip
-from oidc.clients.vouchers import VouchedRequest, Voucher
+from oidc.tokens.vouchers import VouchedRequest, Voucher
 
 HIDDEN = "(not shown)"
 # The response headers to show.

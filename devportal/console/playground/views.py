@@ -26,11 +26,11 @@ from devportal.console.playground.flow import PlaygroundRun
 from devportal.docs.context import format_duration
 from devportal.docs.errors import AUTHORIZATION_HELP, TOKEN_HELP
 from devportal.docs.pages import api_address
-from oidc import scopes
-from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.apis import scopes
 from oidc.models import Client
-from oidc.parameters import UnreadableParameters, read_query
 from oidc.projects.roles import Role, lock_for_change
+from oidc.values.parameters import UnreadableParameters, read_query
+from oidc.values.redirect_uris import playground_redirect_uri
 
 log = logging.getLogger(__name__)
 

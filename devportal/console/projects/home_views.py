@@ -6,8 +6,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.authentication import account_of
 from accounts.plans.invitations import InvitationNotFound
+from accounts.sessions.authentication import account_of
 from devportal.console import idempotency
 from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate

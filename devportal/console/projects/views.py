@@ -11,8 +11,8 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from core.limits.middleware import limited_by_person
 from devportal.console import activity, idempotency
 from devportal.console.access import get_membership

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from rest_framework import serializers
 
-from accounts import files
+from accounts.profile import files
 from core.http.strict_fields import StrictListField, every_error
 from core.storage.stored_files import StoreUnavailable
 from devportal.operations.provisioning.apis import ApisField, apply_api

@@ -6,20 +6,20 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from core import clock
+from core import clock, names
 from core.http.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
 from devportal.operations.provisioning.toml_tables import ScopeField, Table
+from devportal.review.decisions.reviewer_actions import record_operator_step
 from devportal.review.models import ReviewEntry
-from devportal.review.reviewer_actions import record_operator_step
-from oidc import names, scopes
+from oidc.apis import scopes
 from oidc.apis.registry import OPENID
-from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients import secrets
 from oidc.clients.reviewed_hosts import set_approved_hosts, set_reviewed_hosts
 from oidc.events import registration
-from oidc.events.types import EventType
 from oidc.models import Client, EventReceiver, Project
 from oidc.models.clients import new_client_id
+from oidc.values import redirect_uris as client_redirect_uris
+from oidc.values.event_types import EventType
 
 
 def _approvable() -> list[str]:

@@ -7,14 +7,14 @@ from django.core.validators import validate_slug
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from accounts import files
 from accounts.models import Account, Feature, Organization, Plan, PlanEntitlement
 from accounts.models.plans import MAX_CACHE_SECONDS, AddonsField, State
 from accounts.plans import lifecycle, members
 from accounts.plans.lifecycle import Actor, Holder
-from accounts.profile import clean_picture
+from accounts.profile import files
+from accounts.profile.claims import clean_picture
 from accounts.roles import ROLES, set_roles
-from accounts.sessions import end_all_sessions
+from accounts.sessions.browser_sessions import end_all_sessions
 from core.email_addresses import MAX_LENGTH, address_to_find, stored_address
 from core.http.strict_fields import (
     StrictBooleanField,

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from accounts.models import Account
 from api import keys
 from api.models import ApiKey
-from core import clock
+from core import clock, names
 from core.http.strict_fields import (
     StrictBooleanField,
     StrictCharField,
@@ -34,16 +34,15 @@ from devportal.operations.provisioning.toml_tables import (
     apply_rows,
     table_error,
 )
+from devportal.review.decisions.reviewer_actions import record_operator_step
 from devportal.review.models import ReviewEntry
-from devportal.review.reviewer_actions import record_operator_step
-from oidc import names
+from oidc.apis.scopes import known_scopes
+from oidc.clients.domain_names import clean_domain_name
 from oidc.domains.claims import declare_domain
-from oidc.domains.names import clean_domain_name
 from oidc.domains.results import refresh_reviewed_hosts
 from oidc.models import Project, ProjectMember
 from oidc.projects.members import declare_member
 from oidc.projects.roles import lock_project
-from oidc.scopes import known_scopes
 
 
 class DomainField(StrictCharField):

@@ -9,14 +9,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
-from accounts.authentication import account_of
 from accounts.mail.rendering import Mail
+from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionRefused, Preview
 from core.admin.theme import may_view
 from devportal.console.notices.raising import mailed_addresses
-from devportal.review import domain_lookups, notifications, reviewer_actions, workflow
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.second_approval import first_approval, needs_second_approval
+from devportal.review.rules import notifications, workflow
+from devportal.review.submission import domain_lookups
+from devportal.review.submission.second_approval import first_approval, needs_second_approval
 from oidc.models import Project
 
 Kind = ReviewEntry.Kind

@@ -4,14 +4,16 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from core.admin.actions import RowAction
-from devportal.review import developer_actions, notes, reviewer_actions, workflow
 from devportal.review.admin import action_handlers, forms
 from devportal.review.admin.action_handlers import project_of
+from devportal.review.decisions import notes, reviewer_actions
 from devportal.review.models import ReviewEntry
-from devportal.review.second_approval import first_approval, needs_second_approval
-from devportal.review.snapshots import sensitive_among
+from devportal.review.rules import workflow
+from devportal.review.rules.snapshots import sensitive_among
+from devportal.review.submission import developer_actions
+from devportal.review.submission.second_approval import first_approval, needs_second_approval
 
 Kind = ReviewEntry.Kind
 

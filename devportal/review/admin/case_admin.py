@@ -11,26 +11,27 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from core.admin.actions import RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
-from devportal.review import cases, targets
 from devportal.review.admin import actions, forms
 from devportal.review.admin.action_handlers import assigning, taking
 from devportal.review.admin.forms import CloseForm
 from devportal.review.admin.other_pages import logo_response, readable_row
 from devportal.review.admin.review_admin import live_context, timeline_context
 from devportal.review.admin.review_queue import AgeChangeList, name_with_notes
-from devportal.review.app_reports import reporters_of
-from devportal.review.conflicts import Conflict, message_of, project_conflict
-from devportal.review.differences import reveal
+from devportal.review.cases import cases
+from devportal.review.cases.app_reports import reporters_of
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry
-from devportal.review.notifications import REVIEWERS_ONLY
-from devportal.review.snapshots import sensitive_among
-from devportal.review.targets import case_late_before
-from devportal.review.timeline import newest_of_each_side
-from oidc import search
+from devportal.review.rules import targets
+from devportal.review.rules.conflicts import Conflict, message_of, project_conflict
+from devportal.review.rules.notifications import REVIEWERS_ONLY
+from devportal.review.rules.snapshots import sensitive_among
+from devportal.review.rules.targets import case_late_before
+from devportal.review.rules.timeline import newest_of_each_side
+from devportal.review.submission.differences import reveal
+from oidc.domains import search
 
 Kind = ReviewCase.Kind
 # The conflicts of interest of people who take or took part in the project themselves.

@@ -19,19 +19,17 @@ from accounts.models import Account
 from core.admin.actions import ActionForm
 from core.admin.forms import PointsField
 from core.database.storable import is_key
-from devportal.review import canned_replies
 from devportal.review.admin.action_handlers import project_of
-from devportal.review.cases import content_of, require_content
-from devportal.review.checklist import Group, checklist_for, failing_checks, new_failures
-from devportal.review.differences import reveal
+from devportal.review.cases.cases import content_of, require_content
+from devportal.review.decisions import canned_replies
+from devportal.review.decisions.checklist import Group, checklist_for, failing_checks, new_failures
 from devportal.review.evidence.collecting import evidence_of
 from devportal.review.models import CannedReply, ReviewCase
-from devportal.review.notifications import reviewers
-from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
-from devportal.review.requirements import domains_to_cover
-from devportal.review.snapshots import label_of
-from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
-from devportal.review.workflow import (
+from devportal.review.rules.notifications import reviewers
+from devportal.review.rules.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
+from devportal.review.rules.snapshots import label_of
+from devportal.review.rules.timeline import MAX_TEXT_LENGTH, clean_text
+from devportal.review.rules.workflow import (
     IllegalReviewStep,
     IncompleteSubmission,
     last_measure,
@@ -40,6 +38,8 @@ from devportal.review.workflow import (
     require_suspension,
     suspension_of,
 )
+from devportal.review.submission.differences import reveal
+from devportal.review.submission.requirements import domains_to_cover
 
 # Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
 REPLY = "reply"

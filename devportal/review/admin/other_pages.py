@@ -12,18 +12,19 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from accounts.authentication import account_of
+from accounts.sessions.authentication import account_of
 from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin
 from core.database.encryption import Unreadable
 from core.limits.counters import Throttled, check_rate
 from core.storage.stored_files import image_response, read_file
 from core.tasks import queue_task
-from devportal.review import for_reviewers, notifications
-from devportal.review.canned_replies import PLACEHOLDERS, clean_reply
+from devportal.review.decisions.canned_replies import PLACEHOLDERS, clean_reply
 from devportal.review.evidence.gathered import UnknownAddress, find_destination
 from devportal.review.evidence.tasks import check_pages
 from devportal.review.models import AppReview, CannedReply, ReviewerSettings, ReviewRevision
-from devportal.review.workflow import IncompleteSubmission, may_decide
+from devportal.review.rules import notifications
+from devportal.review.rules.workflow import IncompleteSubmission, may_decide
+from devportal.review.submission import for_reviewers
 
 
 def readable_row(model_admin: Any, request: HttpRequest, pk: Any, *methods: str) -> Any:

@@ -10,16 +10,17 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.authentication import account_of
 from accounts.roles import is_operator
+from accounts.sessions.authentication import account_of
+from core import names
 from core.admin.actions import ActionForm, ActionRefused, RowAction
 from core.admin.model_admin import ReadOnlyModelAdmin
 from core.time_zones import in_utc
 from devportal.review.admin import actions
-from devportal.review.conflicts import conflict_of, project_conflict
-from devportal.review.differences import reveal
 from devportal.review.models import AppReview
-from oidc import names, search
+from devportal.review.rules.conflicts import conflict_of, project_conflict
+from devportal.review.submission.differences import reveal
+from oidc.domains import search
 from oidc.models import Client, Project
 from oidc.projects import lifecycle
 from oidc.projects.roles import Gone

@@ -14,24 +14,26 @@ from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from unfold.decorators import display
 
-from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.sessions.authentication import account_of
 from core.admin.actions import ActionForm, RowAction
 from core.admin.theme import may_view
-from devportal.review import checklist, differences, notes, reasons, second_approval, snapshots, targets, timeline
 from devportal.review.admin import actions, other_pages
 from devportal.review.admin.other_pages import EvidenceViews, logo_response, readable_row
 from devportal.review.admin.review_queue import QueueChangeList, name_with_notes
-from devportal.review.conflicts import Conflict, conflict_of, message_of, review_conflict
-from devportal.review.consent_preview import consent_previews
-from devportal.review.differences import PLACES, lines_of, reveal, type_label
+from devportal.review.decisions import checklist, notes
 from devportal.review.evidence.collecting import evidence_context, leaving_link
 from devportal.review.evidence.glance import notes_of
-from devportal.review.live_app import live_app, live_project
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
-from devportal.review.snapshots import Snapshot, sent_snapshot
-from devportal.review.timeline import titled_answers
-from oidc import search
+from devportal.review.rules import reasons, snapshots, targets, timeline
+from devportal.review.rules.conflicts import Conflict, conflict_of, message_of, review_conflict
+from devportal.review.rules.snapshots import Snapshot, sent_snapshot
+from devportal.review.rules.timeline import titled_answers
+from devportal.review.submission import differences, second_approval
+from devportal.review.submission.consent_preview import consent_previews
+from devportal.review.submission.differences import PLACES, lines_of, reveal, type_label
+from devportal.review.submission.live_app import live_app, live_project
+from oidc.domains import search
 from oidc.models import Client, Project, ProjectDomain
 
 

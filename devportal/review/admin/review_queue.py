@@ -12,12 +12,12 @@ from django.http import HttpRequest
 
 from core.admin.model_admin import BoundedPaginator, KeysetChangeList
 from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
-from devportal.review.differences import reveal
 from devportal.review.models import AppReview, AppReviewQuerySet
-from devportal.review.notifications import reviewers
-from devportal.review.targets import late_before
+from devportal.review.rules.notifications import reviewers
+from devportal.review.rules.targets import late_before
+from devportal.review.submission.differences import reveal
+from oidc.apis.scopes import group_by_api, known_scopes
 from oidc.models import Project
-from oidc.scopes import group_by_api, known_scopes
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from devportal.review.models import AppReview
-from devportal.review.requirements import PAGE_FIELDS
-from devportal.review.snapshots import Snapshot, latest_revision, sent_snapshot
-from oidc.clients.redirect_uris import split_web_address
-from oidc.domains.names import domains_of, is_covered, is_loopback
+from devportal.review.rules.snapshots import Snapshot, latest_revision, sent_snapshot
+from devportal.review.submission.requirements import PAGE_FIELDS
+from oidc.clients.domain_names import domains_of, is_covered, is_loopback
 from oidc.models import Client, ProjectDomain
+from oidc.values.redirect_uris import split_web_address
 
 _LISTS = ("redirect_urls", "sign_out_urls")
 

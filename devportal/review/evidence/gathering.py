@@ -9,9 +9,9 @@ from devportal.review.evidence.gathered import Gathered
 from devportal.review.evidence.similarity import hash_asked
 from devportal.review.evidence.usage import gather_usage
 from devportal.review.models import AppReview
-from devportal.review.requirements import domains_to_cover
-from devportal.review.snapshots import latest_revision, sent_snapshot
-from oidc.domains.names import domains_of
+from devportal.review.rules.snapshots import latest_revision, sent_snapshot
+from devportal.review.submission.requirements import domains_to_cover
+from oidc.clients.domain_names import domains_of
 from oidc.models import Client, ProjectDomain
 
 MAX_ELSEWHERE = 20

@@ -8,7 +8,7 @@ from core import clock
 from devportal.review.evidence.collecting import collect_evidence
 from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview
-from devportal.review.second_approval import needs_second_approval
+from devportal.review.submission.second_approval import needs_second_approval
 
 log = logging.getLogger(__name__)
 

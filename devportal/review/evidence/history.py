@@ -14,7 +14,7 @@ from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Person, Setback
 from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
-from devportal.review.timeline import action_of
+from devportal.review.rules.timeline import action_of
 from oidc.models import Client, FormerMember, Project, ProjectMember
 
 Kind = ReviewEntry.Kind

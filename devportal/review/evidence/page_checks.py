@@ -13,8 +13,8 @@ from core import clock, outbound
 from devportal.review.evidence.glance import refresh_glance
 from devportal.review.evidence.rules.pages import UNAVAILABLE
 from devportal.review.models import AppReview, ReviewRevision
-from devportal.review.requirements import PAGE_FIELDS
-from oidc.clients.branding import MAX_URL_LENGTH
+from devportal.review.submission.requirements import PAGE_FIELDS
+from oidc.domains.branding import MAX_URL_LENGTH
 
 MAX_TITLE_LENGTH = 200  # characters
 MAX_READ = 65_536  # bytes; a title is near the beginning

@@ -4,11 +4,11 @@ from difflib import SequenceMatcher
 
 from django.db.models import F
 
+from core.names import skeleton
 from core.storage.images import difference_hash, hash_distance, open_converted
 from core.storage.stored_files import StoreUnavailable, read_file
 from devportal.review.evidence.gathered import SimilarApp, SimilarLogo
 from oidc.models import Client
-from oidc.names import skeleton
 
 # Replaces a hash if the logo has a single color, or its file is missing or can't be read.
 NOT_COMPARABLE = "-"

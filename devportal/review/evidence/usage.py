@@ -11,11 +11,11 @@ from api.endpoint import endpoints_with_scope
 from core import clock
 from devportal.console.models import SignInEvent
 from devportal.review.evidence.gathered import ScopeUsage, Usage
-from devportal.review.snapshots import reviewed_scopes
+from devportal.review.rules.snapshots import reviewed_scopes
 from oidc.apis.registry import ACCOUNT_API
+from oidc.apis.scopes import known_scopes
 from oidc.models import Client, Connection
-from oidc.parameters import printable_name
-from oidc.scopes import known_scopes
+from oidc.values.parameters import printable_name
 
 DAYS = 30  # of calls, errors and requests for scopes, in UTC, including today
 UNUSED_DAYS = 90  # a scope of the API at `/v1` without a call that needs it counts as unused

@@ -4,8 +4,8 @@ from typing import Any
 
 from django import template
 
-from devportal.review.appeals import AppealOffer, offer_for_project
-from devportal.review.differences import reveal
+from devportal.review.decisions.appeals import AppealOffer, offer_for_project
+from devportal.review.submission.differences import reveal
 from oidc.models import Project
 
 register = template.Library()

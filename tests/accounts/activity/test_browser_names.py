@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts.activity.places import browser_name
+from core.http.places import browser_name
 
 MOZILLA = "Mozilla/5.0"
 

@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import SecurityEvent
-from accounts.sessions import end_sessions_by_key, valid_sessions
+from accounts.sessions.browser_sessions import end_sessions_by_key, valid_sessions
 from core.http.sessions import SessionStore
 from tests.at_once import at_once, blocked_by
 from tests.factories import make_account

@@ -17,8 +17,8 @@ from django.db import DatabaseError
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
+from tests.accounts.entrance.test_sign_up import code_of
 from tests.accounts.factors.conftest import give_app, give_codes
-from tests.accounts.test_sign_up import code_of
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
@@ -354,7 +354,7 @@ def test_a_factor_is_never_added_without_its_notice(kind: str, owner: Owner, mon
     def fail(*args: Any, **kwargs: Any) -> None:
         raise DatabaseError
 
-    monkeypatch.setattr("accounts.activity.added_factors.record", fail)
+    monkeypatch.setattr("accounts.factors.added_factors.record", fail)
     owner.browser.raise_request_exception = False
     with suppress(AssertionError):  # the response is an error page
         (set_up_app if kind == "authenticator_on" else post_new_codes)(owner)

@@ -13,10 +13,10 @@ from django.contrib.sessions.models import Session
 from django.db import DatabaseError
 from django.test import Client as Browser
 
-from accounts import sessions
 from accounts.activity import kinds
 from accounts.activity.recording import By, record, sentence, token_of
 from accounts.models import Account, AccountRecovery, SecurityEvent
+from accounts.sessions import browser_sessions
 from accounts.signals import sessions_ended
 from core.http import sessions as core_sessions
 from core.http.sessions import SessionStore
@@ -388,7 +388,7 @@ def test_people_without_a_password_are_sent_to_their_passkeys(person: Account) -
 def test_a_session_that_just_got_a_new_key_is_neither_ended_nor_reported() -> None:
     there = sign_in(Browser(), make_account())
     listed = UserSession.objects.get(session_key=there.session.session_key)
-    listed.data = listed.data | {sessions.TAG: "tag"}
+    listed.data = listed.data | {browser_sessions.TAG: "tag"}
     listed.save()
     renewed = there.session
     renewed.cycle_key()
@@ -399,10 +399,10 @@ def test_a_session_that_just_got_a_new_key_is_neither_ended_nor_reported() -> No
 
     sessions_ended.connect(note)
     try:
-        assert not sessions.end_listed_session(listed)
+        assert not browser_sessions.end_listed_session(listed)
         assert told == []
         assert UserSession.objects.get(pk=listed.pk).session_key == renewed.session_key
-        assert sessions.end_listed_session(UserSession.objects.get(pk=listed.pk))
+        assert browser_sessions.end_listed_session(UserSession.objects.get(pk=listed.pk))
         assert len(told) == 1
     finally:
         sessions_ended.disconnect(note)

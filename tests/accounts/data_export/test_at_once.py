@@ -12,9 +12,10 @@ from django.test import Client as Browser
 from django.test import RequestFactory
 
 from accounts.data_export import creating, exports
-from accounts.deletion import closing, deleting
+from accounts.deletion import deleting
 from accounts.mail import outbox
 from accounts.models import Account, DataExport, Outbox, SecurityEvent
+from accounts.recovery import closing
 from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import members

@@ -13,11 +13,12 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client as Browser
 
-from accounts.deletion import closing, deleting
-from accounts.factors.tasks import delete_closed_accounts
+from accounts.deletion import deleting
 from accounts.mail import delivery
 from accounts.models import Account, Outbox, SecurityEvent
-from accounts.sessions import end_all_sessions
+from accounts.recovery import closing
+from accounts.recovery.tasks import delete_closed_accounts
+from accounts.sessions.browser_sessions import end_all_sessions
 from api.models import ApiKey
 from core import clock
 from devportal.console.models import AuditEvent

@@ -11,11 +11,11 @@ from accounts.models import Account, AccountRecovery, AddressChange, DataExport,
 from accounts.roles import set_roles
 from core import clock
 from devportal.console.models import NoticeSettings
-from devportal.review.cases import open_case
+from devportal.review.cases.cases import open_case
 from devportal.review.models import AppReport, AppReview, InternalNote, ReviewEntry
 from oidc.events.queueing import queue_for_account
-from oidc.events.types import EventType
 from oidc.models import Client, Connection, EventReceiver, FormerMember, MemberOfRemovedProject, Project
+from oidc.values.event_types import EventType
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported, files_of
 from tests.people_pages import make_world

@@ -26,8 +26,8 @@ from core.storage.stored_files import StoreUnavailable
 from devportal.console.models import AuditEvent
 from oidc.authorization import consent
 from oidc.events.queueing import queue_for_account, queue_test
-from oidc.events.types import EventType
 from oidc.models import Connection, EventReceiver
+from oidc.values.event_types import EventType
 from tests.exports import exported, files_of, unzipped
 from tests.factories import PASSWORD, make_account, make_key, make_project
 from tests.relying_party import RelyingParty, age_sign_in, sign_in
@@ -272,7 +272,7 @@ def test_a_missing_worker_is_reported_after_an_hour(
 def test_a_process_that_dies_after_storing_leaves_no_file(
     confirmed: Browser, monkeypatch: pytest.MonkeyPatch, later: Callable[[float], None], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("accounts.files._discard", lambda name: None)  # as it has no time to
+    monkeypatch.setattr("accounts.profile.files._discard", lambda name: None)  # as it has no time to
     monkeypatch.setattr(creating, "_finish", lambda *args: 1 / 0)
     ask(confirmed)
     assert list(tmp_path.rglob("*.encrypted"))
@@ -364,11 +364,11 @@ def test_a_thousand_rows_are_read_a_few_at_a_time(
     monkeypatch.setattr(archive, "ROWS_AT_ONCE", 2)
     at = clock.now()
     SecurityEvent.objects.bulk_create(
-        SecurityEvent(account=person, kind="signed_in", at=at - timedelta(days=number)) for number in range(10)
+        SecurityEvent(account=person, kind="password_changed", at=at - timedelta(days=number)) for number in range(10)
     )
     assert len(exported(person)["security_activity"]) == 10
     page = files_of(person)[archive.PAGE].decode()
-    assert page.count(">Signed in\n") == 10
+    assert page.count(">Password changed\n") == 10
     with django_assert_num_queries(5):
         assert len(list(archive.rows_of(SecurityEvent.objects.filter(account=person)))) == 10
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.factors.tasks import delete_closed_accounts
 from accounts.models import Account, Outbox, SecurityEvent
+from accounts.recovery.tasks import delete_closed_accounts
 from devportal.console.models import AuditEvent
-from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
+from tests.accounts.recovery.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_project
 from tests.relying_party import sign_in

@@ -10,10 +10,10 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 from fido2.utils import websafe_decode, websafe_encode
 
-from accounts.factors import keys
 from accounts.factors.forms import UNKNOWN, UNUSABLE
 from accounts.models import Account, Outbox, SecurityEvent
 from accounts.roles import set_roles
+from accounts.sessions import keys
 from tests.accounts.factors.conftest import give_app, give_codes, sign_in_as_far_as_possible
 from tests.factories import PASSWORD, make_account
 from tests.soft_key import SoftKey, add_key, give_key

@@ -8,9 +8,10 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings as declared
 from django.test import Client as Browser
 
-from accounts.factors import keys, recovery
-from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account
+from accounts.recovery import waiting
+from accounts.recovery.tasks import advance_recoveries
+from accounts.sessions import keys
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
     code_mailed_to,
@@ -20,7 +21,7 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
-from tests.accounts.factors.test_own_recovery import START, start
+from tests.accounts.recovery.test_own_recovery import START, start
 from tests.factories import PASSWORD
 from tests.totp import totp
 
@@ -43,7 +44,7 @@ def two_step_page(browser: Browser) -> str:
 
 def recover(account: Account, operator: Account, later: Callable[[float], None]) -> Browser:
     """Have the operator's recovery done, and return the browser of the person who then signs in by mail."""
-    recovery.start(account, operator, "Lost", "Checked")
+    waiting.start(account, operator, "Lost", "Checked")
     later(73 * 3600)
     advance_recoveries()
     account.refresh_from_db()
@@ -167,7 +168,7 @@ def test_row_mailbox_password_and_second_factors(
 ) -> None:
     give_app(person)
     new = "ada@new.example.com"
-    recovery.start(person, operator, "Lost", "Checked", new)
+    waiting.start(person, operator, "Lost", "Checked", new)
     later(73 * 3600)
     advance_recoveries()
     person.refresh_from_db()

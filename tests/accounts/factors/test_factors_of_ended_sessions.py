@@ -12,7 +12,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from tests.accounts.factors.conftest import confirm, give_app, give_codes
-from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
+from tests.accounts.recovery.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 from tests.soft_key import SoftKey, add_key

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 
-from accounts.factors import own_recovery, recovery
 from accounts.mail import codes
 from accounts.models import Account, AccountRecovery, Outbox
-from accounts.sessions import HALF_SIGNED_IN
+from accounts.recovery import own_recovery, waiting
+from accounts.sessions.browser_sessions import HALF_SIGNED_IN
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey
 from tests.at_once import at_once
 from tests.devportal.admin.conftest import make_staff
@@ -25,13 +25,13 @@ def started() -> AccountRecovery:
     account = make_account("ada@example.com")
     give_app(account)
     give_codes(account)
-    return recovery.start(account, make_staff("opal@example.com", "operator"), **WHY)
+    return waiting.start(account, make_staff("opal@example.com", "operator"), **WHY)
 
 
 def start(account: Account, operator: Account) -> str:
     try:
-        recovery.start(account, operator, **WHY)
-    except recovery.RecoveryRefused:
+        waiting.start(account, operator, **WHY)
+    except waiting.RecoveryRefused:
         return "refused"
     return "started"
 
@@ -53,7 +53,7 @@ def start_own(account: Account) -> str:
     code = codes.code_for(f"recovery {account.pk}", account.email, own_recovery.LASTS)
     try:
         own_recovery.start(request, account, code)
-    except recovery.RecoveryRefused:
+    except waiting.RecoveryRefused:
         return "refused"
     return "started"
 
@@ -70,10 +70,10 @@ def test_a_recovery_is_stopped_or_done_but_never_both(started: AccountRecovery, 
     account = started.account
     later(73 * 3600)
     acts: list[Callable[[], object]] = [
-        recovery.advance,
-        lambda: recovery.stop(started, browserless(account)),
-        recovery.advance,
-        lambda: recovery.stop(started, browserless(account)),
+        waiting.advance,
+        lambda: waiting.stop(started, browserless(account)),
+        waiting.advance,
+        lambda: waiting.stop(started, browserless(account)),
     ]
     at_once(4, lambda number: acts[number]())
     started.refresh_from_db()
@@ -88,7 +88,7 @@ def test_a_recovery_is_stopped_or_done_but_never_both(started: AccountRecovery, 
 
 def test_a_factor_that_is_added_just_then_stays(started: AccountRecovery, later: Callable[[float], None]) -> None:
     later(73 * 3600)
-    added = at_once(2, lambda number: recovery.advance() if number else give_passkey(started.account).pk)[0]
+    added = at_once(2, lambda number: waiting.advance() if number else give_passkey(started.account).pk)[0]
     assert Authenticator.objects.filter(pk=added).exists()
     started.refresh_from_db()
     account = Account.objects.get(pk=started.account_id)

@@ -4,9 +4,9 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
-from accounts.factors.recovery import lock_account
 from accounts.factors.removal import remove_factors
 from accounts.models import Account
+from accounts.recovery.waiting import lock_account
 from tests.accounts.factors.conftest import confirm, give_app, give_codes, sign_in_as_far_as_possible
 from tests.accounts.factors.test_last_way_in import end_password, give_key
 from tests.at_once import at_once, blocked_by

@@ -10,10 +10,10 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
-from accounts.factors import own_recovery, recovery
-from accounts.factors.tasks import advance_recoveries
 from accounts.mail import codes
 from accounts.models import Account, AccountRecovery
+from accounts.recovery import own_recovery, waiting
+from accounts.recovery.tasks import advance_recoveries
 from accounts.roles import set_roles
 from tests.accounts.factors.conftest import (
     code_mailed_to,
@@ -23,8 +23,8 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
-from tests.accounts.factors.test_own_recovery import START, TWO_STEP_PAGE
-from tests.accounts.factors.test_recovery import leave_address
+from tests.accounts.recovery.test_own_recovery import START, TWO_STEP_PAGE
+from tests.accounts.recovery.test_waiting import leave_address
 
 HOUR = 3600
 
@@ -63,9 +63,9 @@ def prepare(account: Account, has: str, who: str, operator: Account) -> None:
     elif who == "changed the email address":
         leave_address(account, "ada@former.example.com")
     elif who == "recovered lately":
-        recovery.cancel(recovery.start(account, operator, "Lost", "Checked"), operator, "Found")
+        waiting.cancel(waiting.start(account, operator, "Lost", "Checked"), operator, "Found")
     elif who == "under way, then staff":
-        recovery.create(account, account, {}, wait_hours=72)
+        waiting.create(account, account, {}, wait_hours=72)
         set_roles(account, ["reviewer"])
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.activity.places import UNNAMED
 from accounts.mail import outbox
 from accounts.models import Account, Outbox
 from core import clock
+from core.http.places import UNNAMED
 from oidc.models import Client
 from tests.accounts.mail.test_codes import ADDRESS, CODE, ask_again, sign_up
 from tests.accounts.mail.test_outbox import MailServer

@@ -10,7 +10,7 @@ from accounts.models import Account, Feature, Plan
 from accounts.models.plans import State
 from accounts.plans import catalogue, lifecycle, members, resolution
 from accounts.plans.lifecycle import STATE_TEXTS
-from accounts.sources import SourceFailed
+from accounts.profile.sources import SourceFailed
 from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.exports import exported
 from tests.factories import make_account

@@ -12,7 +12,7 @@ import pytest
 from accounts.models import Account
 from accounts.plans import resolution
 from accounts.plans.resolution import HttpPlans
-from accounts.sources import HttpSource, SourceFailed
+from accounts.profile.sources import HttpSource, SourceFailed
 from tests.accounts.plans.shape import check_shape
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +134,7 @@ def test_other_statuses_are_failures(person: Account, status: int) -> None:
 
 
 def test_a_slow_source_fails_in_its_budget(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accounts.sources.BUDGET_SECONDS", 0.2)
+    monkeypatch.setattr("accounts.profile.sources.BUDGET_SECONDS", 0.2)
     failed = threading.Event()
 
     def answer(request: httpx.Request) -> httpx.Response:

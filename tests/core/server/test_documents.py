@@ -16,7 +16,7 @@ from django.db import close_old_connections
 from core.serving.application import BoundedApplication, UTF8Handler
 from core.serving.buffers import BodyReceiver, ResponseBuffer
 from core.serving.documents import document_paths
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 from tests.factories import make_account
 
 DISCOVERY, JWKS = "/.well-known/openid-configuration", "/.well-known/jwks"

@@ -15,12 +15,12 @@ from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
 from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
-from devportal.review import developer_actions
 from devportal.review.models import CannedReply
+from devportal.review.submission import developer_actions
 from oidc.apis.credentials import create_credential
 from oidc.events.queueing import queue_event
-from oidc.events.types import EventType
 from oidc.models import Client, Connection, Delivery, EventReceiver, Project, ProjectMember, RefreshToken
+from oidc.values.event_types import EventType
 from tests import remembered
 from tests.devportal.review.reviewing import fill
 from tests.factories import (

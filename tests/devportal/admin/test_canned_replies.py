@@ -9,10 +9,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from devportal.review import cases, reviewer_actions
-from devportal.review.canned_replies import clean_reply, filled_in, put_in_front
+from devportal.review.cases import cases
+from devportal.review.decisions import reviewer_actions
+from devportal.review.decisions.canned_replies import clean_reply, filled_in, put_in_front
 from devportal.review.models import AppReview, CannedReply, ReviewEntry
-from devportal.review.workflow import IncompleteSubmission
+from devportal.review.rules.workflow import IncompleteSubmission
 from oidc.models import Client, Project
 from tests.devportal.admin.test_review_admin import press, text_of
 from tests.devportal.console.notices.noticing import forget_mails

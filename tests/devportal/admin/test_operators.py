@@ -11,10 +11,10 @@ from accounts.models import Account, Family, Feature, Organization, Outbox, Plan
 from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.console.notices.tasks import send_notices
-from devportal.review import cases
+from devportal.review.cases import cases
 from devportal.review.models import AppReview
-from oidc import signing_keys
 from oidc.models import Client, SigningKey
+from oidc.tokens import signing_keys
 from tests.accounts.plans.test_admin import formset
 from tests.api.calls import ME, call
 from tests.devportal.admin.conftest import World

@@ -14,8 +14,9 @@ from django.test import Client as Browser
 from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.submission import developer_actions
 from oidc.apis.registry import reload_registry
 from oidc.models import ApiScope, Client, Project
 from oidc.projects import members

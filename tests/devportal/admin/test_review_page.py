@@ -15,9 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, notes, reviewer_actions, workflow
+from devportal.review.decisions import notes, reviewer_actions
 from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview, CannedReply, InternalNote, ReviewEntry, ReviewRevision
+from devportal.review.rules import workflow
+from devportal.review.submission import developer_actions
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff

@@ -15,10 +15,10 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from accounts.activity import wrong_guesses
-from accounts.factors import recovery
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, Outbox, SecurityEvent, WrongCodes
+from accounts.recovery import waiting
 from api.usage_counts import flush_usage
 from core import clock
 from core.limits import log_buffer
@@ -106,7 +106,7 @@ def test_factors_recovery_sessions_and_mails_are_shown(
     browser.force_login(person)
     mail = outbox.store_mail(person.email, render_mail("mailbox_proof", {"email": person.email, "code": "ABCD-EFGH"}))
     Outbox.objects.filter(pk=mail.pk).update(last_error="SMTPServerDisconnected: gone")
-    recovery.start(person, operator, reason="Lost", checked="By phone", new_email="", taken_over_at=None)
+    waiting.start(person, operator, reason="Lost", checked="By phone", new_email="", taken_over_at=None)
     text = page_of(as_operator, person)
     for says in (
         "Authenticator app",

@@ -11,7 +11,8 @@ from django.urls import URLPattern, URLResolver, reverse
 from accounts.models import Account
 from devportal.console.models import Notice
 from devportal.console.urls import console_urls
-from devportal.review import developer_actions, urls
+from devportal.review import urls
+from devportal.review.submission import developer_actions
 from oidc.models import Project, ProjectMember
 from oidc.projects import invitations
 from tests.factories import (

@@ -18,10 +18,10 @@ from api.errors import ERRORS_BEFORE_ENDPOINTS, KNOWN_ERRORS
 from devportal.docs import context, errors
 from devportal.docs.pages import PAGES
 from oidc.apis.registry import Registry, use_registry
+from oidc.apis.scopes import known_scopes
 from oidc.authorization.requests import PROMPTS
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
-from oidc.reasons import AUTHORIZATION, reasons_at
-from oidc.scopes import known_scopes
+from oidc.values.reasons import AUTHORIZATION, reasons_at
 from tests.factories import make_client
 from tests.oidc.tokens.test_code_exchange import error_of
 from tests.relying_party import RelyingParty, basic, claims_of

@@ -14,7 +14,7 @@ from api.models import ApiKey
 from core import clock
 from devportal.console import idempotency
 from devportal.console.models import AuditEvent
-from devportal.review import reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members, roles
 from tests.devportal.console.test_console_access import ROUTES, things_of

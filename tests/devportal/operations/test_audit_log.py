@@ -25,9 +25,10 @@ from devportal.console.activity import SENTENCES
 from devportal.console.models import SignInEvent
 from devportal.operations.audit_list import STAFF_ACTIONS
 from devportal.review.models import ReviewEntry
-from devportal.review.timeline import action_of
-from oidc.sign_in_steps import ENTRIES, Outcome, Step
-from oidc.sign_in_steps import report as report_step
+from devportal.review.rules.timeline import action_of
+from oidc.sign_in_log.steps import ENTRIES, Outcome, Step
+from oidc.sign_in_log.steps import report as report_step
+from oidc.values.reasons import Reason
 from tests.relying_party import RelyingParty
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -115,7 +116,7 @@ def test_without_the_setting_nothing_is_written(
     with django_capture_on_commit_callbacks(execute=True):
         report(Event("project.created", person.pk, "prj_one"))
         record(person, "password_changed")
-        report_step(Step.REFUSED, "op_client_one", error="invalid_scope")
+        report_step(Step.REFUSED, "op_client_one", error="invalid_scope", reason=Reason.SCOPE_MISSING)
     assert written == []
 
 

@@ -8,9 +8,8 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.db import connection
 
-from accounts.deletion import closing
-from accounts.factors import recovery
 from accounts.models import Account, AccountRecovery, Outbox
+from accounts.recovery import closing, waiting
 from core import clock
 from oidc.models import Project
 from oidc.tasks import remove_deleted_projects
@@ -39,7 +38,7 @@ def account() -> Account:
 
 
 def run_tasks() -> None:
-    recovery.advance()
+    waiting.advance()
     remove_deleted_projects()
     closing.delete_due()
 

@@ -5,12 +5,14 @@ from typing import Any
 
 from accounts.models import Account, Outbox
 from accounts.roles import set_roles
-from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots, timeline, workflow
-from devportal.review.checklist import checklist_for, failing_checks
+from devportal.review.decisions import reviewer_actions
+from devportal.review.decisions.checklist import checklist_for, failing_checks
 from devportal.review.evidence import collecting
 from devportal.review.models import AppReview
-from devportal.review.requirements import addresses_to_prove, domains_to_cover
-from oidc.domains.names import unproven_hosts
+from devportal.review.rules import snapshots, timeline, workflow
+from devportal.review.submission import developer_actions, for_reviewers
+from devportal.review.submission.requirements import addresses_to_prove, domains_to_cover
+from oidc.clients.domain_names import unproven_hosts
 from oidc.models import Client
 from tests.devportal.console.notices.noticing import mail_notices, with_targets
 from tests.factories import make_account, make_domain

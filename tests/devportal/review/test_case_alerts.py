@@ -9,8 +9,10 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from core import clock
-from devportal.review import appeals, cases, reviewer_actions, tasks
-from devportal.review.app_reports import report_app
+from devportal.review import tasks
+from devportal.review.cases import cases
+from devportal.review.cases.app_reports import report_app
+from devportal.review.decisions import appeals, reviewer_actions
 from devportal.review.models import ReviewCase, ReviewerSettings
 from oidc.authorization import consent
 from oidc.domains.results import Change, announce_change

@@ -8,9 +8,11 @@ import pytest
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
-from devportal.review.workflow import IllegalReviewStep
+from devportal.review.rules import snapshots
+from devportal.review.rules.workflow import IllegalReviewStep
+from devportal.review.submission import developer_actions, for_reviewers
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.at_once import at_once

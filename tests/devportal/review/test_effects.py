@@ -8,10 +8,12 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, requirements, reviewer_actions, snapshots, timeline
-from devportal.review.differences import field_changes
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
-from devportal.review.workflow import IllegalReviewStep
+from devportal.review.rules import snapshots, timeline
+from devportal.review.rules.workflow import IllegalReviewStep
+from devportal.review.submission import developer_actions, requirements
+from devportal.review.submission.differences import field_changes
 from oidc.models import Client
 from tests.devportal.review.reviewing import (
     BRANDING,
@@ -328,7 +330,7 @@ def test_a_step_and_its_records_are_stored_together(
         raise RuntimeError("the notices can't be written")
 
     fill(app, developer)
-    monkeypatch.setattr("devportal.review.notifications.notices.notify", broken)
+    monkeypatch.setattr("devportal.review.rules.notifications.notices.notify", broken)
     with pytest.raises(RuntimeError):
         developer_actions.submit(app, developer)
     assert AppReview.objects.get().status == Status.DRAFT

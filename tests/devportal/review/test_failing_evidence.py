@@ -10,9 +10,9 @@ from django.test.utils import override_settings
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
-from devportal.review.workflow import IncompleteSubmission
+from devportal.review.rules.workflow import IncompleteSubmission
 from oidc.models import Client
 from tests.devportal.review.reviewing import BRANDING, SCOPE, Status, fresh, make_reviewer, sent, ticked, ticks
 

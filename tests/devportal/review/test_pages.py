@@ -17,10 +17,12 @@ from PIL import Image
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, reviewer_actions, snapshots
-from devportal.review.consent_preview import consent_previews
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview
-from devportal.review.snapshots import client_values
+from devportal.review.rules import snapshots
+from devportal.review.rules.snapshots import client_values
+from devportal.review.submission import developer_actions
+from devportal.review.submission.consent_preview import consent_previews
 from oidc.models import Client, Project, ProjectMember
 from tests.devportal.review.reviewing import (
     BRANDING,

@@ -8,8 +8,10 @@ import pytest
 from accounts.models import Account, Outbox
 from accounts.roles import set_roles
 from core import clock
-from devportal.review import reviewer_actions, targets, tasks
+from devportal.review import tasks
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewRevision
+from devportal.review.rules import targets
 from oidc.models import Client, Project, ProjectMember
 from tests.devportal.review.reviewing import REASON, make_reviewer, resent, sent
 

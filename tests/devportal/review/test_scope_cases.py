@@ -8,9 +8,13 @@ from django.db import transaction
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.review import cases, developer_actions, reviewer_actions, snapshots, tasks
+from devportal.review import tasks
+from devportal.review.cases import cases
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewCase
-from devportal.review.workflow import IllegalReviewStep
+from devportal.review.rules import snapshots
+from devportal.review.rules.workflow import IllegalReviewStep
+from devportal.review.submission import developer_actions
 from oidc.apis.declarations import Declaration, change_api
 from oidc.apis.registry import reload_registry
 from oidc.clients.lookup import lock_client

@@ -10,16 +10,19 @@ from django.utils.html import escape
 
 from accounts.models import Account
 from api import usage_counts
-from devportal.review import developer_actions, reviewer_actions, snapshots, tasks
+from devportal.review import tasks
 from devportal.review.admin.review_queue import asked_choices
-from devportal.review.consent_preview import consent_previews
+from devportal.review.decisions import reviewer_actions
 from devportal.review.evidence.gathering import gather
 from devportal.review.models import AppReview, ReviewCase
-from devportal.review.requirements import field_of
-from devportal.review.workflow import IncompleteSubmission
+from devportal.review.rules import snapshots
+from devportal.review.rules.workflow import IncompleteSubmission
+from devportal.review.submission import developer_actions
+from devportal.review.submission.consent_preview import consent_previews
+from devportal.review.submission.requirements import field_of
 from oidc.apis.credentials import create_credential
 from oidc.apis.registry import Registry, reload_registry, use_registry
-from oidc.clients import branding
+from oidc.domains import branding
 from oidc.models import Api, ApiScope, Client
 from tests.api.introspecting import INACTIVE, Server
 from tests.devportal.review.reviewing import (

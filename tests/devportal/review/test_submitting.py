@@ -10,12 +10,14 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, reviewer_actions, timeline
-from devportal.review.differences import field_changes
-from devportal.review.for_reviewers import ForReviewers
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
-from devportal.review.timeline import NOTE
-from devportal.review.workflow import IncompleteSubmission
+from devportal.review.rules import timeline
+from devportal.review.rules.timeline import NOTE
+from devportal.review.rules.workflow import IncompleteSubmission
+from devportal.review.submission import developer_actions
+from devportal.review.submission.differences import field_changes
+from devportal.review.submission.for_reviewers import ForReviewers
 from oidc.models import Client
 from tests.devportal.review.reviewing import (
     BRANDING,

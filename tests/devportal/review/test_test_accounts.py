@@ -13,9 +13,11 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core.database import encryption
 from devportal.console.models import AuditEvent
-from devportal.review import developer_actions, for_reviewers, reviewer_actions, workflow
-from devportal.review.for_reviewers import Credentials, ForReviewers
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview
+from devportal.review.rules import workflow
+from devportal.review.submission import developer_actions, for_reviewers
+from devportal.review.submission.for_reviewers import Credentials, ForReviewers
 from oidc.models import Client, ProjectMember
 from oidc.projects import members
 from tests.devportal.review.reviewing import (

@@ -15,7 +15,7 @@ from oidc.authorization.consent import record_consent
 from oidc.clients.lookup import find_client
 from oidc.errors import ConsentMissing
 from oidc.models import Api, Client, Connection, ProjectMember
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests.factories import make_account, make_api, make_client, make_project
 from tests.relying_party import RelyingParty, answer_of, sign_in
 

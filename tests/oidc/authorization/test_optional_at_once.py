@@ -4,9 +4,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.models import Client, Connection
+from oidc.tokens import signing_keys
 from tests.at_once import at_once
 from tests.factories import make_account, make_client
 from tests.relying_party import RelyingParty, answer_of, sign_in

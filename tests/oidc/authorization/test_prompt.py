@@ -9,9 +9,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc import signing_keys
 from oidc.authorization.interactions import pending_interactions
 from oidc.models import Client, TokenFamily
+from oidc.tokens import signing_keys
 from tests.accounts.factors.conftest import NEW_PASSWORD, code_mailed_to, give_app
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in

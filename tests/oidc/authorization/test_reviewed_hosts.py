@@ -14,12 +14,12 @@ from devportal.console.models import SignInEvent
 from oidc.authorization import consent, user_cap
 from oidc.authorization.interactions import Shown
 from oidc.authorization.tester import check_request
-from oidc.clients.branding import client_context
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.clients.reviewed_hosts import counts_as_reviewed, outside_host, outside_hosts, set_reviewed_hosts
+from oidc.domains.branding import client_context
 from oidc.errors import ConsentMissing
 from oidc.models import Client, Connection
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client, make_domain, make_project
 from tests.oidc.test_budgets import Counted
 from tests.oidc.test_page_budgets import step

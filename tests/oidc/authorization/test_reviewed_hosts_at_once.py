@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from oidc import signing_keys
 from oidc.models import AuthorizationCode, Client, Connection
+from oidc.tokens import signing_keys
 from tests.at_once import at_once
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client
 from tests.oidc.tokens.test_concurrency import counted

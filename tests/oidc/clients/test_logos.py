@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
 from core import clock
-from oidc.clients import branding
+from oidc.domains import branding
 from oidc.models import Client
 from tests.factories import make_client
 from tests.relying_party import RelyingParty

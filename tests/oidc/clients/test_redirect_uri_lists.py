@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from oidc.clients.redirect_uris import check_each, clean_redirect_uris
+from oidc.values.redirect_uris import check_each, clean_redirect_uris
 
 GOOD = "https://app.example.com/callback"
 

@@ -27,8 +27,8 @@ from oidc.projects import lifecycle
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Gone
 from tests.at_once import at_once
+from tests.core.test_names import DISGUISES
 from tests.factories import make_account, make_client, make_project, make_web_client
-from tests.oidc.test_names import DISGUISES
 from tests.relying_party import RelyingParty
 
 URI = "https://app.example.com/callback"

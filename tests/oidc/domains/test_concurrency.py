@@ -7,7 +7,7 @@ import pytest
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from devportal.review.models import ReviewCase
 from oidc.clients.registration import update_client
 from oidc.domains import checking, claims

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 
 from accounts.activity.recording import record
 from accounts.models import Account
-from accounts.sessions import AuthenticationMiddleware, end_all_sessions, end_everybodys_sessions
+from accounts.sessions.browser_sessions import AuthenticationMiddleware, end_all_sessions, end_everybodys_sessions
 from core import clock
 from core.http.sessions import SessionStore
 from oidc.authorization.consent import remove_consent

@@ -16,11 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from accounts.activity.recording import record
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account
-from accounts.sessions import end_all_sessions, end_sessions_by_key
+from accounts.sessions.browser_sessions import end_all_sessions, end_sessions_by_key
 from core import clock
 from core.http.sessions import SessionStore
 from core.outbound.fetching import Reply
-from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.authorization.consent import remove_consent
 from oidc.clients import registration as clients
@@ -28,7 +27,7 @@ from oidc.events import queueing, registration, sending
 from oidc.models import Connection, Delivery, EventReceiver, ProjectMember, TokenFamily
 from oidc.projects.roles import lock_for_change
 from oidc.signals import receiver_paused
-from oidc.tokens import codes
+from oidc.tokens import codes, signing_keys
 from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_project, make_web_client
 from tests.inbox import send_due

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts import sessions
 from accounts.models import Account, PairwiseSubject
+from accounts.sessions import browser_sessions
 from core import clock
 from oidc.models import Client, Connection, Delivery, TokenFamily
 from tests.relying_party import RelyingParty
@@ -51,7 +51,7 @@ def sign_in_many(client: Client, count: int) -> None:
 def test_ending_everybodys_sessions_is_done_in_batches(
     listening: RelyingParty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "BATCH", 100)
+    monkeypatch.setattr(browser_sessions, "BATCH", 100)
     sign_in_many(listening.client, PEOPLE)
     Session.objects.create(session_key="nobody", session_data="", expire_date=clock.from_now(60))
     tracemalloc.start()

@@ -12,8 +12,8 @@ from accounts.models import Account
 from oidc.events import sending
 from oidc.events.causes import tell_removed
 from oidc.events.queueing import end_app_sessions, queue_for_account, sessions_of
-from oidc.events.types import EventType
 from oidc.models import Connection, Delivery, EventReceiver
+from oidc.values.event_types import EventType
 from tests.factories import make_account, make_client, make_project
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]

@@ -18,9 +18,9 @@ from core import clock
 from oidc.errors import InvalidToken
 from oidc.events import registration
 from oidc.events.queueing import end_app_sessions, queue_event
-from oidc.events.types import LOGOUT_URI, EventType
 from oidc.models import Connection, EventReceiver, TokenFamily
 from oidc.tokens import jwt
+from oidc.values.event_types import LOGOUT_URI, EventType
 from tests.inbox import Inbox, Received, send_due
 from tests.relying_party import RelyingParty, claims_of
 from tests.services import node

@@ -7,8 +7,9 @@ import pytest
 from django.db import connections, transaction
 from django.test import RequestFactory
 
-from accounts.deletion import closing, deleting
+from accounts.deletion import deleting
 from accounts.models import Account, Outbox
+from accounts.recovery import closing
 from api.models import ApiKey
 from core import clock
 from devportal.console.models import AuditEvent

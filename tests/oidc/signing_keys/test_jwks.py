@@ -8,8 +8,8 @@ from django.test import Client as Browser
 from jwcrypto.jwk import JWK
 from jwcrypto.jwt import JWT
 
-from oidc import signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 PATH = "/.well-known/jwks"

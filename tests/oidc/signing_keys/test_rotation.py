@@ -11,9 +11,9 @@ from jwcrypto.jwk import JWK
 
 from core import clock
 from core.database import encryption
-from oidc import signing_keys
 from oidc.models import SigningKey
 from oidc.tasks import rotate_keys
+from oidc.tokens import signing_keys
 from tests.relying_party import RelyingParty, header_of
 
 State = SigningKey.State

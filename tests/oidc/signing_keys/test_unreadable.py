@@ -9,9 +9,9 @@ from django.test import Client as Browser
 
 from core.database import encryption
 from devportal.console.models import AuditEvent
-from oidc import signing_keys
 from oidc.checks import check_signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 from tests.relying_party import RelyingParty
 
 State = SigningKey.State

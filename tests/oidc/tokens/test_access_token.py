@@ -8,9 +8,8 @@ from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
 from accounts.models import Account
-from oidc import signing_keys
 from oidc.models import AccessToken
-from oidc.tokens import jwt
+from oidc.tokens import jwt, signing_keys
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 

@@ -8,9 +8,8 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from core.credentials import digest
-from oidc import signing_keys
-from oidc.clients import authentication
 from oidc.models import AccessToken, AuthorizationCode, Client, RefreshToken, SigningKey, TokenFamily
+from oidc.tokens import authentication, signing_keys
 from tests.factories import REDIRECT_URI, make_client
 from tests.relying_party import FORM, RelyingParty
 

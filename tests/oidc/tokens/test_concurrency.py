@@ -13,15 +13,15 @@ from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account, PairwiseSubject
-from accounts.subjects import subject_for
+from accounts.profile.subjects import subject_for
 from core import clock
-from oidc import signing_keys
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.clients.secrets import change_type
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.projects.lifecycle import purge_project
+from oidc.tokens import signing_keys
 from tests.at_once import SECONDS, at_once, somebody_waits_for_us, wait_until
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in

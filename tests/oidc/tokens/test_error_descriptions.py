@@ -16,7 +16,7 @@ from core.serving.errors import _REASONS, HTTPError
 from devportal.console.models import SignInEvent
 from oidc.authorization import consent
 from oidc.models import AccessToken, Client, Connection, Project
-from oidc.reasons import Reason, public_text
+from oidc.values.reasons import Reason, public_text
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
 

@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from accounts.models import Account, PairwiseSubject
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 ALWAYS = {"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "sid"}

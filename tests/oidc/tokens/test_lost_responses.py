@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty
 

@@ -20,7 +20,7 @@ from core.limits import counters, log_buffer
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import SignInEvent, SignInHour
 from oidc.models import Client, ProjectMember
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests.relying_party import FORM, RelyingParty, basic
 
 TOKEN, REVOKE = "/connect/token", "/connect/revoke"

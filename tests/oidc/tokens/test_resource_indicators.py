@@ -12,7 +12,7 @@ from core import clock
 from devportal.console.models import SignInEvent
 from oidc.apis.registry import reload_registry
 from oidc.models import Api, Client, Connection, TokenFamily
-from oidc.reasons import Reason
+from oidc.values.reasons import Reason
 from tests import factories
 from tests.browsing import Browser
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in

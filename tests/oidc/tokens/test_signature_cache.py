@@ -8,10 +8,9 @@ import pytest
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from oidc import signing_keys
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
-from oidc.tokens import jwt
+from oidc.tokens import jwt, signing_keys
 from oidc.tokens.access_tokens import find_access_token
 from tests.relying_party import RelyingParty
 

@@ -7,8 +7,8 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc import server
 from oidc.models import AccessToken, Connection
+from oidc.protocol import server
 from tests.relying_party import FORM, RelyingParty, claims_of
 
 PATH = "/connect/userinfo"

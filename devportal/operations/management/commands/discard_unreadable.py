@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from accounts.factors import keys as second_factors
+from accounts.sessions import keys as second_factors
 from core.audit import Event, report
 from core.database import encryption
 from devportal.operations.management.confirmed_command import ConfirmedCommand
-from oidc import signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 
 WARNING = """\
 {keys} signing key(s) can't be read. They are retired, and a new key signs immediately.

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
-from accounts.sessions import end_everybodys_sessions
+from accounts.sessions.browser_sessions import end_everybodys_sessions
 from api.keys import API_KEYS, live_keys_created
 from api.models import ApiKey
 from core.audit import Event, report

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.audit import Event, report
 from core.database import encryption
 from oidc.models import SigningKey
-from oidc.signing_keys import is_readable
+from oidc.tokens.signing_keys import is_readable
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from devportal.operations.management.confirmed_command import ConfirmedCommand
-from oidc import signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 
 SAID = {
     "published": "A next key is published. It signs once all clients have had time to fetch it.",

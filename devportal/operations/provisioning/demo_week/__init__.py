@@ -21,8 +21,8 @@ from devportal.console.notices.kinds import NoticeKind
 from devportal.operations.provisioning.demo_week import calls, people, sign_ins
 from devportal.operations.provisioning.demo_week.calls import Week
 from oidc.clients.secrets import CLIENT_SECRETS
-from oidc.credentials import new_secret
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
+from oidc.projects.credentials import new_secret
 
 # The audit event that marks the week as generated, so that it is generated only once.
 MADE = "demo.week_made"

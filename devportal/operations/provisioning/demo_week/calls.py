@@ -10,10 +10,10 @@ from django.conf import settings
 from api import usage_counts
 from api.models import LATENCY_EDGES_MS, ApiKey, RequestLog
 from api.request_log import mask_subject
-from oidc.clients.redirect_uris import explain_mismatch
 from oidc.models import Client, Project
-from oidc.reasons import Facts, Reason
-from oidc.sign_in_steps import UNAVAILABLE, Step
+from oidc.sign_in_log.steps import UNAVAILABLE, Step
+from oidc.values.reasons import Facts, Reason
+from oidc.values.redirect_uris import explain_mismatch
 
 _HOUR = timedelta(hours=1)
 # The relative activity of each hour of a day (UTC), and of each day of a week from Monday on.

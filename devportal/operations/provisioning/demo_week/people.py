@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from allauth.account.models import EmailAddress
 from django.contrib.auth.hashers import make_password
 
-from accounts.files import new_picture_key
 from accounts.models import Account, PairwiseSubject
-from accounts.subjects import SUB_LENGTH
+from accounts.profile.files import new_picture_key
+from accounts.profile.subjects import SUB_LENGTH
 from core.credentials import random_text
 from devportal.operations.provisioning.demo_week.calls import Week, share
 from oidc.models import Client, Connection, Project

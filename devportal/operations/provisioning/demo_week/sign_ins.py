@@ -14,8 +14,8 @@ from devportal.operations.provisioning.demo_week import calls
 from devportal.operations.provisioning.demo_week.calls import Refusal, Week, share, text
 from devportal.operations.provisioning.demo_week.people import EARLIER, SCOPES, Crowd, Use
 from oidc.models import Client, Connection, TokenFamily
-from oidc.reasons import Reason
-from oidc.sign_in_steps import ENTRIES, Step
+from oidc.sign_in_log.steps import ENTRIES, Step
+from oidc.values.reasons import Reason
 
 A_WEEK = {"web": 230, "spa": 190, "native": 70}  # requests that start, by the client's type
 TRIED_AGAIN = 40  # additional requests on the evening of the incident

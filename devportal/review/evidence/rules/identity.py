@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from core.names import Readings, contains_word
 from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
 from devportal.review.evidence.gathered import Gathered
 from devportal.review.evidence.similarity import NOT_COMPARABLE
-from devportal.review.requirements import addresses_to_prove
-from oidc.clients.branding import foreign_hosts
-from oidc.domains.names import hosts_of, is_covered, is_loopback, is_lost
+from devportal.review.submission.requirements import addresses_to_prove
+from oidc.clients.domain_names import hosts_of, is_covered, is_loopback, is_lost
+from oidc.domains.branding import foreign_hosts
 from oidc.domains.proofs import problems_of
 from oidc.models import Client, ProjectDomain
-from oidc.names import Readings, contains_word
 
 Method = ProjectDomain.Method
 # A proof is checked every week (docs/domains.md). After two weeks without a check, something prevents it.

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from core import outbound
+from core.names import skeleton
 from core.outbound import OutboundRefused
 from devportal.review.evidence.facts import Code, Detail, Finding, detail, failed, passed, warned
 from devportal.review.evidence.gathered import Gathered
-from oidc.clients.redirect_uris import split_web_address
-from oidc.names import skeleton
+from oidc.values.redirect_uris import split_web_address
 
 # The URL was reached, but the page could not be read, so a person has to check it.
 UNREAD = frozenset(

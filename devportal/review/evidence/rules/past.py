@@ -8,7 +8,7 @@ from devportal.review.evidence.facts import Code, Detail, Finding, detail, faile
 from devportal.review.evidence.gathered import Gathered, Part, Person, ScopeUsage, Setback
 from devportal.review.evidence.usage import DAYS, MAX_SIGN_INS, UNUSED_DAYS
 from devportal.review.models import AppReport, ReviewCase, ReviewEntry
-from devportal.review.snapshots import held_since, reviewed_scopes
+from devportal.review.rules.snapshots import held_since, reviewed_scopes
 from oidc.apis.registry import current_registry
 
 Kind = ReviewEntry.Kind

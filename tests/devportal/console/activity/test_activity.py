@@ -13,7 +13,7 @@ from core.audit import Event, report
 from core.messages import placeholders
 from devportal.console.activity import CATEGORIES, SENTENCES
 from devportal.console.models import AuditEvent
-from devportal.review import reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client

@@ -20,7 +20,7 @@ from devportal.console.analytics import apis
 from devportal.console.models import SignInEvent
 from oidc.apis.registry import reload_registry
 from oidc.models import Api, Client, Project, TokenFamily
-from oidc.sign_in_steps import Endpoint, Outcome, Step
+from oidc.sign_in_log.steps import Endpoint, Outcome, Step
 from tests import factories
 from tests.factories import make_client
 

@@ -19,10 +19,10 @@ from core.credentials import matches
 from devportal.console.analytics.store import SignInCount, add_counts
 from devportal.console.models import AuditEvent, IdempotencyToken
 from oidc.models import Client, ClientSecret, Project
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
+from tests.core.test_names import DISGUISES
 from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, is_nowhere, send, trail
 from tests.factories import as_reviewed, make_client, make_project, make_web_client
-from tests.oidc.test_names import DISGUISES
 
 SECRET = re.compile(r"op_secret_[A-Za-z0-9]{43}")
 

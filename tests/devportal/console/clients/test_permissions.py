@@ -13,12 +13,12 @@ from api.usage_counts import UsageCount
 from core import clock
 from devportal.console.clients.permissions import permissions_of
 from devportal.console.models import SignInEvent
-from devportal.review import developer_actions
-from devportal.review.for_reviewers import ForReviewers
+from devportal.review.submission import developer_actions
+from devportal.review.submission.for_reviewers import ForReviewers
 from oidc.apis.registry import Registry, reload_registry, use_registry
 from oidc.clients.registration import change_optional_scopes
 from oidc.models import Api, Client, Project, TokenFamily
-from oidc.sign_in_steps import Endpoint, Outcome, Step
+from oidc.sign_in_log.steps import Endpoint, Outcome, Step
 from tests import factories
 from tests.devportal.console.forms import at, trail
 from tests.factories import make_client

@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from accounts.models import Account
 from core import clock
-from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.clients.domain_names import domains_of
 from oidc.clients.reviewed_hosts import HostReason, host_standing
-from oidc.domains.names import domains_of
 from oidc.models import Client, Project, ProjectDomain
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.console.clients.test_settings import save
 from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, trail
 from tests.devportal.review.reviewing import approved, fresh, make_operator, sent

@@ -12,9 +12,9 @@ from api import usage_counts
 from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
 from oidc.models import Client, ClientSecret, Project, TokenFamily
+from tests.core.test_names import DISGUISES
 from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, trail
 from tests.factories import SIGN_OUT_URI, make_access_token, make_account, make_client, make_project, make_web_client
-from tests.oidc.test_names import DISGUISES
 from tests.relying_party import RelyingParty
 
 

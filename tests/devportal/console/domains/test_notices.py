@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review.cases import MAX_EVENTS
+from devportal.review.cases.cases import MAX_EVENTS
 from devportal.review.models import ReviewCase
 from oidc.domains import claims
 from oidc.models import Project, ProjectDomain, ProjectMember

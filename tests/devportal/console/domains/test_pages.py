@@ -12,8 +12,8 @@ from core import clock
 from oidc.domains.claims import declare_domain
 from oidc.models import Client, Project, ProjectDomain
 from tests.factories import make_client, make_domain
+from tests.oidc.clients.test_domain_names import KEPT, REFUSED
 from tests.oidc.domains.internet import Internet, state
-from tests.oidc.domains.test_names import KEPT, REFUSED
 
 Method = ProjectDomain.Method
 

@@ -13,8 +13,8 @@ from core import clock
 from devportal.console import idempotency
 from devportal.console.events.states import State, statuses
 from oidc.events import receiver_urls
-from oidc.events.types import EventType
 from oidc.models import Client, Delivery, EventReceiver, Project
+from oidc.values.event_types import EventType
 from tests.devportal.console.forms import MOST_STATEMENTS, at, send, trail
 from tests.factories import RECEIVER_URL, make_client, make_delivery, make_receiver, make_web_client
 from tests.inbox import Inbox, send_due, serve, status

@@ -17,8 +17,8 @@ from devportal.console.export import write_csv
 from devportal.console.models import SignInEvent
 from oidc.models import Project
 from oidc.projects import lifecycle
-from oidc.reasons import Reason
-from oidc.sign_in_steps import Outcome
+from oidc.sign_in_log.steps import Outcome
+from oidc.values.reasons import Reason
 from tests.factories import make_client, make_project
 
 AT = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)

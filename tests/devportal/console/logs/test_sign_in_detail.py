@@ -18,8 +18,8 @@ from devportal.console.models import SignInEvent
 from devportal.docs.rendering import kept
 from oidc.apis.registry import reload_registry
 from oidc.models import ApiScope, Client, Project
-from oidc.reasons import Reason
-from oidc.sign_in_steps import Outcome
+from oidc.sign_in_log.steps import Outcome
+from oidc.values.reasons import Reason
 from tests.devportal.console.logs.test_sign_in_log import AT, log
 from tests.factories import REDIRECT_URI, make_api, make_client, make_web_client
 

@@ -16,7 +16,7 @@ from devportal.console.logs.fixes import sign_in_url
 from devportal.console.logs.sign_in_log import MEANINGS
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project
-from oidc.sign_in_steps import Outcome
+from oidc.sign_in_log.steps import Outcome
 from tests.factories import REDIRECT_URI, make_client
 from tests.oidc.test_sign_in_log import REFUSED
 

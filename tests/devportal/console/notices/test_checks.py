@@ -20,7 +20,7 @@ from oidc.authorization import consent
 from oidc.clients.secrets import CLIENT_SECRETS
 from oidc.models import Client, ClientSecret, Project
 from oidc.projects.roles import lock_project
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 from tests.devportal.console.notices.noticing import titles_of
 from tests.factories import make_account, make_client, make_key, make_web_client
 

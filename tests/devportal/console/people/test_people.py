@@ -16,7 +16,7 @@ from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.errors import UserCapExceeded
 from oidc.models import Client, Connection, Project
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
 from tests.factories import make_account, make_client, make_project
 
 Later = Callable[[float], None]

@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client as Browser
 
-from accounts.sessions import end_all_sessions
+from accounts.sessions.browser_sessions import end_all_sessions
 from core.outbound import fetching
 from core.outbound.targets import OutboundRefused
 from devportal.console.playground import event_receiver

@@ -15,9 +15,9 @@ from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
 from devportal.console.playground.flow import SESSION_KEY
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, TokenFamily
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_in, tokens_on
 from tests.factories import make_client, make_web_client
 from tests.relying_party import RelyingParty, sign_in

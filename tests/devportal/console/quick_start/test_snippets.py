@@ -20,8 +20,8 @@ from devportal.console.quick_start import (
     quick_start_blocks,
     shell_string,
 )
-from oidc.clients.redirect_uris import validate_redirect_uri
 from oidc.models import Client
+from oidc.values.redirect_uris import validate_redirect_uri
 from tests.factories import make_client
 
 HOSTILE = [

@@ -13,11 +13,11 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
-from accounts.factors import keys
 from accounts.models import Account, Outbox
+from accounts.sessions import keys
 from devportal.console.models import AuditEvent
-from oidc import signing_keys
 from oidc.models import SigningKey
+from oidc.tokens import signing_keys
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty
 from tests.totp import totp

@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from accounts.models import Account
 from api.models import ApiKey
 from devportal.operations.provisioning.people import apply_person
-from devportal.review import reviewer_actions
+from devportal.review.decisions import reviewer_actions
 from oidc.clients.lookup import lock_client
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import members

@@ -22,12 +22,12 @@ from devportal.console.models import AuditEvent, SignInDay, SignInEvent, SignInH
 from devportal.operations.provisioning import demo, demo_week, provision
 from devportal.operations.provisioning.demo_week.calls import Week
 from devportal.operations.provisioning.demo_week.people import NAMES, address
-from devportal.review import developer_actions
-from devportal.review.requirements import why_not_approvable
+from devportal.review.submission import developer_actions
+from devportal.review.submission.requirements import why_not_approvable
 from oidc.apis.credentials import replace_credentials
 from oidc.models import ApiCredential, Client, ClientSecret, Connection, Project, TokenFamily
-from oidc.reasons import Reason
-from oidc.sign_in_steps import Step
+from oidc.sign_in_log.steps import Step
+from oidc.values.reasons import Reason
 
 FILE = Path(__file__).resolve().parents[4] / "deploy" / "demo.toml"
 pytestmark = pytest.mark.django_db

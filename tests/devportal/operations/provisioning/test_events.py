@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from oidc.events.types import EventType
 from oidc.models import Client, EventReceiver
+from oidc.values.event_types import EventType
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 
 pytestmark = pytest.mark.django_db

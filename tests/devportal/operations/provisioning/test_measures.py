@@ -7,11 +7,11 @@ import pytest
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from devportal.review import appeals, reviewer_actions
-from devportal.review.cases import case_conflict
+from devportal.review.cases.cases import case_conflict
+from devportal.review.decisions import appeals, reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry
-from devportal.review.second_approval import first_approval
-from devportal.review.workflow import last_measure
+from devportal.review.rules.workflow import last_measure
+from devportal.review.submission.second_approval import first_approval
 from oidc.models import Client
 from tests.devportal.operations.provisioning.test_provision import provision
 from tests.devportal.review.reviewing import SCOPE, approved, fresh, mails, sent, ticks

@@ -7,8 +7,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core import clock
-from tests.accounts.test_sign_up import PASSWORD as STRANGERS_PASSWORD
-from tests.accounts.test_sign_up import sign_up
+from tests.accounts.entrance.test_sign_up import PASSWORD as STRANGERS_PASSWORD
+from tests.accounts.entrance.test_sign_up import sign_up
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 
 pytestmark = pytest.mark.django_db

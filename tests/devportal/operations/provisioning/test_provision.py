@@ -19,10 +19,10 @@ from api.keys import API_KEYS
 from api.models import ApiKey
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review.conflicts import Conflict, conflict_of
-from oidc.clients.authentication import authenticate_client
+from devportal.review.rules.conflicts import Conflict, conflict_of
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle
+from oidc.tokens.authentication import authenticate_client
 from tests.devportal.review.reviewing import make_reviewer
 from tests.factories import make_account, make_project
 

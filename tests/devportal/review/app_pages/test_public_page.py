@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext, override_settings
 
 from accounts.models import Account
 from core import clock
-from devportal.review import developer_actions, reviewer_actions
+from devportal.review.decisions import reviewer_actions
+from devportal.review.submission import developer_actions
 from oidc.authorization import consent
-from oidc.clients import branding
 from oidc.clients.registration import update_client
+from oidc.domains import branding
 from oidc.models import Client, ProjectDomain
 from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
 from tests.factories import make_account, make_domain

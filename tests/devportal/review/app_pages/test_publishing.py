@@ -12,7 +12,7 @@ from django.urls import reverse
 from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
-from oidc.clients import branding
+from oidc.domains import branding
 from oidc.models import AppPage, AppSlug, Client, Project
 from oidc.projects import lifecycle
 from tests.at_once import at_once

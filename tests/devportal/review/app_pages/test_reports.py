@@ -13,11 +13,11 @@ from accounts.data_export.archive import sections_of
 from accounts.models import Account, Outbox
 from core import clock
 from devportal.console.models import AuditEvent
-from devportal.review import app_reports
-from devportal.review.cases import open_case
+from devportal.review.cases import app_reports
+from devportal.review.cases.cases import open_case
 from devportal.review.models import AppReport, ReviewCase
 from oidc.authorization import consent
-from oidc.clients import branding
+from oidc.domains import branding
 from oidc.models import Client
 from tests.at_once import at_once
 from tests.devportal.review.reviewing import approved

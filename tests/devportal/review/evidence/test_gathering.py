@@ -11,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account
 from api.usage_counts import UsageCount, add_counts
 from core import clock
+from core.names import skeleton
 from devportal.console.models import SignInEvent
-from devportal.review import cases, reviewer_actions
-from devportal.review.app_reports import report_app
+from devportal.review.cases import cases
+from devportal.review.cases.app_reports import report_app
+from devportal.review.decisions import reviewer_actions
 from devportal.review.evidence import collecting, usage
 from devportal.review.evidence.gathered import Gathered, ScopeUsage
 from devportal.review.evidence.gathering import gather
@@ -22,7 +24,6 @@ from oidc.apis.registry import reload_registry
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.models import ApiScope, Client, Connection, Project, ProjectDomain, ProjectMember
-from oidc.names import skeleton
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import delete_project, purge_project
 from oidc.projects.roles import report_project_event

@@ -13,11 +13,11 @@ from accounts.models import Account
 from core import clock
 from core.storage import stored_files
 from core.storage.images import difference_hash, hash_distance
-from devportal.review import developer_actions
 from devportal.review.evidence import collecting, similarity, tasks
 from devportal.review.evidence.similarity import NOT_COMPARABLE
 from devportal.review.models import AppReview
-from oidc.clients.branding import clean_logo
+from devportal.review.submission import developer_actions
+from oidc.domains.branding import clean_logo
 from oidc.models import Client
 from tests.devportal.review.reviewing import approved, decide, fresh, sent
 from tests.factories import make_client

@@ -8,6 +8,7 @@ import pytest
 from accounts.models import Account
 from api.usage_counts import UsageCount, add_counts
 from core import clock
+from core.names import skeleton
 from devportal.review.evidence import collecting
 from devportal.review.evidence.facts import Result
 from devportal.review.evidence.gathered import SimilarApp
@@ -16,7 +17,6 @@ from devportal.review.evidence.usage import DAYS, gather_usage
 from devportal.review.models import AppReview
 from oidc.authorization import consent
 from oidc.models import Client
-from oidc.names import skeleton
 from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_client, make_project
 

@@ -9,10 +9,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core.outbound import Answer, Code, OutboundRefused
-from devportal.review import developer_actions, workflow
 from devportal.review.admin import other_pages
 from devportal.review.evidence import collecting, page_checks, tasks
 from devportal.review.models import AppReview, ReviewRevision
+from devportal.review.rules import workflow
+from devportal.review.submission import developer_actions
 from oidc.models import Client
 from tests.devportal.review.reviewing import BRANDING, Status, decide, fill, resent, sent
 

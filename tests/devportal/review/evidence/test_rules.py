@@ -13,8 +13,8 @@ from devportal.review.evidence.gathered import KnownCase, OtherApps, Part, Perso
 from devportal.review.evidence.rules import RULES, past
 from devportal.review.evidence.rules.identity import BRANDS, is_free_mail
 from devportal.review.evidence.rules.pages import names_the_app
-from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Project
+from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.review.evidence.world import (
     ASKED,
     LONG_AGO,

@@ -1,0 +1,1 @@
+"""What is checked outside of reviews: cases, and reports of apps."""

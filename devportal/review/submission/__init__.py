@@ -1,0 +1,1 @@
+"""What developers do: drafts, requirements, submissions, and second approvals that these need."""

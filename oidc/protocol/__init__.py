@@ -1,0 +1,1 @@
+"""What the endpoints for apps share: oauthlib's validator, CORS headers and limits."""

@@ -1,0 +1,1 @@
+"""Sign-out requests of apps, and their tester."""
