@@ -10,6 +10,11 @@ class OidcConfig(AppConfig):
         from accounts.deletion.deleting import BLOCKER_TEXTS
         from core.database import encryption
         from core.http.sessions import MERGED_BY_FIELD
+        from oidc import (
+            checks,  # noqa: F401  (registers the checks)
+            receivers,  # noqa: F401  (registers the receivers)
+            tasks,  # noqa: F401  (registers the tasks)
+        )
         from oidc.authorization import interactions
         from oidc.events import (
             causes,  # noqa: F401  (registers the receivers)

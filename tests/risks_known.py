@@ -95,7 +95,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
     ("accounts/views/activity.py", "redirect to a value"): (1, "The list of steps, from reverse()."),
     ("accounts/views/mailbox.py", "redirect to a value"): (
-        2,
+        1,
         "A route of ours, kept in the session; `next` in it is checked by the page it leads to.",
     ),
     ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
@@ -221,12 +221,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/partials/review_decide.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/partials/review_at_once.html", "link {{ step.path }}"): (1, "The same."),
-    ("templates/admin/review/case.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (
         None,
         "A query on this page, beginning with `?`.",
     ),
     ("templates/admin/review/lists.html", "link {{ *.url }}"): (3, "The same."),
+    ("templates/admin/review/case_lists.html", "link {{ link.url }}"): (1, "The same."),
     ("templates/review/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
     ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),
     ("templates/review/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),

@@ -21,6 +21,24 @@ LAYERS = {
     "devportal.review": 5, "devportal.operations": 5, "devportal.console": 4, "devportal.docs": 4,
     "api": 3, "oidc": 2, "accounts": 1, "core": 0,
 }  # fmt: skip
+# The packages of large layers, the lowest first. Modules beside them may import from all.
+ROOMS = {
+    "accounts": (
+        "models", "profile", "deletion", "mail", "activity", "plans", "data_export", "sessions", "entrance", "factors",
+        "recovery",
+    ),
+    "oidc": (
+        "values", "models", "projects", "apis", "clients", "tokens", "events", "authorization", "domains",
+        "sign_in_log", "protocol", "sign_out", "views",
+    ),
+    "devportal.review": ("rules", "cases", "submission", "evidence", "decisions", "admin"),
+}  # fmt: skip
+# Imports against this order.
+AGAINST = {
+    "accounts.mail.recipient_limit imports accounts.sessions.known_browsers",
+    "oidc.apis.scope_review imports oidc.clients.lookup",
+    "devportal.review.submission.developer_actions imports devportal.review.evidence.tasks",
+}
 # Imports whatever it ties together, and is imported by none; tasks are declared with `celery.shared_task`.
 WIRING = (
     "devportal.settings", "devportal.urls", "devportal.wsgi", "devportal.celery", "devportal.admin_lists",
@@ -188,6 +206,19 @@ def circle(modules: dict[str, Module]) -> list[str]:
     return []
 
 
+def against(modules: dict[str, Module]) -> set[str]:
+    """Returns the imports of a package from one that stands above it in ROOMS."""
+    found = set()
+    for use in (use for module in modules.values() for use in uses(module) if use.imports):
+        other = _module_of(use.used, modules) or ""
+        for top, rooms in ROOMS.items():
+            own_room, other_room = (name.removeprefix(f"{top}.").split(".")[0] for name in (use.user, other))
+            is_inside = use.user.startswith(f"{top}.") and other.startswith(f"{top}.")
+            if is_inside and {own_room, other_room} <= {*rooms} and rooms.index(own_room) < rooms.index(other_room):
+                found.add(f"{use.user} imports {other}")
+    return found
+
+
 def _module_of(name: str, modules: dict[str, Module]) -> str | None:
     """The module that a name is, or that holds it."""
     if name in modules:
@@ -225,6 +256,15 @@ def test_every_module_imports_downwards_only(modules: dict[str, Module]) -> None
 
 def test_no_modules_import_each_other_in_a_circle(modules: dict[str, Module]) -> None:
     assert circle(modules) == []
+
+
+def test_packages_of_a_layer_import_in_their_order(modules: dict[str, Module]) -> None:
+    assert against(modules) == AGAINST
+
+
+def test_an_import_against_the_order_is_found(tmp_path: Path) -> None:
+    files = {"oidc/tokens/store.py": "", "oidc/values/reasons.py": "from oidc.tokens import store"}
+    assert against(tree(tmp_path, files)) == {"oidc.values.reasons imports oidc.tokens.store"}
 
 
 def test_files_and_functions_stay_within_one_subject(modules: dict[str, Module]) -> None:

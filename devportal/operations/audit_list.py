@@ -30,7 +30,8 @@ STAFF_ACTIONS = (
     "account.activated", "account.deactivated", "account.deleted", "account.exported", "account.reset_sent",
     "account.roles_changed", "account.signed_out", "admin.added", "admin.changed", "admin.deleted", "api.changed",
     "api.declared", "api.deleted", "api.turned_off", "api.turned_on", "api_credential.created",
-    "api_credential.revoked", "api_credential.rotated", "mail.tried_again",
+    "api_credential.leaked_ended", "api_credential.leaked_flagged", "api_credential.revoked",
+    "api_credential.rotated", "mail.tried_again",
     "signing_key.activated", "signing_key.published", "signing_key.retired", "signing_key.withdrawn",
 )  # fmt: skip
 # Events are stored in the order of their ids, except in transactions that overlap. At most this many are out of order.

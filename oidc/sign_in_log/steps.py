@@ -88,9 +88,9 @@ def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = Tr
 
     `details` are the reason (oidc/values/reasons.py; required for a refusal) with its parameters, redirect_uri (for
     sign-out, the sign-out URL), the primary key of the family, and is_claimed, which is True if the client id was only
-    sent and not looked up: the log bounds such entries. Use `is_counted=False` for a step that was counted before, or whose client is unknown: the
-    buffer of counts stays small only if clients exist and errors come from a short list. Entries of unknown clients are
-    dropped when the log is written.
+    sent and not looked up: the log bounds such entries. Use `is_counted=False` for a step that was counted before, or
+    whose client is unknown: the buffer of counts stays small only if clients exist and errors come from a short list.
+    Entries of unknown clients are dropped when the log is written.
     """
     if is_counted:
         hour = clock.timestamp() // HOUR

@@ -46,7 +46,7 @@ def golden(name: str, response: Any) -> None:
 
 
 def refused(response: Any, status: int, code: str, message: str, headers: dict[str, str]) -> None:
-    """Compare an error with what is agreed; `headers` are those that not every error has."""
+    """Compare an error with what is agreed; `headers` are the ones that not every error has."""
     link = {"Link": f'<http://localhost:8000/docs/errors#api-{code}>; rel="help"'}
     error = {"code": code, "message": message}
     assert found_in(response) == {"status": status, "headers": OF_ERRORS | link | headers, "body": {"error": error}}

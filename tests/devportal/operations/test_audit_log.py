@@ -116,7 +116,7 @@ def test_without_the_setting_nothing_is_written(
     with django_capture_on_commit_callbacks(execute=True):
         report(Event("project.created", person.pk, "prj_one"))
         record(person, "password_changed")
-        report_step(Step.REFUSED, "op_client_one", error="invalid_scope", reason=Reason.SCOPE_MISSING)
+        report_step(Step.REFUSED, "op_client_one", error="invalid_scope", reason=Reason.SCOPE_UNKNOWN)
     assert written == []
 
 
