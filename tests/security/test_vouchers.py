@@ -128,7 +128,7 @@ def test_a_wrong_secret_is_wrong_with_a_voucher_too(attempt: Attempt) -> None:
     assert attempt.send(attempt.voucher, client_secret="wrong") == REFUSED
 
 
-@pytest.mark.parametrize("change", [{"ended_at": timedelta(0)}, {"expires_at": timedelta(seconds=-1)}])
+@pytest.mark.parametrize("change", [{"revoked_at": timedelta(0)}, {"expires_at": timedelta(seconds=-1)}])
 def test_without_a_live_secret_a_voucher_is_no_secret(attempt: Attempt, change: dict[str, timedelta]) -> None:
     attempt.client.secrets.update(**{name: clock.now() + delay for name, delay in change.items()})
     assert attempt.send(attempt.voucher)[0] == "invalid_client"

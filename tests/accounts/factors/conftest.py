@@ -4,7 +4,6 @@ import re
 import time
 from typing import Any
 
-import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
@@ -13,7 +12,6 @@ from django.core import mail as django_mail
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD
 from tests.security.crawl_world import dead_credential
 
@@ -77,8 +75,3 @@ def choose_by_mail(browser: Browser, account: Account) -> Browser:
     assert answer.status_code == 302, answer.content
     browser.post(answer["Location"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
     return browser
-
-
-@pytest.fixture
-def operator(db: None) -> Account:
-    return make_staff("opal@example.com", "operator")
