@@ -19,7 +19,7 @@ CLICKS = 6
 # Submissions that wait; said in the service's own process.
 STAGE = """
 from accounts.models import Account
-from devportal.review import developer_actions
+from devportal.review.submission import developer_actions
 from oidc.models import Client
 from tests.devportal.review.reviewing import fill
 owner = Account.objects.get(email={owner!r})

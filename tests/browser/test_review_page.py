@@ -16,8 +16,9 @@ OWNER, REVIEWER, COLLEAGUE = (f"{name}@example.com" for name in ("tess.of.plover
 # An approved app whose owners submitted a change twice. Run in the process of the service.
 STAGE = """
 from accounts.models import Account
-from devportal.review import developer_actions, notes, reviewer_actions
+from devportal.review.decisions import notes, reviewer_actions
 from devportal.review.models import CannedReply, ReviewRevision
+from devportal.review.submission import developer_actions
 from oidc.models import Client
 from tests.devportal.review.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})

@@ -47,7 +47,7 @@ SETTINGS = {
 ROTATOR = """
 import sys, django
 django.setup()
-from oidc import signing_keys
+from oidc.tokens import signing_keys
 for line in sys.stdin:
     print(signing_keys.rotate(), flush=True)
 """
