@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 
 from core import clock
 from core.database.batches import parse_key
+from core.database.postgres.plans import planned_for_values
 from core.database.storable import is_key
 from devportal.console.access import Membership
 from devportal.console.export import MOST_ROWS, Columns, export, requested_format
@@ -267,15 +268,18 @@ def _search(rows: "QuerySet[Row]", filters: LogFilters, request: HttpRequest) ->
     If that leaves rows unsearched, the link to older entries goes on with them.
     """
     found = rows.filter(filters.where)
-    if AFTER in request.GET or not filters.applied or BOUNDED & filters.applied.keys():
+    if not filters.applied:
         return paginate(found, request)
-    before = parse_key(request.GET.get(BEFORE))
-    newest = rows if before is None else rows.filter(pk__lt=before)
-    last = next(iter(newest.order_by("-pk").values_list("pk", flat=True)[SEARCHED - 1 : SEARCHED]), None)
-    if last is None:
-        return paginate(found, request)
-    page = paginate(found.filter(pk__gte=last), request)
-    return page if page.older else replace(page, older=query_of_page(request, BEFORE, last), searched=SEARCHED)
+    with planned_for_values(rows.db):
+        if AFTER in request.GET or BOUNDED & filters.applied.keys():
+            return paginate(found, request)
+        before = parse_key(request.GET.get(BEFORE))
+        newest = rows if before is None else rows.filter(pk__lt=before)
+        last = next(iter(newest.order_by("-pk").values_list("pk", flat=True)[SEARCHED - 1 : SEARCHED]), None)
+        page = paginate(found if last is None else found.filter(pk__gte=last), request)
+    if last is None or page.older:
+        return page
+    return replace(page, older=query_of_page(request, BEFORE, last), searched=SEARCHED)
 
 
 def find_entry(rows: "QuerySet[Row]", entry_id: str) -> Row | None:

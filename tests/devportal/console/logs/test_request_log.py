@@ -255,6 +255,10 @@ def test_a_page_searches_a_bounded_number_of_entries(
         log(project, path="/v1/rare" if number in (1, 2) else "/v1/me", request_id=f"r{number}")
     path = reverse("console:requests", args=[project.public_id])
     query, pages = "?q=rare", []
+    with CaptureQueriesContext(connection) as queries:
+        as_viewer.get(path + query)
+    is_planned = any("force_custom_plan" in each["sql"] for each in queries)
+    assert is_planned == (connection.vendor == "postgresql")
     for _ in range(3):
         response = as_viewer.get(path + query)
         pages.append([line.row.request_id for line in response.context["lines"]])
