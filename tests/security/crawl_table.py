@@ -568,10 +568,10 @@ GROUPS = (
         /admin/review/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
         /admin/review/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
         /admin/review/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
-        /admin/review/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
-        /admin/review/appreview/{review}/check-again/            302 405 403 405 | 302 302 403 302
-        /admin/review/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
-        /admin/review/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/{review}/leave/                  302 404 403 404 | 302 403 403 403
+        /admin/review/appreview/{review}/check-again/            302 405 405 405 | 302 302 403 302
+        /admin/review/appreview/{review}/logo/asked/             302 404 403 404 | 302 403 403 403
+        /admin/review/appreview/{decided}/logo/asked/            302 200 403 200 | 302 403 403 403
         /admin/review/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302
         /admin/review/appreview/do/none/                         302 404 404 404 | 302 404 404 404
         /admin/review/appreview/{review}/do/none/                302 404 404 404 | 302 404 404 404
@@ -615,7 +615,7 @@ GROUPS = (
         /admin/review/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
         /admin/review/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
         /admin/review/reviewcase/{case}/history/                 302 302 404 302 | 302 302 404 302
-        /admin/review/reviewcase/{case}/logo/                    302 404 403 404 | 302 404 403 404
+        /admin/review/reviewcase/{case}/logo/                    302 404 403 404 | 302 403 403 403
         /admin/review/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
         /admin/review/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
         /admin/review/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302

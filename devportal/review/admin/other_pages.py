@@ -79,23 +79,26 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         review = readable_row(self, request, pk, "POST")
+        revision = ReviewRevision.objects.filter(review=review, number=review.revision).first()
         if not may_decide(account_of(request), review.client.project, review):
             messages.error(request, "Other reviewers decide on this app and check its pages.")
+        elif revision is None:
+            messages.error(request, "The submission is not stored, so there is nothing to check.")
         else:
-            _check_again(request, review)
+            _check_again(request, revision)
         return redirect(reverse("admin:review_appreview_change", args=[review.pk]))
 
 
 CHECKS_PER_MINUTE = 2  # of the pages of one submission
 
 
-def _check_again(request: HttpRequest, review: AppReview) -> None:
+def _check_again(request: HttpRequest, revision: ReviewRevision) -> None:
     try:
-        check_rate("page-checks", str(review.pk), CHECKS_PER_MINUTE)
+        check_rate("page-checks", str(revision.review_id), CHECKS_PER_MINUTE)
     except Throttled as refusal:
         messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
     else:
-        queue_task(check_pages, ReviewRevision.objects.get(review=review, number=review.revision).pk)
+        queue_task(check_pages, revision.pk)
         messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")
 
 

@@ -475,7 +475,7 @@ def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
     facts: list[SimpleNamespace] = [SimpleNamespace(result=Result.PASS)]
     evidence = SimpleNamespace(facts=facts, gathered=SimpleNamespace(domains=[]))
-    for module in ("checklist", "evidence.collecting"):
+    for module in ("decisions.checklist", "evidence.collecting"):
         monkeypatch.setattr(f"devportal.review.{module}.collect_evidence", lambda review: evidence)
     return facts
 
