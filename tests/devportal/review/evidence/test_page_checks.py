@@ -156,3 +156,11 @@ def test_only_deciding_reviewers_can_repeat_page_checks_and_only_by_post(
     app.project.members.create(account=reviewer, role="viewer")
     assert "Other reviewers decide" in press(as_reviewer, review)
     assert asked == []
+
+
+def test_a_submission_whose_revision_is_gone_has_no_pages_to_check(
+    as_reviewer: Browser, app: Client, developer: Account
+) -> None:
+    review = sent(app, developer)
+    revision_of(review).delete()
+    assert "is not stored" in press(as_reviewer, review)
