@@ -102,7 +102,7 @@ WRONG_CODE = "This is not the code of the newest mail. Type it exactly as it is 
 def code_mails() -> Rate:
     """Return the limit of mails with a code to one mailbox for one purpose; no other mail counts under it.
 
-    Otherwise somebody who may ask for another code could keep the owner from this one.
+    Otherwise someone who may ask for another code could keep the owner from this one.
     """
     return Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
 

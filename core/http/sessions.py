@@ -92,7 +92,7 @@ def hash_of(key: str) -> str:
 session_flushed = Signal()
 # Sent with `session` and the hash of its `former` key when a session in which somebody is signed in gets a new key.
 session_renewed = Signal()
-# Sent with `session` when one in which somebody is signed in is used, at most once in ACTIVE_EVERY seconds per process.
+# Sent with `session` when a session of a signed-in person is used, at most once in ACTIVE_EVERY seconds per process.
 session_active = Signal()
 
 
@@ -159,7 +159,7 @@ class SessionStore(db.SessionStore):
         return min(idle, settings.ADMIN_IDLE_SECONDS) if IN_ADMIN in self else idle
 
     def note_activity(self) -> None:
-        """Store that a session in which somebody is signed in is used, if this process has not just done so."""
+        """Note that a session of a signed-in person is used, if this process has not just done so."""
         if SESSION_KEY not in self or not self.session_key or not is_due(self.session_key):
             return
         try:

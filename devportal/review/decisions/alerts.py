@@ -27,7 +27,7 @@ NEW = "reviewer_new"
 
 
 def announce_submissions() -> int:
-    """Mail the reviewers about new submissions that nobody has begun to review; return their number."""
+    """Mail the reviewers about new submissions that no one has started to review; return their number."""
     rows = _waiting().filter(status=AppReview.Status.SUBMITTED)
     return _mail_digest(rows, "announced_at", "mails_new", NEW)
 
