@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.entrance import guesses
 from accounts.models import Account
 from tests.factories import PASSWORD
-from tests.security.test_limits import asks_for_mailbox, attempt
+from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
 
 PATH = "/account/login/mailbox/"
 MOST = 6  # mails a day
@@ -160,3 +161,39 @@ def test_the_page_can_not_be_opened_directly(person: Account) -> None:
     assert send(browser)["Location"] == "/account/login/"
     sign_in(browser, person.email)
     assert browser.get(PATH)["Location"] == "/connect/resume"
+
+
+def test_browsers_that_have_the_mailbox_share_one_limit(person: Account) -> None:
+    besiege(person.email)
+    answers = []
+    for n in range(11):
+        browser = Browser()
+        sign_in(browser, person.email, "wrong", f"192.0.2.{n}")
+        prove(browser, guesses.code_of(person.email).text)
+        answers.append(sign_in(browser, person.email, "wrong", f"192.0.2.{n}"))
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert is_limited(answers[-1])
+
+
+def test_a_passkey_page_and_a_known_browser_need_no_code(person: Account) -> None:
+    known = Browser()
+    sign_in(known, person.email)
+    del known.cookies["openport_session"]
+    besiege(person.email)
+    assert sign_in(known, person.email)["Location"] == "/connect/resume"
+    assert Browser().get("/account/login/").status_code == 200
+
+
+def test_two_step_verification_follows_the_mailbox_code(person: Account) -> None:
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
+    for n in range(7):
+        stranger = Browser()
+        sign_in(stranger, person.email, ip=f"198.51.100.{n}")
+        stranger.post("/account/2fa/authenticate/", {"code": "000000"}, REMOTE_ADDR=f"198.51.100.{n}")
+    browser = Browser()
+    sign_in(browser, person.email)
+    assert asks_for_mailbox(browser.post("/account/2fa/authenticate/", {"code": "000000"}))
+    back = prove(browser, guesses.code_of(person.email).text)
+    assert back["Location"] == "/account/2fa/authenticate/"
+    assert browser.post(back["Location"], {"code": "000000"}).status_code == 200
