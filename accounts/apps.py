@@ -18,7 +18,7 @@ class AccountsConfig(AppConfig):
         from accounts.recovery import waiting  # noqa: F401  (see above)
         from accounts.sessions import browser_accounts, keys, known_browsers  # noqa: F401  (see above)
         from core import settings_checks  # noqa: F401  (see above)
-        from core.database import encryption
+        from core.database import encryption, first_migrations  # noqa: F401  (see above)
         from core.limits import checks  # noqa: F401  (see above)
         from core.telemetry import tracing  # noqa: F401  (see above)
 

@@ -13,6 +13,6 @@ def partition(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("api", "0001_initial")]
+    dependencies = [("api", "0001_baseline")]
 
     operations = [migrations.RunPython(partition, migrations.RunPython.noop)]

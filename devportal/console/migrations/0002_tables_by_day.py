@@ -12,6 +12,6 @@ def partition(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("console", "0001_initial")]
+    dependencies = [("console", "0001_baseline")]
 
     operations = [migrations.RunPython(partition, migrations.RunPython.noop)]

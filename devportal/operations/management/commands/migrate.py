@@ -12,6 +12,7 @@ from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from core.database.first_migrations import HINT, other_baseline
 from core.database.schema_changes import LockWatch, gave_way, pauses
 
 GIVE_UP_SECONDS = 300.0
@@ -47,6 +48,8 @@ class Command(DjangoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         connection = connections[options["database"]]
+        if reason := other_baseline(connection):
+            raise CommandError(f"{reason} {HINT}")
         if connection.vendor != "postgresql" or options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)
             return
