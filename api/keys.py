@@ -175,8 +175,8 @@ def live_keys_created(since: datetime | None = None, before: datetime | None = N
 @receiver(profile_read)
 def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
     """Return whether a live key of the person in the project may read their profile (receiver of `profile_read`)."""
-    of_project = ApiKey.objects.filter(owner=account, project__public_id=sector, revoked_at=None)
-    live = of_project.filter(project__suspended_at=None, project__deleted_at=None).exclude(expires_at__lte=clock.now())
+    of_project = ApiKey.objects.live().filter(owner=account, project__public_id=sector)
+    live = of_project.filter(project__suspended_at=None, project__deleted_at=None)
     return any(READS_PROFILE in permissions.split() for permissions in live.values_list("permissions", flat=True))
 
 

@@ -64,7 +64,7 @@ def make_people(week: Week, clients: list[Client]) -> Crowd:
     for person in range(EARLIER):
         for client in clients:
             if share("uses", person, client.name) < 0.7:
-                first = week.since - timedelta(days=2 + 30 * share("first", person, client.name))
+                first = week.since - timedelta(days=2 + 20 * share("first", person, client.name))
                 # On an earlier day (UTC), so that people can count as returning on the week's first day.
                 latest = week.since - timedelta(hours=25 + 20 * share("latest", person, client.name))
                 crowd.uses[person, client.pk] = Use(first, latest)

@@ -33,13 +33,16 @@ class Journal:
     counts: Counter[tuple[int, datetime, str, str]] = field(default_factory=Counter)
     codes: list[tuple[int, int, datetime]] = field(default_factory=list)
 
+    def count(self, client: Client, at: datetime, step: Step, error: str = "") -> None:
+        hour = at.replace(minute=0, second=0, microsecond=0)
+        self.counts[client.pk, hour, step.value, error] += 1
+
     def note(self, client: Client, at: datetime, step: Step, *, error: str = "", **details: Any) -> None:
         """Count a step, and add its entry if it has one.
 
         `family` is the index of its code in `codes`, until the families are stored.
         """
-        hour = at.replace(minute=0, second=0, microsecond=0)
-        self.counts[client.pk, hour, step.value, error] += 1
+        self.count(client, at, step, error)
         if step in ENTRIES:
             endpoint, outcome = ENTRIES[step]
             about: dict[str, Any] = {"endpoint": endpoint, "outcome": outcome, "step": step.value, "error": error}
@@ -55,6 +58,9 @@ class Journal:
 def live_through(week: Week, clients: list[Client], crowd: Crowd) -> Journal:
     """Simulate every sign-in of the week in order, and note in the crowd which apps each person uses."""
     journal = Journal(week)
+    by_key = {client.pk: client for client in clients}
+    for (_, client), use in crowd.uses.items():  # from before the week
+        journal.count(by_key[client], use.first, Step.NEW_PERSON)
     starts = sorted((moment, place) for place, client in enumerate(clients) for moment in _starts(week, client))
     for moment, place in starts:
         _sign_in(journal, clients[place], crowd, moment)
