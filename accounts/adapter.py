@@ -237,7 +237,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         try:
             recipient_limit.count_mail_once(request, email)
         except recipient_limit.RecipientLimitReached as reached:
-            page = render(request, "account/mail_ceiling.html", {"email": email, "wait": clock.in_words(reached.wait)})
+            page = render(request, "accounts/mail_ceiling.html", {"email": email, "wait": clock.in_words(reached.wait)})
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:

@@ -6,7 +6,7 @@ its whole URL. Its reason says where the URL comes from, because `javascript:` i
 
 KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Output that is not escaped
-    ("templates/mfa/recovery_codes/download.txt", "autoescape off"): (1, "A plain text, sent as text/plain."),
+    ("templates/accounts/mfa/recovery_codes/download.txt", "autoescape off"): (1, "A plain text, sent as text/plain."),
     ("templates/snippets/*.txt", "autoescape off"): (
         None,
         "Source code: its values are complete literals (devportal/console/quick_start.py), and pages escape the whole.",
@@ -150,7 +150,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("templates/admin/review/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
     ("templates/admin/review/partials/evidence.html", "link {{ evidence.check_again_url }}"): (1, "The same."),
-    ("templates/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
+    ("templates/accounts/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
     ("templates/mail/notices.html", "link {{ notice.link }}"): (1, "A page of the console, from reverse()."),
     ("templates/mail/notices.html", "link {{ settings_link }}"): (1, "The same."),
@@ -160,8 +160,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("templates/mail/base.html", "link {{ help_url }}"): (1, "A setting of the operator."),
     ("templates/accounts/plan.html", "link {{ plans_url }}"): (1, "The same."),
-    ("templates/account/snippets/terms.html", "link {{ privacy_url }}"): (2, "The same."),
-    ("templates/account/snippets/terms.html", "link {{ terms_url }}"): (2, "The same."),
+    ("templates/accounts/snippets/terms.html", "link {{ privacy_url }}"): (2, "The same."),
+    ("templates/accounts/snippets/terms.html", "link {{ terms_url }}"): (2, "The same."),
     ("templates/partials/service_links.html", "link {{ privacy_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ terms_url }}"): (1, "The same."),
     ("templates/partials/service_links.html", "link {{ help_url }}"): (1, "The same."),
@@ -180,14 +180,14 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.data_export.archive: the file beside it."),
     #
     # Links: URLs that allauth or our views created with reverse()
-    ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
-    ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
-    ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
-    ("templates/account/login.html", "link {{ reset_url }}"): (2, "A route, with `next` if that is our own."),
-    ("templates/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
-    ("templates/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
-    ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
-    ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
+    ("templates/accounts/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
+    ("templates/accounts/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/accounts/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/accounts/account/login.html", "link {{ reset_url }}"): (2, "A route, with `next` if that is our own."),
+    ("templates/accounts/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
+    ("templates/accounts/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
+    ("templates/accounts/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
+    ("templates/accounts/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (
@@ -295,7 +295,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Forms
     ("templates/oidc/back_to_app.html", "form without a token"): (1, "It goes to the app, which must not learn one."),
     ("templates/400_cookies.html", "form without a token"): (1, "No cookie can be read. Sec-Fetch-Site is checked."),
-    ("templates/allauth/elements/form.html", "form without a token"): (
+    ("templates/accounts/allauth/elements/form.html", "form without a token"): (
         1,
         "Each template that uses the element puts the token into its body; a POST without one is refused "
         "(tests/security/test_crawl.py).",

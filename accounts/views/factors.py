@@ -92,7 +92,7 @@ def staff_second_factor(request: HttpRequest) -> HttpResponse:
         wanted = request.session.pop(staff.WANTED, reverse("admin:index"))
         return HttpResponseRedirect(split_hosts.link(wanted, request))
     if not asks_for_factor(request):
-        return render(request, "mfa/staff.html")
+        return render(request, "accounts/staff_factors.html")
     types = staff.types_that_count(request)
     if not types:
         return HttpResponseRedirect(reverse("account_sign_in_again"))
@@ -330,7 +330,7 @@ def sign_up_password(request: HttpRequest) -> HttpResponse:
         is_set = set_first_password(request, stage, form.cleaned_data["password1"])
         response: HttpResponse = stage.exit() if is_set else stage.abort()
         return response
-    return TemplateResponse(request, "account/signup_password.html", {"form": form, "email": account.email})
+    return TemplateResponse(request, "accounts/signup_password.html", {"form": form, "email": account.email})
 
 
 # --- Signing in ---
@@ -412,7 +412,7 @@ class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ign
 @require_safe
 def sign_in_again(request: HttpRequest) -> HttpResponse:
     """GET /account/login/again/: no factor of the account counts in this session, so a new sign-in is needed."""
-    return render(request, "account/sign_in_again.html")
+    return render(request, "accounts/sign_in_again.html")
 
 
 # --- Passwords ---

@@ -97,7 +97,7 @@ class ReauthenticateByEmailView(CodePage, BaseReauthenticateView):  # type: igno
     """/account/reauthenticate/email/."""
 
     reauthentication_method = MAILED_CODE
-    template_name = "account/reauthenticate_by_email.html"
+    template_name = "accounts/reauthenticate_by_email.html"
 
     def mailbox_code(self) -> MailboxCode:
         return reauthentication.code_of(account_of(self.request))
@@ -123,7 +123,7 @@ class ReauthenticateByEmailView(CodePage, BaseReauthenticateView):  # type: igno
 class ProveMailboxView(CodePage):
     """/account/login/mailbox/: then the browser continues where it was."""
 
-    template_name = "account/mailbox_proof.html"
+    template_name = "accounts/mailbox_proof.html"
 
     def early_response(self) -> HttpResponse | None:
         asked = guesses.asked_of(self.request)

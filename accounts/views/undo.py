@@ -47,7 +47,7 @@ class TakeBackView(CodePage):
 
     form_class = TakeBackForm
     refused_field = None
-    template_name = "account/take_back.html"
+    template_name = "accounts/take_back.html"
     success_url = reverse_lazy("account_address_taken_back")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def taken_back(request: HttpRequest) -> HttpResponse:
     if account is not None and question is not None:
         context["added"] = questioned.factors_to_ask_about(account, question)
         context["sign_ins"] = questioned.sign_ins_to_show(account, question)
-    return render(request, "account/taken_back.html", context)
+    return render(request, "accounts/taken_back.html", context)
 
 
 def _answer(request: HttpRequest, account: Account, question: questioned.Question) -> None:

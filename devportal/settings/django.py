@@ -121,7 +121,8 @@ USE_TZ = True
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PROJECT_DIR / "templates"],
+        # The second folder contains the templates whose names django-allauth sets.
+        "DIRS": [PROJECT_DIR / "templates", PROJECT_DIR / "templates" / "accounts"],
         "APP_DIRS": True,
         "OPTIONS": {
             "builtins": ["core.http.template_tags"],
