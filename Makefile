@@ -46,7 +46,7 @@ api: .venv/.runtime ## Runs a sample API on port 3100 (or API_PORT), the calenda
 	@exec $(PY) examples/calendar_api.py
 
 test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" selects some, including thorough ones
-	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) $(if $(ARGS),,--everyday) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 
 test-all: test ## Runs all tests, also the thorough ones, on PostgreSQL, with Redis, Node, a browser and the image
 	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) $(addprefix --ignore=,$(CHECKED)) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))

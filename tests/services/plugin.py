@@ -120,14 +120,19 @@ def pytest_report_header() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option `--apart`."""
+    """Add the options `--apart` and `--everyday`."""
     parser.addoption("--apart", action="store_true", help="read only files with tests that `make test` leaves out")
+    parser.addoption("--everyday", action="store_true", help="leave out the files that only `make test-all` runs")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--apart`, leave out the files that only have everyday tests."""
-    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
-    return True if config.getoption("apart") and is_test and not scheduling.has_apart(collection_path) else None
+    """Leave out the files that a run does not need, because importing them takes long."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    if config.getoption("apart") and not scheduling.has_apart(collection_path):
+        return True
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return True if config.getoption("everyday") and name.startswith(scheduling.THOROUGH) else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
