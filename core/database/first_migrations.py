@@ -11,8 +11,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = (
-    "Its tables can't be upgraded. Use an empty database (for the demo, delete the folder DATA_DIR), or the version "
-    "that made this one: docs/upgrades.md#the-baseline."
+    "Its tables can't be upgraded. Use an empty database (for the demo, delete the folder .data, or DATA_DIR), or the "
+    "version that made this one: docs/upgrades.md#the-baseline."
 )
 
 
