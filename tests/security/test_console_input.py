@@ -31,7 +31,8 @@ FORM = "application/x-www-form-urlencoded"
 # Everything that a page reads from its address, and everything that a form reads.
 READ_BY_PAGES = """
     before after kind by q add language range endpoint client key status method person result request since until from
-    to day event code state iss error error_description page channel sub jti
+    to day event code state iss error error_description page channel sub jti outcome reason step show project table api
+    path who request_id counted
 """
 READ_BY_FORMS = """
     name type redirect_uris post_logout_redirect_uris more url enabled understood typed permissions expires_on email

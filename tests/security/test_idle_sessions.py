@@ -185,9 +185,13 @@ def root(db: None) -> Account:
     return make_account("root@example.com", is_staff=True, is_superuser=True)
 
 
-def test_a_session_in_which_the_admin_was_opened_ends_sooner(root: Account, wait: Wait) -> None:
+@pytest.mark.parametrize("page", ["/admin/", "/account/"])
+def test_a_session_in_which_the_admin_was_opened_ends_sooner(page: str, root: Account, wait: Wait) -> None:
+    """Other pages extend it no further than the admin does."""
     browser = sign_in(Browser(), root)
     assert browser.get("/admin/").status_code == 200
+    wait(6 * HOUR)
+    assert browser.get(page).status_code == 200
     wait(12 * HOUR + MINUTE)
     answer = browser.get("/admin/accounts/account/", follow=True)
     assert answer.request["PATH_INFO"] == "/account/login/"
