@@ -44,28 +44,34 @@ def https(settings: Any) -> None:
 
 
 @pytest.mark.parametrize(("url", "prefix"), [("https://auth.example.com", "__Host-"), ("http://localhost:8000", "")])
-def test_names_have_the_prefix_with_https(url: str, prefix: str) -> None:
+def test_https_brings_the_prefix_secure_cookies_a_redirect_and_hsts(url: str, prefix: str) -> None:
     code = (
         "from devportal import settings as s;"
         "print(s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE,"
         " getattr(s, 'SESSION_COOKIE_DOMAIN', None), getattr(s, 'CSRF_COOKIE_DOMAIN', None),"
-        " getattr(s, 'SESSION_COOKIE_PATH', '/'), getattr(s, 'CSRF_COOKIE_PATH', '/'))"
+        " getattr(s, 'SESSION_COOKIE_PATH', '/'), getattr(s, 'CSRF_COOKIE_PATH', '/'),"
+        " s.SECURE_SSL_REDIRECT, s.SECURE_HSTS_SECONDS >= 365 * 24 * 3600)"
     )
     environment = os.environ | {"AUTH_URL": url}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     secure = str(bool(prefix))
-    assert done.stdout.split() == [f"{prefix}{SESSION}", f"{prefix}{CSRF}", secure, secure, "None", "None", "/", "/"]
+    names, same_for_both = [f"{prefix}{SESSION}", f"{prefix}{CSRF}"], ["None", "None", "/", "/"]
+    assert done.stdout.split() == [*names, secure, secure, *same_for_both, secure, secure]
 
 
-def test_flags_of_the_cookies(https: None, person: Account) -> None:
+@pytest.mark.parametrize("names", [(SESSION, CSRF), (HOST_SESSION, HOST_CSRF)], ids=["http", "https"])
+def test_flags_of_the_cookies(names: tuple[str, str], request: pytest.FixtureRequest, person: Account) -> None:
+    if HOST_SESSION in names:
+        request.getfixturevalue("https")
     browser = Browser()
     browser.get("/account/login/")
     sign_in(browser, person)
-    for name in (HOST_SESSION, HOST_CSRF):
+    assert set(browser.cookies) == {*names, known_browsers.COOKIE}
+    for name in browser.cookies:
         cookie = browser.cookies[name]
-        assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+        assert (cookie["path"], cookie["domain"]) == ("/" if name in names else "/account/", "")
         assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
-    assert not {SESSION, CSRF} & set(browser.cookies)
+        assert cookie["secure"] or HOST_SESSION not in names
 
 
 def test_cookie_values_are_not_logged(https: None) -> None:
