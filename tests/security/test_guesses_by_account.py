@@ -216,6 +216,16 @@ def test_a_known_browser_proves_the_mailbox_too(person: Account, settings: Any) 
     assert asks_for_mailbox(at_two_step_page(person, "123456", browser=known))
 
 
+def test_codes_guessed_elsewhere_do_not_lock_out_a_known_browser(person: Account, settings: Any) -> None:
+    settings.GUESSES_PER_ACCOUNT_PER_HOUR = 3
+    known = sign_in(Browser(), person)
+    del known.cookies["openport_session"]
+    TOTP.activate(person, generate_totp_secret())
+    answers = [at_two_step_page(person, f"{number:06}", f"198.51.100.{number}") for number in range(4)]
+    assert [asks_for_mailbox(answer) for answer in answers] == [False] * 3 + [True]
+    assert at_two_step_page(person, "000000", browser=known).status_code == 200
+
+
 def test_proving_the_mailbox_resets_the_count(guessed: Account, secret: str) -> None:
     browser = Browser()
     assert asks_for_mailbox(at_two_step_page(guessed, totp(secret), browser=browser))

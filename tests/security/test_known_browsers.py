@@ -86,23 +86,23 @@ def test_a_browser_known_to_one_account_is_unknown_to_another(person: Account, s
     assert is_strange(sign_in(browser, person.email))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda value: value[:-1] + ("0" if value[-1] != "0" else "1"),
-        lambda value: "x" + value,
-        lambda value: value.replace(".", ".1", 1),
-        lambda value: "|".join([value.split(".")[0]] * 6),
-        lambda value: value.replace(".", "|"),
-        lambda value: "\u00e9..",
-        lambda value: "|" * 4000,
-    ],
-)
-def test_a_modified_cookie_is_ignored(person: Account, settings: Any, change: Any) -> None:
-    browser = known_browser(person)
-    browser.cookies[COOKIE] = change(browser.cookies[COOKIE].value)
+def test_a_modified_cookie_is_ignored(person: Account, settings: Any) -> None:
+    value = known_browser(person).cookies[COOKIE].value
     lock(person, settings)
-    assert is_strange(sign_in(browser, person.email))
+    for modified in (
+        value[:-1] + ("0" if value[-1] != "0" else "1"),
+        "x" + value,
+        value.replace(".", ".1", 1),
+        "|".join([value.split(".")[0]] * 6),
+        value.replace(".", "|"),
+        "\u00e9..",
+        "|" * 4000,
+    ):
+        browser = Browser()
+        browser.cookies[COOKIE] = modified
+        assert is_strange(sign_in(browser, person.email)), modified
+    browser.cookies[COOKIE] = value
+    assert sign_in(browser, person.email).status_code == 302
 
 
 def test_a_new_password_ends_it_everywhere_but_where_it_was_changed(person: Account, settings: Any) -> None:
