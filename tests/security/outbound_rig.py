@@ -107,4 +107,4 @@ def refused(url: str = URL) -> tuple[str, str]:
 def assert_refused(url: str, code: str, word: str) -> None:
     """Fetch a URL, and check that it is refused with this code, and with this word in the sentence."""
     found, sentence = refused(url)
-    assert (found, word in sentence) == (code, True), (found, sentence)
+    assert (found, word in sentence) == (code, True), (url, found, sentence)

@@ -98,21 +98,14 @@ def test_a_request_contains_only_the_name_of_the_service(rig: Rig, settings: Any
 # --- Addresses that are not public ---
 
 
-@pytest.mark.parametrize("kind", NOT_PUBLIC)
-def test_a_name_that_resolves_to_a_private_ip_address_is_rejected(kind: str, rig: Rig) -> None:
-    rig.names.set("aimed.test", kind_of(NOT_PUBLIC[kind]), NOT_PUBLIC[kind])
-    assert_refused("https://aimed.test/", "private_address", "not public")
-    assert rig.dialled == []
-
-
-def test_the_error_text_contains_no_ip_address(rig: Rig) -> None:
-    sentences = set()
-    for address in NOT_PUBLIC.values():
+def test_a_name_that_resolves_to_a_private_ip_address_is_rejected_without_telling_it(rig: Rig) -> None:
+    for kind, address in NOT_PUBLIC.items():
         rig.names.set("aimed.test", "A")
         rig.names.set("aimed.test", "AAAA")
         rig.names.set("aimed.test", kind_of(address), address)
-        sentences.add(refused("https://aimed.test/"))
-    assert sentences == {("private_address", "The host has an IP address that is not public.")}
+        expected = ("private_address", "The host has an IP address that is not public.")
+        assert refused("https://aimed.test/") == expected, kind
+    assert rig.dialled == []
 
 
 @pytest.mark.parametrize("address", [*PUBLIC_ONES, *PUBLIC_IPV6])
