@@ -102,29 +102,14 @@ def test_provisioning_rejects_invalid_hosts(tmp_path: Path, key: str, origin: st
     assert not ProjectMember.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost",
-        "LOCALHOST",
-        "localhost.",
-        "app.localhost",
-        "127.0.0.1",
-        "127.255.0.9",
-        "127.1",
-        "0177.1",
-        "0x7f.0.0.1",
-        "2130706433",
-        "0x7f000001",
-        "0.0.0.0",
-        "0",
-        "::1",
-        "[::1]",
-        "0:0:0:0:0:0:0:1",
-        "::ffff:127.0.0.1",
-        "::",
-    ],
-)
+LOOPBACK = (
+    "localhost", "LOCALHOST", "localhost.", "app.localhost", "127.0.0.1", "127.255.0.9", "127.1", "0177.1",
+    "0x7f.0.0.1", "2130706433", "0x7f000001", "0.0.0.0", "0", "::1", "[::1]", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1",
+    "::",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
 def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
     assert is_loopback(host)
 
