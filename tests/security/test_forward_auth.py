@@ -40,7 +40,7 @@ OTHER = {"/x/.."}
 
 @pytest.fixture
 def api(db: None) -> Api:
-    return make_api(rules=ALLOWED)
+    return make_api(rules=ALLOWED, calls_per_minute=10_000, calls_per_person_per_minute=10_000)
 
 
 @pytest.fixture
@@ -49,15 +49,15 @@ def reader(api: Api, person: Account) -> str:
     return make_access_token(make_client(), person, ["calendar.read"], api.identifier)
 
 
-@pytest.mark.parametrize("path", WAYS)
-def test_no_spelling_of_a_path_avoids_its_rule(reader: str, path: str) -> None:
+@pytest.mark.parametrize("style", ["Forwarded", "Original"])
+def test_no_spelling_of_a_path_avoids_its_rule(reader: str, style: str) -> None:
     assert ask(reader, "/other").status_code == 200
-    for style in ("Forwarded", "Original"):
+    for path in WAYS:
         response = ask(reader, path, style=style)
         if path in OTHER:
             assert response.status_code in (200, 403)
         else:
-            assert refusal(response)[0] == 403
+            assert refusal(response)[0] == 403, path
 
 
 def test_a_rule_with_encoded_characters_counts(person: Account, db: None) -> None:
@@ -92,32 +92,28 @@ def test_dots_are_resolved_before_slashes_are_merged_and_after(person: Account, 
         assert ask(token, path).status_code == ask_as_envoy(token, path).status_code == 403, path
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in WAYS if path.startswith("/") and path.isascii() and path not in OTHER]
-)
-def test_no_spelling_avoids_a_rule_behind_envoy(reader: str, path: str) -> None:
+def test_no_spelling_avoids_a_rule_behind_envoy(reader: str) -> None:
     assert ask_as_envoy(reader, "/other").status_code == 200
-    # The URL arrives decoded, so %2F is a slash.
-    assert refusal(ask_as_envoy(reader, path))[0] == 403
+    paths = [path for path in WAYS if path.startswith("/") and path.isascii() and path not in OTHER]
+    assert len(paths) > len(WAYS) // 2
+    for path in paths:  # the URL arrives decoded, so %2F is a slash
+        assert refusal(ask_as_envoy(reader, path))[0] == 403, path
 
 
-@pytest.mark.parametrize(
-    "method", ["get", "Get", "GET ", "GET,POST", "", "G\u00cbT", "GET\t", "GET\x00", "X" * 30, "*", "1"]
-)
-def test_only_plain_methods(person: Account, db: None, method: str) -> None:
+def test_only_plain_methods(person: Account, db: None) -> None:
     make_api(rules=[("GET", "/*", "calendar.read"), ("*", "/*", "calendar.write")])
     token = make_access_token(make_client(), person, ["calendar.read"], "https://calendar.example.com")
     assert ask(token, "/x").status_code == 200
-    assert refusal(ask(token, "/x", method))[0] == 403
-    assert refusal(ask(token, "/x", None))[0] == 403
-    assert refusal(ask(token, "/x", "POST"))[0] == 403
+    unusual = ("get", "Get", "GET ", "GET,POST", "", "G\u00cbT", "GET\t", "GET\x00", "X" * 30, "*", "1")
+    for method in (*unusual, None, "POST"):
+        assert refusal(ask(token, "/x", method))[0] == 403, method
 
 
-@pytest.mark.parametrize("method", ["get", "Get", "post"])
-def test_only_plain_methods_behind_envoy(reader: str, method: str) -> None:
+def test_only_plain_methods_behind_envoy(reader: str) -> None:
     """Envoy repeats the method of the call. Its letter case matters: the API may not take `get` for a GET."""
     assert ask_as_envoy(reader, "/other").status_code == 200
-    assert refusal(ask_as_envoy(reader, "/other", method)) == (403, "path_not_allowed")
+    for method in ("get", "Get", "post"):
+        assert refusal(ask_as_envoy(reader, "/other", method)) == (403, "path_not_allowed")
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
@@ -204,22 +200,23 @@ NAMING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("header", NAMING)
-def test_an_unreadable_header_is_refused(reader: str, header: str) -> None:
+def test_an_unreadable_header_is_refused(reader: str) -> None:
     for style in ("Forwarded", "Original"):
         assert ask(reader, "/other", style=style).status_code == 200
-        assert refusal(ask(reader, "/other", style=style, **{header: ""})) == (403, "path_not_allowed")
-    assert refusal(ask_as_envoy(reader, "/other", **{header: ""})) == (403, "path_not_allowed")
+        for header in NAMING:
+            assert refusal(ask(reader, "/other", style=style, **{header: ""})) == (403, "path_not_allowed"), header
+    for header in NAMING:
+        assert refusal(ask_as_envoy(reader, "/other", **{header: ""})) == (403, "path_not_allowed"), header
 
 
-@pytest.mark.parametrize("odd", [*".!#$%&'*+^`|~"])
-def test_other_spellings_of_these_headers_are_refused(reader: str, odd: str) -> None:
-    for name in (*NAMING, "X-Auth-Subject", "X-Auth-Anything"):
-        if "-" in name:
-            spelling = name.replace("-", odd, 1)
+def test_other_spellings_of_these_headers_are_refused(reader: str) -> None:
+    names = [name for name in (*NAMING, "X-Auth-Subject", "X-Auth-Anything") if "-" in name]
+    assert len(names) == len(NAMING)  # two of them have no hyphen
+    for odd in ".!#$%&'*+^`|~":
+        for spelling in (name.replace("-", odd, 1) for name in names):
             assert refusal(ask(reader, "/other", **{spelling: "/other"})) == (403, "path_not_allowed"), spelling
             assert refusal(ask_as_envoy(reader, "/other", **{spelling: "GET"})) == (403, "path_not_allowed"), spelling
-    assert ask(reader, "/other", **{f"X{odd}Anything": "1", "X-Anything": ""}).status_code == 200
+        assert ask(reader, "/other", **{f"X{odd}Anything": "1", "X-Anything": ""}).status_code == 200
 
 
 @pytest.mark.parametrize(
