@@ -2,8 +2,8 @@
 
 A row has a URL, the statuses of GET, and those of POST with an empty form. Words in braces are replaced by objects of
 one project, objects of its owner, or a row of the admin's model (tests/security/crawl_world.py creates them); `*` is
-replaced by each of the group's models. There is a status for each column of the group. HEAD responds like GET. A POST
-without a CSRF token gets 403, unless the group is exempt from that.
+replaced by each of the group's models or pages. There is a status for each column of the group. HEAD responds like
+GET. A POST without a CSRF token gets 403, unless the group is exempt from that.
 
 Columns: `anonymous` has no session. `person` is signed in and does not belong to the project; `outsider` owns another
 project. `viewer`, `developer` and `owner` are members of the project. `reviewer`, `operator` and `superuser` are staff,
@@ -57,58 +57,19 @@ GROUPS = (
         """
         /                                   200 | 405
         /docs/                              200 | 405
-        /docs/quick-start/web-app           200 | 405
-        /docs/quick-start/browser-app       200 | 405
-        /docs/quick-start/installed-app     200 | 405
-        /docs/quick-start/api-key           200 | 405
-        /docs/guides                        200 | 405
-        /docs/guides/nextjs                 200 | 405
-        /docs/guides/react                  200 | 405
-        /docs/guides/express                200 | 405
-        /docs/guides/node                   200 | 405
-        /docs/guides/django-allauth         200 | 405
-        /docs/guides/django-mozilla         200 | 405
-        /docs/guides/fastapi                200 | 405
-        /docs/guides/flask                  200 | 405
-        /docs/guides/go                     200 | 405
-        /docs/guides/spring                 200 | 405
-        /docs/guides/spring-resource        200 | 405
-        /docs/guides/nimbus                 200 | 405
-        /docs/guides/rails                  200 | 405
-        /docs/guides/terminal               200 | 405
-        /docs/guides/apache                 200 | 405
-        /docs/guides/protect-nginx          200 | 405
-        /docs/guides/protect-caddy          200 | 405
-        /docs/guides/protect-fastapi        200 | 405
-        /docs/guides/protect-django         200 | 405
-        /docs/guides/protect-express        200 | 405
-        /docs/guides/protect-spring         200 | 405
-        /docs/guides/protect-go             200 | 405
-        /docs/guides/events-express         200 | 405
-        /docs/guides/events-django          200 | 405
-        /docs/guides/events-fastapi         200 | 405
-        /docs/guides/protect-your-api       200 | 405
-        /docs/sign-in/authorization         200 | 405
-        /docs/sign-in/tokens                200 | 405
-        /docs/sign-in/userinfo              200 | 405
-        /docs/sign-in/revocation            200 | 405
-        /docs/sign-in/sign-out              200 | 405
-        /docs/sign-in/events                200 | 405
-        /docs/sign-in/discovery             200 | 405
-        /docs/apis                          200 | 405
+        /docs/*                             200 | 405
         /docs/apis/{api}                    200 | 405
-        /docs/developer-api/me              200 | 405
-        /docs/developer-api/plan            200 | 405
-        /docs/errors                        200 | 405
-        /docs/limits                        200 | 405
-        /docs/testing                       200 | 405
-        /docs/plans                         200 | 405
-        /docs/review                        200 | 405
-        /docs/notices                       200 | 405
-        /docs/deprecation                   200 | 405
-        /docs/changelog                     200 | 405
         /docs/search                        200 | 405
         """,
+        models="quick-start/web-app quick-start/browser-app quick-start/installed-app quick-start/api-key guides "
+        "guides/nextjs guides/react guides/express guides/node guides/django-allauth guides/django-mozilla "
+        "guides/fastapi guides/flask guides/go guides/spring guides/spring-resource guides/nimbus "
+        "guides/rails guides/terminal guides/apache guides/protect-nginx guides/protect-caddy "
+        "guides/protect-fastapi guides/protect-django guides/protect-express guides/protect-spring "
+        "guides/protect-go guides/events-express guides/events-django guides/events-fastapi "
+        "guides/protect-your-api sign-in/authorization sign-in/tokens sign-in/userinfo sign-in/revocation "
+        "sign-in/sign-out sign-in/events sign-in/discovery apis developer-api/me developer-api/plan errors "
+        "limits testing plans review notices deprecation changelog",
     ),
     Group(
         "The page to try the developer API on",

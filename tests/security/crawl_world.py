@@ -2,7 +2,10 @@
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -14,6 +17,7 @@ from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.test import Client as Browser
+from django.test import override_settings
 from fido2.cose import ES256
 from fido2.utils import websafe_encode
 from fido2.webauthn import AttestationObject, AttestedCredentialData, AuthenticatorData
@@ -120,6 +124,19 @@ class Stage:
         row = rows.first()
         assert row is not None, f"there is no {model_name}: make_world makes none"
         return row.pk
+
+
+@contextmanager
+def kept_stage(media: Path) -> Iterator[Stage]:
+    """Yield a stage whose rows exist within the block."""
+    quick = {
+        "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
+        "WHITENOISE_AUTOREFRESH": True,
+        "MEDIA_ROOT": media,
+    }
+    with override_settings(**quick), transaction.atomic():
+        yield make_stage()
+        transaction.set_rollback(True)
 
 
 def make_stage() -> Stage:

@@ -1,14 +1,11 @@
 """Who has signed in to an account that is to be deleted is a stranger at every address but one."""
 
-import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from django.db import transaction
 from django.test import Client as Browser
-from django.test import override_settings
 
 from accounts.models import Account
 from accounts.recovery import closing
@@ -16,10 +13,10 @@ from oidc.apis.registry import reload_registry
 from tests.factories import PASSWORD, make_access_token, make_client
 from tests.relying_party import sign_in
 from tests.security.crawl_table import WRITES
-from tests.security.crawl_world import Plain, Stage, Walker, make_stage
+from tests.security.crawl_world import Plain, Stage, Walker, kept_stage
 from tests.security.crawling import ROWS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 # The page itself, and what a sign-in that is under way leads to by itself.
 HELD = {"/account/closed", "/account/login/"}
 WHO = ("owner", "superuser")
@@ -28,17 +25,10 @@ WHO = ("owner", "superuser")
 @pytest.fixture(scope="module")
 def closed(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Everybody, the owner and the superuser having closed their accounts, and signed in again as far as that goes."""
-    cheap = {
-        "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
-        "WHITENOISE_AUTOREFRESH": True,
-        "MEDIA_ROOT": tmp_path_factory.mktemp("media"),
-    }
-    with django_db_blocker.unblock(), override_settings(**cheap), transaction.atomic():
-        stage = make_stage()
+    with django_db_blocker.unblock(), kept_stage(tmp_path_factory.mktemp("media")) as stage:
         for number, role in enumerate(WHO):
             stage.walkers[role] = held(Account.objects.get(email=f"{role}@example.com"), 90 + number)
         yield stage
-        transaction.set_rollback(True)
 
 
 def held(account: Account, origin: int) -> Walker:
@@ -56,13 +46,6 @@ def held(account: Account, origin: int) -> Walker:
     plain = Plain()
     plain.cookies = again.cookies
     return Walker(plain, origin, {"Authorization": f"Bearer {token}"})
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("role", WHO)

@@ -1,22 +1,19 @@
 """Every address of the resolver, by every kind of person: statuses and headers are those of crawl_table.py."""
 
-import logging
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.db import transaction
-from django.test import override_settings
 
 from core.http.headers import ADMIN_POLICY, PAGE_POLICY
 from oidc.apis.registry import registry_in_transaction
 from tests.security.crawl_table import GROUPS, NO_HEAD, WRITES, Group, Policy
-from tests.security.crawl_world import APP, ROLES, Answer, Stage, Walker, make_stage
+from tests.security.crawl_world import APP, ROLES, Answer, Stage, Walker, kept_stage
 from tests.security.crawling import NOWHERE, ROWS, Row, roles_of, routes, rows_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 CATCH_ALL = {"/v1", "/v1/nothing", "/admin/nothing/"}
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
 CSP = {"page": PAGE_POLICY, "admin": ADMIN_POLICY, "none": None}
@@ -25,14 +22,8 @@ CSP = {"page": PAGE_POLICY, "admin": ADMIN_POLICY, "none": None}
 @pytest.fixture(scope="module")
 def stage(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Everybody and everything, made once for all rows; what a request changes is undone at once."""
-    cheap = {
-        "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
-        "WHITENOISE_AUTOREFRESH": True,
-        "MEDIA_ROOT": tmp_path_factory.mktemp("media"),
-    }
-    with django_db_blocker.unblock(), override_settings(**cheap), transaction.atomic():
-        yield make_stage()
-        transaction.set_rollback(True)
+    with django_db_blocker.unblock(), kept_stage(tmp_path_factory.mktemp("media")) as stage:
+        yield stage
 
 
 @pytest.fixture(autouse=True)
@@ -44,14 +35,6 @@ def apis_of_the_stage(request: pytest.FixtureRequest) -> Iterator[None]:
     request.getfixturevalue("stage")
     with registry_in_transaction():
         yield
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Thousands of refusals are thousands of warnings; writing them takes longer than the requests."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_every_url_has_a_row_and_every_row_a_url() -> None:
