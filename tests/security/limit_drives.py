@@ -78,7 +78,6 @@ class World:
         return next(url.example for url in every_url() if url.written == self.path)
 
     def app(self, web: bool = False) -> RelyingParty:
-        self.request.getfixturevalue("db")
         if not web:
             return RelyingParty(self.client, self.browser)
         client, secret = make_web(self.project)
@@ -131,7 +130,6 @@ def right_passwords_here(world: World) -> Step:
 
 @drives("wrong passwords")
 def wrong_passwords(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: log_in(Browser(), f"p{n}@example.com", "wrong", changes)
 
 
@@ -154,7 +152,6 @@ def wrong_passwords_after_the_proof(world: World) -> Step:
 
 @drives("mails for mailbox verification")
 def mails_of_the_proof(world: World) -> Step:
-    world.request.getfixturevalue("db")
     browsers = [Browser() for _ in range(3)]
     for n, browser in enumerate(browsers):
         session = browser.session
@@ -165,7 +162,6 @@ def mails_of_the_proof(world: World) -> Step:
 
 @drives("codes that reverse a change of email address")
 def codes_that_take_back(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com", "code": "AAAA"}, **changes)
 
 
@@ -288,13 +284,11 @@ def wrong_codes_in_a_row(world: World) -> Step:
 
 @drives("forms for sign-up, reset, codes, passkeys and leaked keys; calls from the docs")
 def forms_of_anybody(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
 @drives("passkey challenges, and sign-ins with a passkey")
 def challenges(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)
 
 
@@ -321,15 +315,12 @@ SIGN_UP = {"given_name": "N", "password1": "a quiet evening 42"}
 
 @drives("reports of apps")
 def reports_of_a_person(world: World) -> Step:
-    world.request.getfixturevalue("db")
     consent.record_consent(world.person, world.client, ["openid"])
     return lambda n, changes: world.browser.post(_report_of(world), REPORT, **changes)
 
 
 @drives("reports of one app")
 def reports_of_an_app(world: World) -> Step:
-    world.request.getfixturevalue("db")
-
     def step(n: int, changes: dict[str, Any]) -> Any:
         person, browser = make_account(), Browser()
         consent.record_consent(person, world.client, ["openid"])
@@ -341,7 +332,6 @@ def reports_of_an_app(world: World) -> Step:
 
 @drives("wrong codes from a sign-up mail", within=1)
 def codes_of_a_sign_up(world: World) -> Step:
-    world.request.getfixturevalue("db")
     browser = Browser()
     browser.post("/account/signup/", {"email": "new@example.com", **SIGN_UP})
     return lambda n, changes: browser.post(world.path, {"code": "AAAA-AAAA"}, **changes)
@@ -359,13 +349,11 @@ def codes_of_a_reset(world: World) -> Step:
 
 @drives("sign-up mails", "password reset mails")
 def mails_of_forms(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": TAGGED[n], **SIGN_UP}, **changes)
 
 
 @drives("codes that are sent again")
 def codes_again(world: World) -> Step:
-    world.request.getfixturevalue("db")
     world.request.getfixturevalue("monkeypatch").setattr("accounts.mail.recipient_limit.PAUSE", 0)
     browsers = [Browser() for _ in range(3)]
     for browser in browsers:
@@ -389,7 +377,6 @@ def family_mails(world: World) -> Step:
         browser.force_login(owner)
         return browser.post(world.path, {"email": TAGGED[n]}, **changes)
 
-    world.request.getfixturevalue("db")
     return step
 
 
@@ -502,7 +489,6 @@ def authorizations(world: World) -> Step:
 
 @drives("authorization requests that end on an error page")
 def bad_authorizations(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: Browser().get(world.path, {"client_id": f"op_client_{n}"}, **changes)
 
 
@@ -528,7 +514,6 @@ def post(path: str, form: dict[str, str], changes: dict[str, Any], **headers: st
 
 @drives("other rejected requests")
 def strangers_requests(world: World) -> Step:
-    world.request.getfixturevalue("db")
     form = {"grant_type": "refresh_token", "refresh_token": "x" * 43, "token": "x"}
     return lambda n, changes: post(world.path, form | {"client_id": f"x{n}"}, changes, Authorization="Bearer x")
 
@@ -589,18 +574,15 @@ def calls_for_a_person(world: World) -> Step:
 
 @drives("unknown credentials")
 def guessed_credentials(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: get(world.path, f"op_key_{n}", changes)
 
 
 @drives("billing events with an invalid signature")
 def forged_reports(world: World) -> Step:
-    world.request.getfixturevalue("db")
     return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Billing-Timestamp": str(n)})
 
 
 @drives("leak reports with an invalid signature")
 def forged_leak_reports(world: World) -> Step:
-    world.request.getfixturevalue("db")
     world.request.getfixturevalue("settings").LEAK_REPORT_KEYS = ScannerKey().document
     return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Github-Public-Key-Identifier": str(n)})

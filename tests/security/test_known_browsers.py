@@ -10,12 +10,10 @@ from accounts.sessions import known_browsers
 from tests.factories import PASSWORD, make_account
 from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
 
+# A test stays within one window of each limit.
+pytestmark = pytest.mark.usefixtures("stopped_clock")
+
 COOKIE = known_browsers.COOKIE
-
-
-@pytest.fixture(autouse=True)
-def within_one_window(stopped_clock: None) -> None:
-    pass
 
 
 def sign_in(browser: Browser, email: str, password: str = PASSWORD, ip: str = "192.0.2.1") -> Any:

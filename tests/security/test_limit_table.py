@@ -23,7 +23,12 @@ from tests.security import limit_drives
 from tests.security.limit_drives import DRIVES, World
 from tests.urls import every_url
 
+# A test stays within one window of each limit.
+pytestmark = pytest.mark.usefixtures("stopped_clock")
+
 PAGE = declared.PROJECT_DIR / "docs" / "limits.md"
+# Spellings of the service's host.
+HOSTS = ("localhost", "127.0.0.1", "LOCALHOST:8000")
 LOGIN_PAGES = ("/account/login/?next", "/admin/login/")
 
 
@@ -53,23 +58,11 @@ LISTED = {path for row in ROWS for path in row.paths}
 LISTED |= {path for cells in NOTHING_TO_BOUND for path in quoted(cells[0])}
 
 
-@pytest.fixture(autouse=True)
-def within_one_window(stopped_clock: None) -> None:
-    pass
-
-
-def hosts() -> list[str]:
-    """Return spellings of the service's host that are let in at all."""
-    tried = ["localhost", "127.0.0.1", "LOCALHOST", *(f"localhost:{port}" for port in (80, 1001, 1002, 8000))]
-    return [host for host in tried if Browser().get("/health/live", headers={"Host": host}).status_code == 200]
-
-
 def circumstances(row: Row) -> Iterator[dict[str, Any]]:
     """Yield what a caller changes from one request to the next, as far as the row does not count by it."""
-    known = hosts()
     for n in count():
         ip = f"2001:db8:1:2::{n + 1:x}" if "address" in row.counted_by else f"198.51.100.{n + 1}"
-        forged = {"X-Forwarded-For": f"192.0.2.{n}", "X-Real-IP": f"192.0.2.{n}", "Host": known[n % len(known)]}
+        forged = {"X-Forwarded-For": f"192.0.2.{n}", "X-Real-IP": f"192.0.2.{n}", "Host": HOSTS[n % len(HOSTS)]}
         yield {"REMOTE_ADDR": ip, "headers": forged}
 
 

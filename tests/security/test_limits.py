@@ -14,10 +14,8 @@ from tests.factories import PASSWORD, make_account, make_client, make_web_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 from tests.soft_key import SoftKey, give_key
 
-
-@pytest.fixture(autouse=True)
-def within_one_window(stopped_clock: None) -> None:
-    """Keep a test within one window of each limit."""
+# A test stays within one window of each limit.
+pytestmark = pytest.mark.usefixtures("stopped_clock")
 
 
 def is_limited(response: Any) -> bool:

@@ -11,13 +11,11 @@ from core.limits import usage
 from tests.accounts.entrance.test_sign_up import code_of
 from tests.factories import PASSWORD
 
+# A test stays within one window of each limit.
+pytestmark = pytest.mark.usefixtures("stopped_clock")
+
 DAY = 24 * 3600
 MOST = 6
-
-
-@pytest.fixture(autouse=True)
-def within_one_window(stopped_clock: None) -> None:
-    pass
 
 
 def reset(email: str, n: int, browser: Browser | None = None) -> Any:

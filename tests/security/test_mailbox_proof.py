@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from accounts.entrance import guesses
 from accounts.models import Account
 from tests.factories import PASSWORD
-from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
+from tests.security.test_limits import asks_for_mailbox, attempt
 
 PATH = "/account/login/mailbox/"
 MOST = 6  # mails a day
@@ -157,18 +157,6 @@ def test_the_page_can_not_be_opened_directly(person: Account) -> None:
     assert send(browser)["Location"] == "/account/login/"
     sign_in(browser, person.email)
     assert browser.get(PATH)["Location"] == "/connect/resume"
-
-
-def test_browsers_that_have_the_mailbox_share_one_limit(person: Account) -> None:
-    besiege(person.email)
-    answers = []
-    for n in range(11):
-        browser = Browser()
-        sign_in(browser, person.email, "wrong", f"192.0.2.{n}")
-        prove(browser, guesses.code_of(person.email).text)
-        answers.append(sign_in(browser, person.email, "wrong", f"192.0.2.{n}"))
-    assert [answer.status_code for answer in answers[:10]] == [200] * 10
-    assert is_limited(answers[-1])
 
 
 def test_a_passkey_page_and_a_known_browser_need_no_code(person: Account) -> None:
