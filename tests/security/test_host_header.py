@@ -11,23 +11,10 @@ PAGES = ("/", "/account/login/", "/admin/", "/connect/authorize", "/static/css/b
 FOR_APPS = ("/v1/me", "/v1", "/connect/token", "/.well-known/jwks", "/.well-known/openid-configuration")
 OWN = ("localhost:8000", "LocalHost:8000", "localhost.:8000", "localhost", "127.0.0.1:8000", "127.0.0.1", "testserver")
 FOREIGN = (
-    "localhost:1001",
-    "localhost:80",
-    "localhost:08000",
-    "localhost:8000:8000",
-    "localhost:",
-    "localhost:x",
-    "127.0.0.1:1001",
-    "[::1]:8000",
-    "evil.example.com",
-    "evil.example.com:8000",
-    "localhost@evil.example.com",
-    "localhost:8000, evil.example.com",
-    "",
-    "lo\x00calhost",
-    "\u2002localhost",
-    "x" * 5000,
-)
+    "localhost:1001", "localhost:80", "localhost:08000", "localhost:8000:8000", "localhost:", "localhost:x",
+    "127.0.0.1:1001", "[::1]:8000", "evil.example.com", "evil.example.com:8000", "localhost@evil.example.com",
+    "localhost:8000, evil.example.com", "", "lo\x00calhost", "\u2002localhost", "x" * 5000,
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -56,32 +56,17 @@ def test_a_hostile_address_is_refused_and_mails_nobody(signed_in: Browser, famil
         assert not Outbox.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "x@example.com\r\nBcc: eve@example.com",
-        "x@example.com\nSubject: hello\n\nBody",
-        "x@example.com\x00",
-        "\x00x@example.com",
-        "x@example.com, eve@example.com",
-        "x@example.com; eve@example.com",
-        "x@example.com eve@example.com",
-        "Eve <eve@example.com>",
-        "<eve@example.com>",
-        '"x\r\ny"@example.com',
-        "x@example.com\u2028Bcc: eve@example.com",
-        "x" * 250 + "@example.com",
-        "x@" + "y" * 250 + ".example",
-        "x@" + "y." * 5000 + "example",
-        "x" * 200_000,
-        "x@[127.0.0.1\r\n]",
-        "@",
-        "x@",
-        "x@local\x0bhost",
-        "x\ufeffy@exam\u200bple.com",
-        "\N{CYRILLIC SMALL LETTER HA}@example.com\u202e",
-    ],
-)  # fmt: skip
+INVALID = [
+    "x@example.com\r\nBcc: eve@example.com", "x@example.com\nSubject: hello\n\nBody", "x@example.com\x00",
+    "\x00x@example.com", "x@example.com, eve@example.com", "x@example.com; eve@example.com",
+    "x@example.com eve@example.com", "Eve <eve@example.com>", "<eve@example.com>", '"x\r\ny"@example.com',
+    "x@example.com\u2028Bcc: eve@example.com", "x" * 250 + "@example.com", "x@" + "y" * 250 + ".example",
+    "x@" + "y." * 5000 + "example", "x" * 200_000, "x@[127.0.0.1\r\n]", "@", "x@", "x@local\x0bhost",
+    "x\ufeffy@exam\u200bple.com", "\N{CYRILLIC SMALL LETTER HA}@example.com\u202e",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INVALID)
 def test_invalid_email_addresses_are_not_mailed(signed_in: Browser, family: Family, address: str) -> None:
     response = invite(signed_in, address)
     assert response.status_code == 200

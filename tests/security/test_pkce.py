@@ -9,26 +9,13 @@ from tests.relying_party import RelyingParty, answer_of, challenge_of
 VERIFIER = "a" * 43
 
 
-@pytest.mark.parametrize(
-    "challenge",
-    [
-        None,
-        "",
-        "a" * 42,
-        "a" * 44,
-        "a" * 128,
-        "a" * 43 + "=",
-        "a" * 42 + "+",
-        "a" * 42 + "/",
-        "a" * 42 + ".",
-        "a" * 42 + "~",
-        "a" * 42 + " ",
-        "a" * 42 + "\n",
-        "a" * 42 + "\u0430",
-        "\u0661" * 43,
-        "a" * 42 + "\x00",
-    ],
-)
+MALFORMED = [
+    None, "", "a" * 42, "a" * 44, "a" * 128, "a" * 43 + "=", "a" * 42 + "+", "a" * 42 + "/", "a" * 42 + ".",
+    "a" * 42 + "~", "a" * 42 + " ", "a" * 42 + "\n", "a" * 42 + "\u0430", "\u0661" * 43, "a" * 42 + "\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("challenge", MALFORMED)
 def test_a_missing_or_malformed_challenge_is_refused_before_a_page(spa: Client, challenge: str | None) -> None:
     for prompt in (None, "none"):
         response = RelyingParty(spa, Browser()).authorize(code_challenge=challenge, prompt=prompt)
@@ -53,21 +40,13 @@ def test_the_services_own_apps_need_it_too(app: RelyingParty) -> None:
     assert answer_of(app.authorize(code_challenge=None))["error"] == "invalid_request"
 
 
-@pytest.mark.parametrize(
-    "verifier",
-    [
-        "wrong" * 10,
-        "",
-        "a" * 42,
-        "a" * 129,
-        "\u00e9" * 43,
-        VERIFIER + "b",
-        VERIFIER[:-1],
-        VERIFIER.upper(),
-        f" {VERIFIER}",
-        f"{VERIFIER}\n",
-    ],
-)
+WRONG = [
+    "wrong" * 10, "", "a" * 42, "a" * 129, "\u00e9" * 43, VERIFIER + "b", VERIFIER[:-1], VERIFIER.upper(),
+    f" {VERIFIER}", f"{VERIFIER}\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verifier", WRONG)
 def test_a_wrong_verifier_is_rejected_and_leaves_the_code_valid(app: RelyingParty, verifier: str) -> None:
     code = app.code(code_challenge=challenge_of(VERIFIER))
     response = app.exchange(code, code_verifier=verifier)

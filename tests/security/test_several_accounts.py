@@ -95,22 +95,12 @@ def test_no_page_shows_a_key_or_an_account_id(browser: Browser, bob: Account) ->
     assert f'value="{bob.pk}"' not in text
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        ".",
-        "x",
-        "a" * 32,
-        ".".join(["a" * 32] * 50),
-        "a" * 100_000,
-        r"\000" * 32,
-        "ä" * 32,
-        "%00.%00",
-        "../../x",
-        "'",
-    ],
-)
+ODD_VALUES = [
+    "", ".", "x", "a" * 32, ".".join(["a" * 32] * 50), "a" * 100_000, r"\000" * 32, "ä" * 32, "%00.%00", "../../x", "'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD_VALUES)
 def test_no_cookie_value_breaks_a_page(value: str, app: RelyingParty) -> None:
     for signed_in in (app.browser, Browser()):
         signed_in.cookies[cookie_name()] = value
