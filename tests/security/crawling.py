@@ -20,7 +20,7 @@ class Row:
     group: Group
     get: dict[str, int]
     post: dict[str, int]
-    # Whether it is the first row of a line for several models. Code that they share is checked only for the first one.
+    # Whether it is the first row of a line for several models or pages. Code that they share is only checked there.
     is_first: bool = True
 
     @property
