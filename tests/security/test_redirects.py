@@ -190,31 +190,14 @@ def test_redirect_and_sign_out_addresses_are_not_one_list(app: RelyingParty) -> 
 # --- `next` on the account pages ---
 
 ELSEWHERE = [
-    "https://evil.example.com/",
-    "//evil.example.com/",
-    "///evil.example.com/",
-    "////evil.example.com",
-    "/\\evil.example.com",
-    "\\\\evil.example.com",
-    "\\/evil.example.com",
-    "https:evil.example.com",
-    "https:///evil.example.com",
-    "http:\\\\evil.example.com",
-    "javascript:alert(1)",
-    "data:text/html,x",
-    " https://evil.example.com/",
-    "\thttps://evil.example.com/",
-    "/\t/evil.example.com/",
-    "/\n/evil.example.com/",
-    "https://localhost:8000@evil.example.com/",
-    "https://testserver.evil.example.com/",
-    "http://testserver/account/",
-    "https://evil.example.com%2f@localhost:8000/",
-    "evil.example.com",
-    "\u2044/evil.example.com",
-    "\uff0f\uff0fevil.example.com",
-    "https://app.example.com/callback",
-]
+    "https://evil.example.com/", "//evil.example.com/", "///evil.example.com/", "////evil.example.com",
+    "/\\evil.example.com", "\\\\evil.example.com", "\\/evil.example.com", "https:evil.example.com",
+    "https:///evil.example.com", "http:\\\\evil.example.com", "javascript:alert(1)", "data:text/html,x",
+    " https://evil.example.com/", "\thttps://evil.example.com/", "/\t/evil.example.com/", "/\n/evil.example.com/",
+    "https://localhost:8000@evil.example.com/", "https://testserver.evil.example.com/", "http://testserver/account/",
+    "https://evil.example.com%2f@localhost:8000/", "evil.example.com", "\u2044/evil.example.com",
+    "\uff0f\uff0fevil.example.com", "https://app.example.com/callback",
+]  # fmt: skip
 
 
 def stays_here(location: str) -> bool:
