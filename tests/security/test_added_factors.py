@@ -16,6 +16,7 @@ from tests.accounts.factors.conftest import give_app, give_codes
 from tests.factories import PASSWORD, make_account
 from tests.oidc.authorization.test_acr import essential, shows, tokens_after
 from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
+from tests.security.test_sessions import is_signed_in
 from tests.soft_key import A_YEAR_AGO, SoftKey, add_key, give_key
 from tests.totp import totp
 
@@ -62,10 +63,6 @@ def use_key(browser: Browser, key: SoftKey) -> Any:
 
 def leads_to(browser: Browser, path: str = ADD) -> str:
     return str(browser.get(path, follow=True).request["PATH_INFO"])
-
-
-def is_signed_in(browser: Browser) -> bool:
-    return bool(browser.get("/account/").status_code == 200)
 
 
 @pytest.fixture

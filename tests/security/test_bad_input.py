@@ -138,26 +138,15 @@ def test_malformed_bearer_tokens(client: Browser, db: None, path: str) -> None:
             assert "WWW-Authenticate" in response, what
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/connect/resume?request={}",
-        "/connect/signed-out?x={}",
-        "/connect/consent?x={}",
-        "/connect/step-up?x={}",
-        "/account/login/?next={}",
-        "/account/reauthenticate/?next={}",
-        "/account/apps/?x={}",
-        "/.well-known/openid-configuration?x={}",
-        "/.well-known/jwks?x={}",
-        "/account/apps/{}/remove",
-        "/pictures/{}/x.webp",
-        "/pictures/x/{}.webp",
-        "/{}",
-        "/v1/{}",
-        "/connect/{}",
-    ],
-)
+PAGES = [
+    "/connect/resume?request={}", "/connect/signed-out?x={}", "/connect/consent?x={}", "/connect/step-up?x={}",
+    "/account/login/?next={}", "/account/reauthenticate/?next={}", "/account/apps/?x={}",
+    "/.well-known/openid-configuration?x={}", "/.well-known/jwks?x={}", "/account/apps/{}/remove",
+    "/pictures/{}/x.webp", "/pictures/x/{}.webp", "/{}", "/v1/{}", "/connect/{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_malformed_requests_to_pages(app: RelyingParty, path: str) -> None:
     app.browser.raise_request_exception = False
     for what, value in HOSTILE.items():

@@ -19,6 +19,7 @@ from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import age_sign_in, sign_in
+from tests.security.test_sessions import is_signed_in
 from tests.totp import totp
 
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -37,10 +38,6 @@ def wait(later: Wait, monkeypatch: pytest.MonkeyPatch) -> Wait:
 
     monkeypatch.setattr(sessions, "now", lambda: timezone.now() + timedelta(seconds=ahead))
     return move
-
-
-def is_signed_in(browser: Browser) -> bool:
-    return bool(browser.get("/account/").status_code == 200)
 
 
 def end_of(browser: Browser) -> float:

@@ -57,28 +57,13 @@ def stage(playground: Playground) -> str:
 # --- The address ---
 
 VARIANTS = [
-    "{own}/",
-    "{own}?",
-    "{own}?next=https://evil.example.com",
-    "{own}#",
-    "{own}/..",
-    "{own}%00",
-    "{own}evil",
-    "{own};x",
-    "{base}/console/playground/Callback",
-    "{base}/console//playground/callback",
-    "{base}/console/./playground/callback",
-    "{base}/x/../console/playground/callback",
-    "{base}//console/playground/callback",
-    "{base}/console/playground",
-    "{base}/console/playground/",
-    "{base}/",
-    "{base}/connect/authorize",
-    "{base}/account/login/?next=/",
-    "HTTP://localhost:8000/console/playground/callback",
-    "http://LOCALHOST:8000/console/playground/callback",
+    "{own}/", "{own}?", "{own}?next=https://evil.example.com", "{own}#", "{own}/..", "{own}%00", "{own}evil", "{own};x",
+    "{base}/console/playground/Callback", "{base}/console//playground/callback", "{base}/console/./playground/callback",
+    "{base}/x/../console/playground/callback", "{base}//console/playground/callback", "{base}/console/playground",
+    "{base}/console/playground/", "{base}/", "{base}/connect/authorize", "{base}/account/login/?next=/",
+    "HTTP://localhost:8000/console/playground/callback", "http://LOCALHOST:8000/console/playground/callback",
     "http://a@localhost:8000/console/playground/callback",
-]
+]  # fmt: skip
 
 
 def test_the_playgrounds_address_may_be_registered_and_no_other_of_the_service() -> None:

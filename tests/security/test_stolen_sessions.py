@@ -25,15 +25,12 @@ from tests.accounts.factors.conftest import (
 )
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import age_sign_in, sign_in
+from tests.security.test_sessions import is_signed_in
 from tests.several_accounts import key_of, other_keys, with_accounts
 from tests.totp import totp
 
 COOKIE = settings.SESSION_COOKIE_NAME
 NEW_PASSWORD = "another horse 7 battery"
-
-
-def is_signed_in(browser: Browser) -> bool:
-    return bool(browser.get("/account/").status_code == 200)
 
 
 def with_cookie(value: str) -> Browser:

@@ -43,6 +43,7 @@ from tests.accounts.recovery.test_address_changes import (
 )
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
+from tests.security.test_sessions import is_signed_in
 from tests.soft_key import SoftKey, add_key, give_key, use_alone
 from tests.totp import totp
 
@@ -89,10 +90,6 @@ def choose_password(email: str, mailoutbox: list[Any]) -> Browser:
     return browser
 
 
-def is_in(browser: Browser) -> bool:
-    return bool(browser.get("/account/").status_code == 200)
-
-
 # --- Taking the email address back ---
 
 
@@ -108,10 +105,10 @@ def test_taking_back_removes_what_was_added_since(
     assert len(types(person)) == 2  # recovery codes come with it
     assert is_taken_back(take_back(OLD, take_back_code(OLD)))
     assert types(person) == []
-    assert not is_in(thief)
+    assert not is_signed_in(thief)
     removed = SecurityEvent.objects.filter(account=person, kind__endswith="_removed")
     assert removed.count() + SecurityEvent.objects.filter(kind="authenticator_off").count() == 2
-    assert is_in(choose_password(OLD, mailoutbox))
+    assert is_signed_in(choose_password(OLD, mailoutbox))
 
 
 def sign_in_during(act: Callable[[], Any], email: str, patch: pytest.MonkeyPatch) -> None:
@@ -183,7 +180,7 @@ def test_taking_back_keeps_older_factors(thief: Browser, person: Account, mailou
     assert key.pk in kept
     assert secret
     assert codes
-    assert not is_in(choose_password(OLD, mailoutbox))  # the mailbox alone does not pass an older factor
+    assert not is_signed_in(choose_password(OLD, mailoutbox))  # the mailbox alone does not pass an older factor
 
 
 def test_a_server_whose_clock_is_behind_hides_no_factor(thief: Browser, person: Account) -> None:
@@ -276,7 +273,7 @@ def test_a_notice_removes_the_new_passkey_without_signing_in(thief: Browser, per
     assert not is_undone(undo(token, "AAAA-BBBB-CCCC"))
     assert is_undone(undo(token, code))
     assert types(person) == []  # with the recovery codes that came with it
-    assert not is_in(thief)
+    assert not is_signed_in(thief)
     assert "will be removed" not in scanner.get("/account/undone/").content.decode()
     told = Outbox.objects.filter(subject__contains="passkey has been removed")
     assert sorted(told.values_list("to", flat=True)) == sorted([OLD, NEW])
@@ -409,7 +406,7 @@ def test_a_passkey_from_before_the_change_does_not_sign_in_alone(
     planted: SoftKey, owner: Browser, person: Account
 ) -> None:
     assert types(person) == [*OWNERS, Type.WEBAUTHN]
-    assert not is_in(use_alone(planted, person))
+    assert not is_signed_in(use_alone(planted, person))
 
 
 @pytest.mark.parametrize("when", ["before the change", "since the change"])
@@ -426,7 +423,7 @@ def test_a_sign_in_with_it_that_is_running_ends_too(
         return row
 
     monkeypatch.setattr(webauthn, "complete_authentication", check_slowly)
-    assert not is_in(use_alone(planted, person))
+    assert not is_signed_in(use_alone(planted, person))
 
 
 def test_the_page_asks_about_it_and_one_answer_removes_it(
@@ -450,7 +447,7 @@ def test_the_page_asks_about_it_and_one_answer_removes_it(
 def test_a_passkey_that_the_owner_keeps_signs_in_alone_again(planted: SoftKey, owner: Browser, person: Account) -> None:
     owner.post(TAKEN_BACK, form_of(owner) | {"remove": []})
     assert types(person) == [*OWNERS, Type.WEBAUTHN]
-    assert is_in(use_alone(planted, person))
+    assert is_signed_in(use_alone(planted, person))
 
 
 def test_without_an_answer_it_signs_in_alone_after_a_use_with_the_owners_new_password(
@@ -459,8 +456,8 @@ def test_without_an_answer_it_signs_in_alone_after_a_use_with_the_owners_new_pas
     browser = choose_password(OLD, mailoutbox)
     options = browser.get("/account/2fa/authenticate/").context["js_data"]["request_options"]
     browser.post("/account/2fa/authenticate/", {"credential": planted.signed(options)})
-    assert is_in(browser)
-    assert is_in(use_alone(planted, person))
+    assert is_signed_in(browser)
+    assert is_signed_in(use_alone(planted, person))
 
 
 @pytest.mark.parametrize("form", ["listed", "kept by its key", "without a list"])
@@ -508,10 +505,10 @@ def test_the_answer_ends_sessions_and_a_second_one_changes_nothing(
     older = SoftKey(id=b"a key that is older")
     give_key(person, older)
     late = use_alone(older, person)
-    assert is_in(late)
+    assert is_signed_in(late)
     stored = dict(owner.session)
     owner.post(TAKEN_BACK, shown)
-    assert not is_in(late)
+    assert not is_signed_in(late)
     added = give_passkey(person)  # of the owner
     session = owner.session
     session.update(stored)  # as another request of this browser has read it

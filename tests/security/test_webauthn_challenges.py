@@ -16,6 +16,7 @@ from tests.accounts.factors.conftest import sign_in_by_mail
 from tests.factories import PASSWORD, make_account
 from tests.oidc.authorization.test_acr import essential
 from tests.relying_party import RelyingParty, age_sign_in, sign_in
+from tests.security.test_sessions import is_signed_in
 from tests.soft_key import SoftKey, give_key
 
 pytestmark = pytest.mark.django_db
@@ -24,10 +25,6 @@ LOGIN, TWO_STEP_PAGE = "/account/2fa/webauthn/login/", "/account/2fa/authenticat
 REAUTHENTICATE, ADD = "/account/2fa/webauthn/reauthenticate/", "/account/2fa/webauthn/add/"
 STEP_UP, SIGN_UP = "/connect/step-up", "/account/2fa/webauthn/signup/"
 Options = dict[str, Any]
-
-
-def is_signed_in(browser: Browser) -> bool:
-    return bool(browser.get("/account/").status_code == 200)
 
 
 def login_options(browser: Browser) -> Options:
