@@ -384,7 +384,6 @@ def test_a_form_of_the_admin_host_takes_no_other_origin(operator: Account) -> No
     assert forged.status_code == 403
 
 
-@pytest.mark.django_db
 def test_signing_in_on_the_admin_host_leads_to_the_admin(operator: Account) -> None:
     browser = Browser()
     given = {"login": "operator@example.com", "password": PASSWORD}
@@ -393,7 +392,6 @@ def test_signing_in_on_the_admin_host_leads_to_the_admin(operator: Account) -> N
     assert ask(ADMIN, "/", browser=browser)["Location"] == "/admin/"
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example.com/", f"https://{AUTH}/console/", "//evil.example.com/admin/"]
 )
@@ -403,8 +401,6 @@ def test_redirects_after_sign_in_stay_on_the_admin_host(operator: Account, wante
     assert done["Location"] == "/admin/"
 
 
-@pytest.mark.django_db
-@pytest.mark.django_db
 @pytest.mark.parametrize("wanted", ["@evil.example.com/", ".evil.example.com", ":443@evil.example.com", "evil"])
 def test_redirects_after_the_second_factor_stay_on_the_service(operator: Account, settings: Any, wanted: str) -> None:
     settings.ADMIN_SECOND_FACTOR = True
