@@ -77,7 +77,7 @@ def faults(row: Row, stage: Stage) -> Iterator[str]:
 def looked_at(row: Row, stage: Stage) -> Iterator[tuple[str, str]]:
     """Yield who meets which fault: GET as everybody, POST as two of each column, the rest as the one who sees most.
 
-    The other rows of a line for several models or pages run the same code, so they are only opened by two of each.
+    The other rows of a line for several models or pages run the same code, so only two of each column open them.
     """
     url, policy = stage.url(row.address), row.group.policy
     two_of_each = [role for roles in roles_of(row.group.columns) for role in roles[:2]]

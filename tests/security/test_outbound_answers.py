@@ -25,7 +25,7 @@ def test_redirects_on_the_same_host_are_followed(status: int, rig: Rig) -> None:
         assert (answer.text, answer.url.startswith(URL)) == ("here", True), location
 
 
-# By a word of the refusal.
+# Locations that are refused, by a word of the refusal.
 ELSEWHERE = {
     "another host": ("https://other.test/", "https://www.shop.test/", "//other.test/", "https://inner.test/"),
     "https://": ("http://shop.test/", "ftp://shop.test/", "file:///etc/passwd"),

@@ -22,7 +22,7 @@ def test_an_ip_address_for_a_host_is_refused_in_each_spelling(rig: Rig) -> None:
     assert (rig.names.questions, rig.dialled) == ([], [])
 
 
-# By the code and a word of the refusal.
+# URLs that are refused, by the code and a word of the refusal.
 UNUSUAL = {
     ("scheme", "https://"): (
         "http://shop.test/", "ftp://shop.test/", "file:///etc/passwd", "gopher://shop.test/", "//shop.test/",
