@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, SecurityEvent
@@ -71,15 +70,12 @@ def test_other_apps_and_people_keep_theirs(app: RelyingParty, web_app: RelyingPa
     assert app.call("/connect/userinfo", theirs["access_token"]).status_code == 200
 
 
-@pytest.mark.parametrize("number", ["0", "999999", "9" * 30])
-def test_missing_pictures_are_404(app: RelyingParty, number: str) -> None:
-    assert app.browser.post(f"/account/apps/{number}/remove").status_code == 404
-
-
 def test_removing_twice_is_404(app: RelyingParty) -> None:
     app.tokens()
     assert remove(app).status_code == 302
     assert remove(app).status_code == 404
+    for number in ("0", "9" * 30):
+        assert app.browser.post(f"/account/apps/{number}/remove").status_code == 404
 
 
 def test_two_removals_at_once_are_one(app: RelyingParty, person: Account) -> None:

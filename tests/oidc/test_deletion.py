@@ -7,8 +7,8 @@ from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
 from oidc.models import AccessToken, Client, Connection, RefreshToken, TokenFamily
-from tests.factories import make_client, make_project, make_web_client
-from tests.relying_party import RelyingParty
+from tests.factories import make_project, make_web_client
+from tests.relying_party import RelyingParty, sign_in
 
 
 def is_dead(app: RelyingParty, code: str, tokens: dict[str, Any]) -> bool:
@@ -23,47 +23,30 @@ def is_dead(app: RelyingParty, code: str, tokens: dict[str, Any]) -> bool:
 # --- People ---
 
 
-def test_a_deleted_persons_credentials_and_sessions_end(app: RelyingParty, person: Account) -> None:
+@pytest.mark.parametrize("by_queryset", [False, True])
+def test_a_deleted_persons_credentials_and_sessions_end(app: RelyingParty, person: Account, by_queryset: bool) -> None:
     code, tokens = app.code(), app.tokens()
-    person.delete()
+    if by_queryset:
+        Account.objects.filter(pk=person.pk).delete()
+    else:
+        person.delete()
     assert is_dead(app, code, tokens)
     assert app.browser.get("/account/")["Location"].startswith("/account/login/")
     assert app.authorize().status_code == 302
-
-
-def test_a_deleted_person_leaves_only_an_anonymous_count(app: RelyingParty, person: Account) -> None:
-    app.tokens()
-    person.delete()
     left = Connection.objects.get()
-    assert left.account is None
-    assert left.scopes == ""
+    assert (left.account, left.scopes) == (None, ""), "only an anonymous count is left"
     assert left.removed_at is not None
     assert not PairwiseSubject.objects.exists()
 
 
-def test_deletion_by_a_queryset_counts_too(app: RelyingParty, person: Account) -> None:
+def test_a_deactivated_persons_credentials_and_sessions_end_for_good(app: RelyingParty, person: Account) -> None:
     code, tokens = app.code(), app.tokens()
-    Account.objects.filter(pk=person.pk).delete()
-    assert is_dead(app, code, tokens)
-    assert Connection.objects.count() == 1
-
-
-def test_a_deactivated_persons_credentials_and_sessions_end(app: RelyingParty, person: Account) -> None:
-    code, tokens = app.code(), app.tokens()
-    person.is_active = False
-    person.save()
-    assert is_dead(app, code, tokens)
-    assert app.browser.get("/account/")["Location"].startswith("/account/login/")
-
-
-def test_reactivation_revives_no_token(app: RelyingParty, person: Account) -> None:
-    code, tokens = app.code(), app.tokens()
-    person.is_active = False
-    person.save()
-    person.is_active = True
-    person.save()
-    assert is_dead(app, code, tokens)
-    assert TokenFamily.objects.filter(revoked_at=None).count() == 0
+    for active in (False, True):
+        person.is_active = active
+        person.save()
+        assert is_dead(app, code, tokens)
+        assert app.browser.get("/account/")["Location"].startswith("/account/login/")
+        assert not TokenFamily.objects.filter(revoked_at=None).exists()
 
 
 def test_saving_an_active_account_ends_no_tokens(app: RelyingParty, person: Account) -> None:
@@ -76,34 +59,19 @@ def test_saving_an_active_account_ends_no_tokens(app: RelyingParty, person: Acco
 # --- Clients and projects ---
 
 
-def test_a_deleted_clients_credentials_end(web_app: RelyingParty) -> None:
-    code, tokens = web_app.code(), web_app.tokens()
-    Client.objects.get(pk=web_app.client.pk).delete()
-    assert is_dead(web_app, code, tokens)
-    assert web_app.authorize().status_code == 400
-    assert b"Web Notes</h2>" not in web_app.browser.get("/account/apps/").content
-
-
-def test_a_deleted_projects_credentials_end(app: RelyingParty) -> None:
-    code, tokens = app.code(), app.tokens()
-    app.client.project.delete()
+@pytest.mark.parametrize("what", ["client", "project"])
+def test_credentials_of_a_deleted_client_or_project_end_and_its_subs_are_never_reused(
+    app: RelyingParty, web_app: RelyingParty, what: str
+) -> None:
+    code, tokens, others = app.code(), app.tokens(), web_app.tokens()
+    subjects = list(PairwiseSubject.objects.order_by("pk").values())
+    row = app.client.project if what == "project" else Client.objects.get(pk=app.client.pk)
+    row.delete()
     assert is_dead(app, code, tokens)
-    assert not AccessToken.objects.exists()
-    assert not RefreshToken.objects.exists()
-
-
-def test_others_are_not_touched(app: RelyingParty, web_app: RelyingParty) -> None:
-    tokens = web_app.tokens()
-    app.tokens()
-    app.client.project.delete()
-    assert web_app.refresh(tokens["refresh_token"]).status_code == 200
-
-
-def test_a_sub_is_kept_after_its_project_so_that_it_is_never_reused(app: RelyingParty) -> None:
-    app.tokens()
-    sub = PairwiseSubject.objects.get().sub
-    app.client.project.delete()
-    assert PairwiseSubject.objects.get().sub == sub
+    assert app.authorize().status_code == 400
+    assert AccessToken.objects.count() == RefreshToken.objects.count() == 1
+    assert web_app.refresh(others["refresh_token"]).status_code == 200
+    assert list(PairwiseSubject.objects.order_by("pk").values()) == subjects
 
 
 @pytest.mark.django_db
@@ -121,8 +89,6 @@ def test_identifiers_are_random_and_never_reused() -> None:
 
 
 def test_a_pending_request_of_a_deleted_client_is_handled(spa: Client, person: Account) -> None:
-    from tests.relying_party import sign_in
-
     app = RelyingParty(spa, Browser())
     app.authorize()
     spa.delete()
@@ -136,4 +102,3 @@ def test_a_consent_page_of_a_deleted_client_is_handled(app: RelyingParty) -> Non
     page = app.authorize()
     Client.objects.get(pk=app.client.pk).delete()
     assert app.answer_consent(page).status_code == 400
-    make_client()
