@@ -206,12 +206,7 @@ def test_a_password_followed_by_a_code_counts_as_two_factors(app: RelyingParty, 
     page = app.authorize(claims=essential(MULTI_FACTOR))
     assert shows(page, "two-step verification")
     assert claims_of(tokens_after(app, follow_code_link(app, page, totp(secret)))["id_token"])["acr"] == MULTI_FACTOR
-
-
-def test_a_code_does_not_count_as_a_passkey(app: RelyingParty, person: Account) -> None:
-    secret = set_up_app(person)
-    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), totp(secret))
-    assert shows(app.authorize(claims=essential("phr")), "a passkey")
+    assert shows(app.authorize(claims=essential("phr")), "a passkey"), "a code does not count as one"
 
 
 @pytest.mark.django_db(transaction=True)  # allauth says so once the app is stored
@@ -234,7 +229,7 @@ def test_showing_recovery_codes_is_not_a_sign_in_step(app: RelyingParty, person:
     assert shows(app.authorize(claims=essential(MULTI_FACTOR)), "two-step verification")
 
 
-@pytest.mark.parametrize("values", [["phrh"], ["gold", "PHR"], [""], ["phr\x00"], ["\ud800"], ["\uff50hr"]])
+@pytest.mark.parametrize("values", [["gold", "PHR"], [""], ["phr\x00"], ["\ud800"]])
 def test_an_unsupported_level_is_rejected_immediately(app: RelyingParty, values: list[str]) -> None:
     for asking in (app, app.beside(Browser())):
         answer = answer_of(asking.authorize(claims=essential(*values)))
@@ -250,11 +245,14 @@ def test_prompt_none_shows_no_page_for_a_missing_level(app: RelyingParty, key: S
     assert answer_of(app.authorize(claims=essential("phr"), prompt="none"))["code"]
 
 
-def test_cancel_returns_to_the_app(app: RelyingParty) -> None:
-    page = app.authorize(claims=essential("phr"))
-    answer = answer_of(press(app, page, "cancel"))
-    assert (answer["error"], answer["state"]) == (UNMET, app.state)
-    assert answer_of(press(app, page, "cancel"))["error"] == UNMET  # pressed twice
+@pytest.mark.parametrize(
+    ("sent", "error"), [({"claims": essential("phr")}, UNMET), ({"acr_values": "phr"}, "access_denied")]
+)
+def test_cancel_returns_to_the_app(app: RelyingParty, key: SoftKey, sent: dict[str, str], error: str) -> None:
+    page = app.authorize(**sent)
+    for _ in range(2):  # the button may be pressed twice
+        answer = answer_of(press(app, page, "cancel"))
+        assert (answer["error"], answer["state"]) == (error, app.state)
 
 
 def test_the_form_sent_twice_leads_to_the_app_by_a_page_both_times(app: RelyingParty, key: SoftKey) -> None:
@@ -279,7 +277,7 @@ def test_a_forged_reference_does_nothing(app: RelyingParty, reference: str) -> N
         assert (back.status_code, back["Location"]) == (302, "/connect/resume")
 
 
-@pytest.mark.parametrize("credential", ["", "{", "[]", "null", '{"id":1}', '{"response":{}}', "9" * 3000, '"\\u0000"'])
+@pytest.mark.parametrize("credential", ["", "{", "[]", '{"response":{}}', "9" * 3000])
 def test_a_broken_credential_is_refused_in_the_page(app: RelyingParty, key: SoftKey, credential: str) -> None:
     page = app.authorize(claims=essential("phr"))
     form = {"reference": page.context["reference"], "credential": credential}
@@ -313,11 +311,6 @@ def test_people_who_can_meet_an_optional_level_are_asked_and_can_skip_it(app: Re
     tokens = tokens_after(app, app.browser.get(back["Location"]))
     assert "acr" not in claims_of(tokens["id_token"])
     assert shows(app.authorize(acr_values="phr"), "a passkey")  # a later request asks again
-
-
-def test_cancel_on_an_optional_level_cancels_the_sign_in(app: RelyingParty, key: SoftKey) -> None:
-    page = app.authorize(acr_values="phr")
-    assert answer_of(press(app, page, "cancel"))["error"] == "access_denied"
 
 
 def test_the_best_level_that_the_person_can_meet_is_requested(app: RelyingParty, person: Account) -> None:
@@ -398,20 +391,16 @@ def test_a_level_of_one_request_is_not_described_as_required_by_the_client(app: 
     Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
     page = app.authorize(claims=essential("phr"))
     assert shows(page, "a passkey")
-    assert "Everybody" not in page.content.decode()
+    assert "requires this from everybody" not in page.content.decode()
 
 
-def test_a_required_level_is_returned_in_the_token(app: RelyingParty, key: SoftKey) -> None:
-    Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
-    told = claims_of(tokens_after(app, use_key(app, app.authorize(), key))["id_token"])
-    assert told["acr"] == "phr"
-
-
-def test_a_required_level_applies_from_the_next_authorization(app: RelyingParty) -> None:
+def test_a_required_level_applies_from_the_next_authorization(app: RelyingParty, key: SoftKey) -> None:
     tokens = app.tokens()
     Client.objects.filter(pk=app.client.pk).update(least_acr=PHISHING_RESISTANT)
     assert app.refresh(tokens["refresh_token"]).status_code == 200
-    assert shows(app.authorize(), "a passkey")
+    page = app.authorize()
+    assert shows(page, "a passkey")
+    assert claims_of(tokens_after(app, use_key(app, page, key))["id_token"])["acr"] == "phr"
 
 
 def test_consent_can_not_be_given_before_the_level_is_met(app: RelyingParty) -> None:
@@ -431,19 +420,11 @@ def test_consent_can_not_be_given_before_the_level_is_met(app: RelyingParty) -> 
         "no json",
         "[]",
         "null",
-        '"phr"',
-        "7",
-        "{",
         "{}x",
-        "{'id_token':{}}",
         '{"id_token":[]}',
-        '{"id_token":"acr"}',
         '{"id_token":{"acr":"phr"}}',
-        '{"id_token":{"acr":["phr"]}}',
         '{"id_token":{"acr":{"essential":"true","value":"phr"}}}',
-        '{"id_token":{"acr":{"essential":1}}}',
         '{"id_token":{"acr":{"value":7}}}',
-        '{"id_token":{"acr":{"value":null}}}',
         '{"id_token":{"acr":{"values":"phr"}}}',
         '{"id_token":{"acr":{"values":[]}}}',
         '{"id_token":{"acr":{"values":["phr",7]}}}',
@@ -451,12 +432,8 @@ def test_consent_can_not_be_given_before_the_level_is_met(app: RelyingParty) -> 
         '{"id_token":{"acr":null},"id_token":{"acr":{"essential":true,"value":"phr"}}}',
         '{"id_token":{"acr":{"essential":false,"essential":true}}}',
         '{"x":NaN}',
-        '{"x":-Infinity}',
         '{"x":' + "[" * 11 + "]" * 11 + ',"y":' + "[" * 12 + "]" * 12 + "}",
-        "[" * 900,
-        '{"x":' * 100 + "1" + "}" * 100,
         json.dumps({"x": "y" * 2048}),
-        '{"x":' + "9" * 2040 + "1" * 20 + "}",
     ],
 )
 def test_unreadable_claims_are_rejected(app: RelyingParty, claims: str) -> None:
@@ -476,10 +453,8 @@ def test_repeated_or_unreadable_parameters_are_rejected(app: RelyingParty, name:
     "claims",
     [
         "{}",
-        '{"id_token":null}',
         '{"id_token":{},"userinfo":{"email":null}}',
         '{"x":' + "[" * 10 + "]" * 10 + "}",
-        '{"x":' + "9" * 1500 + "}",
         '{"\\u0000":"\\ud800"}',
         '{"userinfo":{"verified_claims":{"verification":{"evidence":[{"document":{"issuer":{"country":null}}}]}}}}',
     ],
@@ -488,6 +463,6 @@ def test_unknown_members_of_claims_are_ignored(app: RelyingParty, claims: str) -
     assert "acr" not in claims_of(app.tokens(claims=claims)["id_token"])
 
 
-@pytest.mark.parametrize("acr_values", ["  ", "\t\n", "phr" * 300, "phr,mfa", "\u0000x"[1:], "💥 phŕ", "null"])
+@pytest.mark.parametrize("acr_values", ["  ", "phr" * 300, "phr,mfa", "💥 phŕ"])
 def test_unusual_acr_values_are_ignored(app: RelyingParty, key: SoftKey, acr_values: str) -> None:
     assert "acr" not in claims_of(app.tokens(acr_values=acr_values)["id_token"])

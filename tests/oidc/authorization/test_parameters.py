@@ -20,18 +20,14 @@ def raw(app: RelyingParty, more: str, **changes: str | None) -> Any:
 # --- state and nonce ---
 
 
-@pytest.mark.parametrize("state", ["a b+c&d=e", "ü✓", "<script>", "%00", "x" * 2000])
+@pytest.mark.parametrize("state", ["a b+c&d=e", "ü✓", "%00", "x" * 2000])
 def test_state_is_returned_unchanged(app: RelyingParty, state: str) -> None:
     assert answer_of(app.authorize(state=state, prompt="none"))["state"] == state
 
 
-def test_nonce_is_optional(app: RelyingParty) -> None:
-    assert "nonce" not in claims_of(app.tokens(nonce=None)["id_token"])
-
-
-@pytest.mark.parametrize("nonce", ["n", "ü✓ nonce", "x" * 1000])
-def test_nonce_is_in_the_id_token(app: RelyingParty, nonce: str) -> None:
-    assert claims_of(app.tokens(nonce=nonce)["id_token"])["nonce"] == nonce
+@pytest.mark.parametrize("nonce", [None, "ü✓ nonce", "x" * 1000])
+def test_nonce_is_in_the_id_token(app: RelyingParty, nonce: str | None) -> None:
+    assert claims_of(app.tokens(nonce=nonce)["id_token"]).get("nonce") == nonce
 
 
 # --- scope ---
@@ -41,19 +37,13 @@ def test_nonce_is_in_the_id_token(app: RelyingParty, nonce: str) -> None:
     "scope",
     [
         None,
-        "",
         "email",
-        "email profile",
         "openid calendar",
         "openid account.read",
         "OPENID",
-        "openid Email",
         "openid,email",
-        "openid\temail",
-        "openid  ü",
         " ",
         "openid\u00a0email",
-        "openid+email",
     ],
 )
 def test_a_scope_that_is_not_approved_is_rejected(app: RelyingParty, scope: str | None) -> None:
@@ -66,13 +56,6 @@ def test_extra_spaces_and_repeated_scopes_change_nothing(app: RelyingParty, scop
     assert tokens["scope"] == "openid email"
 
 
-def test_an_approved_scope_is_asked_for(app: RelyingParty) -> None:
-    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
-    page = app.authorize(scope="openid account.read")
-    assert page.status_code == 200
-    assert b"See your email address, your name and photo, and your plan" in page.content
-
-
 def test_approval_applies_to_one_client(app: RelyingParty, web_app: RelyingParty) -> None:
     Client.objects.filter(pk=web_app.client.pk).update(approved_scopes="account.read")
     assert answer_of(app.authorize(scope="openid account.read"))["error"] == "invalid_scope"
@@ -81,13 +64,13 @@ def test_approval_applies_to_one_client(app: RelyingParty, web_app: RelyingParty
 # --- response_type and response_mode ---
 
 
-@pytest.mark.parametrize("kind", ["token", "id_token", "code id_token", "code token", "none", "CODE", "code code"])
+@pytest.mark.parametrize("kind", ["token", "code id_token", "none", "CODE", "code code"])
 def test_the_only_response_type_is_code(app: RelyingParty, kind: str) -> None:
     answer = answer_of(app.authorize(response_type=kind))
     assert answer["error"] == "unsupported_response_type"
 
 
-@pytest.mark.parametrize("mode", ["fragment", "web_message", "jwt", "QUERY", "query form_post"])
+@pytest.mark.parametrize("mode", ["fragment", "QUERY", "query form_post"])
 def test_other_response_modes_are_refused_in_the_query(app: RelyingParty, mode: str) -> None:
     response = app.authorize(response_mode=mode)
     assert "#" not in response["Location"]
@@ -121,14 +104,10 @@ def test_form_post_answers_with_a_form_to_the_app(app: RelyingParty) -> None:
 def test_form_post_returns_errors_too(app: RelyingParty) -> None:
     page = app.authorize(response_mode="form_post", prompt="none", state='"><script>alert(1)</script>')
     assert b"<script>alert" not in page.content
+    assert b"csrfmiddlewaretoken" not in page.content
     fields = fields_of(page)
     assert (fields["error"], fields["state"]) == ("consent_required", '"><script>alert(1)</script>')
     assert fields["iss"] == "http://localhost:8000/"
-
-
-def test_a_form_post_page_has_no_csrf_token_for_the_app(app: RelyingParty) -> None:
-    page = app.authorize(response_mode="form_post", prompt="none")
-    assert b"csrfmiddlewaretoken" not in page.content
 
 
 # --- repeated, refused and ignored parameters ---
@@ -140,14 +119,7 @@ def test_a_form_post_page_has_no_csrf_token_for_the_app(app: RelyingParty) -> No
         "response_type",
         "scope",
         "state",
-        "nonce",
-        "code_challenge",
-        "code_challenge_method",
         "prompt",
-        "response_mode",
-        "max_age",
-        "login_hint",
-        "display",
         "anything",
     ],
 )
@@ -172,17 +144,13 @@ def test_a_repeated_client_id_or_redirect_uri_shows_a_page(app: RelyingParty, na
     "ignored",
     [
         {"display": "popup"},
-        {"display": "nonsense"},
-        {"claims": '{"id_token":{"email":{"essential":true}}}'},
         {"claims": '{"id_token":{"acr":{"values":["gold"]}},"vendor":[1]}'},
         {"acr_values": "urn:mace:incommon:iap:silver"},
-        {"claims_locales": "de en"},
         {"ui_locales": "de xx-nonsense"},
         {"login_hint": "somebody@example.com"},
         {"unknown": "x"},
         {"approval_prompt": "auto"},
         {"audience": "x"},
-        {"dpop_jkt": "x"},
     ],
 )
 def test_unknown_parameters_change_nothing(app: RelyingParty, ignored: dict[str, str]) -> None:
@@ -230,12 +198,6 @@ def test_invalid_encoding_in_a_post_is_rejected(app: RelyingParty) -> None:
     assert answer_of(raw(app, "&state=%ff", state=None))["error"] == "invalid_request"
     assert "Location" in followed
     assert answer_of(followed)["error"] == "invalid_request"
-
-
-@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
-def test_a_post_with_another_content_type_shows_a_page(app: RelyingParty, content_type: str) -> None:
-    response = Browser().post("/connect/authorize", b"{}", content_type=content_type)
-    assert response.status_code == 400
 
 
 def test_head_is_answered_like_get(app: RelyingParty) -> None:

@@ -11,7 +11,6 @@ from django.test import Client as Browser
 from accounts.models import Account
 from oidc.authorization.interactions import pending_interactions
 from oidc.models import Client, TokenFamily
-from oidc.tokens import signing_keys
 from tests.accounts.factors.conftest import NEW_PASSWORD, code_mailed_to, give_app
 from tests.factories import PASSWORD, make_account, make_client
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
@@ -34,12 +33,6 @@ def reauthenticate(browser: Browser, redirect: Any, login: str, password: str = 
 # --- none ---
 
 
-def test_none_with_consent_gives_a_code(app: RelyingParty) -> None:
-    app.tokens()
-    answer = answer_of(app.authorize(prompt="none"))
-    assert app.exchange(answer["code"]).status_code == 200
-
-
 def test_none_with_a_new_scope_is_consent_required(app: RelyingParty) -> None:
     app.tokens(scope="openid")
     assert answer_of(app.authorize(prompt="none", scope="openid email"))["error"] == "consent_required"
@@ -57,14 +50,9 @@ def test_none_with_an_old_sign_in_is_login_required(app: RelyingParty) -> None:
     assert "code" in answer_of(app.authorize(prompt="none", max_age="200"))
 
 
-@pytest.mark.parametrize("other", ["login", "consent", "select_account", "create", "none"])
-def test_prompt_none_with_another_value_is_invalid(app: RelyingParty, other: str) -> None:
+@pytest.mark.parametrize("prompt", ["none login", "none consent", "none none", "nonsense", "LOGIN", "login nonsense"])
+def test_unknown_prompts_and_none_with_another_value_are_invalid(app: RelyingParty, prompt: str) -> None:
     app.tokens()
-    assert answer_of(app.authorize(prompt=f"none {other}"))["error"] == "invalid_request"
-
-
-@pytest.mark.parametrize("prompt", ["nonsense", "LOGIN", "login nonsense", "none,login"])
-def test_an_unknown_prompt_is_invalid(app: RelyingParty, prompt: str) -> None:
     assert answer_of(app.authorize(prompt=prompt))["error"] == "invalid_request"
 
 
@@ -94,14 +82,6 @@ def test_login_asks_a_signed_in_person_again(app: RelyingParty, person: Account)
     answer = answer_of(app.browser.get(again["Location"]))
     assert app.exchange(answer["code"]).status_code == 200
     assert TokenFamily.objects.latest("pk").auth_time > before
-
-
-def test_the_page_that_asks_again_has_the_sign_in_fields_in_one_form(app: RelyingParty) -> None:
-    page = app.browser.get(app.authorize(prompt="login")["Location"])
-    text = page.content.decode()
-    (form,) = [part.partition("</form>")[0] for part in text.split("<form")[1:] if 'name="password"' in part]
-    assert 'name="login"' in form
-    assert '<button type="submit"' in form
 
 
 def test_a_wrong_password_does_not_bypass_prompt_login(app: RelyingParty, person: Account) -> None:
@@ -173,7 +153,7 @@ def test_one_fresh_sign_in_answers_one_login_request(app: RelyingParty, person: 
         assert "code" in answer_of(app.browser.get(again["Location"]))
 
 
-@pytest.mark.parametrize("raw", ["a|b", "{a}", "a^b", "a`b", "a\\b", "a[b]", "a'b", 'a"b'])
+@pytest.mark.parametrize("raw", ["a|b", "{a}", "a\\b", 'a"b'])
 def test_login_asks_once_whatever_characters_the_app_leaves_unencoded(
     app: RelyingParty, person: Account, raw: str
 ) -> None:
@@ -227,6 +207,7 @@ def test_max_age_asks_again_once_exceeded(app: RelyingParty, person: Account) ->
     app.tokens()
     age_sign_in(app.browser, 100)
     assert "code" in answer_of(app.authorize(max_age="1000"))
+    assert path_of(app.authorize(max_age="0")) == "/account/reauthenticate/"
     response = app.authorize(max_age="60")
     assert path_of(response) == "/account/reauthenticate/"
     back = reauthenticate(app.browser, response, person.email)
@@ -234,13 +215,7 @@ def test_max_age_asks_again_once_exceeded(app: RelyingParty, person: Account) ->
     assert "code" in answer_of(app.browser.get(again["Location"]))
 
 
-def test_max_age_zero_is_like_login(app: RelyingParty) -> None:
-    app.tokens()
-    age_sign_in(app.browser, 1)
-    assert path_of(app.authorize(max_age="0")) == "/account/reauthenticate/"
-
-
-@pytest.mark.parametrize("max_age", ["-1", "soon", "1.5", "1e3", " 5", "9" * 400])
+@pytest.mark.parametrize("max_age", ["-1", "soon", "1.5", " 5", "9" * 400])
 def test_max_age_must_be_a_number_of_seconds(app: RelyingParty, max_age: str) -> None:
     assert answer_of(app.authorize(max_age=max_age))["error"] == "invalid_request"
 
@@ -254,21 +229,17 @@ def test_auth_time_is_the_moment_of_the_sign_in(app: RelyingParty) -> None:
 # --- login_hint ---
 
 
-def test_login_hint_fills_in_the_sign_in_page(spa: Client) -> None:
-    app = RelyingParty(spa, Browser())
-    page = app.browser.get(app.authorize(login_hint="ada@example.com")["Location"])
-    assert b'value="ada@example.com"' in page.content
-
-
 @pytest.mark.parametrize(
     ("query", "filled_in"),
     [
+        ("ada@example.com", "ada@example.com"),
         ("ada+news@example.com", "ada+news@example.com"),
         ("ada%2Bnews@example.com", "ada+news@example.com"),
         ("+ada++news@example.com+", "ada++news@example.com"),
     ],
 )
-def test_a_plus_in_login_hint_need_not_be_encoded(spa: Client, query: str, filled_in: str) -> None:
+def test_login_hint_fills_in_the_sign_in_page(spa: Client, query: str, filled_in: str) -> None:
+    """A plus sign need not be encoded."""
     app = RelyingParty(spa, Browser())
     location = app.browser.get(f"/connect/authorize?{urlencode(app.parameters())}&login_hint={query}")["Location"]
     assert f'value="{filled_in}"' in app.browser.get(location).content.decode()
@@ -284,28 +255,12 @@ def test_login_hint_is_only_text(spa: Client) -> None:
 # --- id_token_hint ---
 
 
-def test_id_token_hint_of_the_signed_in_person_is_accepted(app: RelyingParty) -> None:
+def test_id_token_hint_of_the_signed_in_person_is_accepted(app: RelyingParty, later: Callable[[float], None]) -> None:
     hint = app.tokens()["id_token"]
-    assert "code" in answer_of(app.authorize(id_token_hint=hint))
-    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
-
-
-def test_an_expired_id_token_hint_is_accepted(app: RelyingParty, later: Callable[[float], None]) -> None:
-    hint = app.tokens()["id_token"]
-    later(600)
-    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
-
-
-def test_an_id_token_hint_signed_by_a_retired_key_is_accepted(
-    app: RelyingParty, later: Callable[[float], None]
-) -> None:
-    hint = app.tokens()["id_token"]
-    signing_keys.rotate(now=True)
-    signing_keys.rotate(now=True)
-    later(100 * 24 * 3600)
-    signing_keys.reload_keyring()
-    age_sign_in(app.browser, 0)
-    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
+    for seconds in (0, 600):  # also after it has expired
+        later(seconds)
+        assert "code" in answer_of(app.authorize(id_token_hint=hint))
+        assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
 
 
 @pytest.mark.parametrize("prompt", [None, "none"])
@@ -329,11 +284,6 @@ def test_a_hint_from_a_client_of_the_same_project_is_accepted(app: RelyingParty)
     assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
 
 
-@pytest.mark.parametrize("hint", ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "ü", "." * 2000])
-def test_id_token_hint_must_be_an_id_token(app: RelyingParty, hint: str) -> None:
-    assert answer_of(app.authorize(id_token_hint=hint))["error"] == "invalid_request"
-
-
-def test_an_access_token_is_rejected_as_id_token_hint(app: RelyingParty) -> None:
-    token = app.tokens()["access_token"]
-    assert answer_of(app.authorize(id_token_hint=token))["error"] == "invalid_request"
+def test_id_token_hint_must_be_an_id_token(app: RelyingParty) -> None:
+    for hint in ("x", "eyJhbGciOiJub25lIn0.e30.", "ü", "." * 2000, app.tokens()["access_token"]):
+        assert answer_of(app.authorize(id_token_hint=hint))["error"] == "invalid_request", hint

@@ -4,23 +4,21 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
 from accounts.models import Account, SecurityEvent
 from api import usage_counts
-from core import clock
 from devportal.console.models import SignInEvent
 from oidc.authorization import consent, user_cap
 from oidc.authorization.interactions import Shown
 from oidc.authorization.tester import check_request
 from oidc.clients.registration import update_client
 from oidc.clients.reviewed_hosts import counts_as_reviewed, outside_host, outside_hosts, set_reviewed_hosts
-from oidc.domains.branding import client_context
 from oidc.errors import ConsentMissing
 from oidc.models import Client, Connection
 from oidc.values.redirect_uris import playground_redirect_uri
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client, make_domain, make_project
+from tests.oidc.authorization.test_user_cap import fill
 from tests.oidc.test_budgets import Counted
 from tests.oidc.test_page_budgets import step
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
@@ -62,15 +60,6 @@ def newcomer(app: RelyingParty, account: Account | None = None) -> RelyingParty:
     return app.beside(sign_in(Browser(), account or make_account()))
 
 
-def fill(client: Client, people: int) -> None:
-    moment = clock.now()
-    for number in range(people):
-        account = Account.objects.create(email=f"filled{number}@example.com")
-        Connection.objects.create(
-            account=account, client=client, scopes="openid", first_authorized_at=moment, last_authorized_at=moment
-        )
-
-
 def reason_of(client: Client) -> str:
     """Return the reason of the newest entry of the client's sign-in log."""
     usage_counts.flush_usage()
@@ -92,12 +81,6 @@ def test_the_badge_is_hidden_for_a_host_outside_the_review(reviewed: RelyingPart
     assert f'{WARNING}: <strong class="break">{HOST}</strong>' in page
     assert 'href="https://app.example.com/"' not in page, "links go to what was reviewed"
     assert BADGE in text_of(reviewed.authorize()), "and the other address is as it was"
-
-
-def test_an_unreviewed_app_is_shown_without_a_badge(app: RelyingParty) -> None:
-    page = text_of(app.authorize())
-    assert "Orbit Notes has not been verified. " in page.replace("</strong>", "")
-    assert WARNING not in page
 
 
 @pytest.mark.parametrize("prompt", [None, "select_account", "create"])
@@ -139,21 +122,12 @@ def test_the_page_for_a_stronger_sign_in_shows_no_badge(foreign: RelyingParty) -
 
 def test_the_unavailable_page_shows_the_letter_and_no_link(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     change(reviewed, enabled=False)
+    assert reviewed.authorize().status_code == foreign.authorize().status_code == 403
     assert LOGO in text_of(reviewed.authorize())
     page = text_of(foreign.authorize())
     assert LOGO not in page
     assert "not with the host that this sign-in leads to" in page
     assert 'href="https://app.example.com/"' not in page
-
-
-def test_a_suspended_project_says_the_same_at_both(reviewed: RelyingParty, foreign: RelyingParty) -> None:
-    reviewed.client.project.suspended_at = clock.now()
-    reviewed.client.project.save()
-    for app in (reviewed, foreign):
-        response = app.authorize()
-        assert response.status_code == 403
-        assert "Openport has suspended Orbit Notes." in text_of(response)
-    assert LOGO not in text_of(foreign.authorize())
 
 
 def test_the_error_page_follows_a_registered_address(foreign: RelyingParty, reviewed: RelyingParty) -> None:
@@ -319,41 +293,39 @@ def test_removing_the_app_takes_that_consent_too(reviewed: RelyingParty, foreign
     assert answer_of(foreign.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_consent_while_the_host_was_reviewed_does_not_count_once_it_is_not(reviewed: RelyingParty) -> None:
+def test_consent_while_the_host_was_reviewed_does_not_count_once_it_is_not(
+    reviewed: RelyingParty, foreign: RelyingParty
+) -> None:
     change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
-    foreign = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=FOREIGN)
     foreign.code()
     assert "code" in answer_of(foreign.authorize(prompt="none"))
     change(reviewed, reviewed_hosts="app.example.com")
     assert answer_of(foreign.authorize(prompt="none"))["error"] == "consent_required"
 
 
-def test_a_form_with_the_badge_is_rejected_after_the_badge_is_lost(reviewed: RelyingParty) -> None:
+@pytest.mark.parametrize(
+    ("lost", "says"),
+    [
+        ({"reviewed_hosts": "app.example.com"}, WARNING),
+        ({"verified_at": None, "reviewed_hosts": "", "approved_scopes": ""}, "Orbit Notes has not been verified. "),
+    ],
+    ids=["of the host", "of the app"],
+)
+def test_a_form_with_the_badge_is_rejected_after_the_badge_is_lost(
+    reviewed: RelyingParty, foreign: RelyingParty, lost: dict[str, Any], says: str
+) -> None:
     change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
-    foreign = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=FOREIGN)
     page = foreign.authorize()
     assert BADGE in text_of(page)
-    change(reviewed, reviewed_hosts="app.example.com")
+    change(reviewed, **lost)
     again = foreign.answer_consent(page)
     assert again.status_code == 302
     assert again["Location"].startswith("/connect/authorize?")
     assert not Connection.objects.exists()
     page = foreign.browser.get(again["Location"])
-    assert WARNING in text_of(page)
-    assert "code" in answer_of(foreign.answer_consent(page))
-
-
-def test_a_form_with_the_badge_is_rejected_after_the_approval_is_withdrawn(reviewed: RelyingParty) -> None:
-    page = reviewed.authorize()
-    assert BADGE in text_of(page)
-    change(reviewed, verified_at=None, reviewed_hosts="", approved_scopes="")
-    again = reviewed.answer_consent(page)
-    assert again["Location"].startswith("/connect/authorize?")
-    assert not Connection.objects.exists()
-    page = reviewed.browser.get(again["Location"])
     assert BADGE not in text_of(page)
-    assert "Orbit Notes has not been verified. " in text_of(page).replace("</strong>", "")
-    assert "code" in answer_of(reviewed.answer_consent(page))
+    assert says in text_of(page).replace("</strong>", "")
+    assert "code" in answer_of(foreign.answer_consent(page))
 
 
 def test_a_consent_for_another_host_issues_no_code(reviewed: RelyingParty, person: Account) -> None:
@@ -364,8 +336,7 @@ def test_a_consent_for_another_host_issues_no_code(reviewed: RelyingParty, perso
         consent.require_consent(person, client, ["openid"], FOREIGN)
 
 
-def test_refreshing_does_not_depend_on_the_host(reviewed: RelyingParty) -> None:
-    foreign = RelyingParty(reviewed.client, reviewed.browser, redirect_uri=FOREIGN)
+def test_refreshing_does_not_depend_on_the_host(reviewed: RelyingParty, foreign: RelyingParty) -> None:
     change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
     tokens = foreign.tokens(scope="openid account.read offline_access")
     change(reviewed, reviewed_hosts="app.example.com")
@@ -396,14 +367,10 @@ def test_the_reference_of_a_form_keeps_host_and_scopes_apart() -> None:
         ("https://APP.example.com/callback", True),  # can't be registered, and is the same host
         ("https://app.example.com./callback", False),
         ("https://sub.app.example.com/callback", False),
-        ("https://example.com/callback", False),
         ("https://app.example.com@elsewhere.test/", False),
-        ("https://app.example.com.elsewhere.test/", False),
         ("https://elsewhere.test/app.example.com", False),
         ("http://localhost:3000/callback", False),
-        ("http://127.0.0.1/callback", False),
         ("not an address", False),
-        ("https://", False),
         ("", False),
     ],
 )
@@ -412,29 +379,16 @@ def test_a_host_is_compared_as_a_whole(reviewed: RelyingParty, uri: str, counts:
     assert (outside_host(reviewed.client, uri) == "") is (counts or not uri)
 
 
-@pytest.mark.parametrize(
-    "uri", ["https://app.example.com./x", "https://App.example.com/x", "https://app.example.com:0/x"]
-)
-def test_other_spellings_of_a_reviewed_host_are_not_registered(reviewed: RelyingParty, uri: str) -> None:
-    with pytest.raises(ValidationError):
-        update_client(reviewed.client, make_account(), [uri], [])
-
-
 def test_two_addresses_on_one_host_are_one_host(reviewed: RelyingParty) -> None:
     change(reviewed, redirect_uris=f"{REDIRECT_URI} {FOREIGN} https://elsewhere.test:8443/back")
     assert outside_hosts(reviewed.client) == [HOST]
 
 
-@pytest.mark.parametrize("uri", ["", "https://", "not an address", "https://app.example.com:99999/"])
+@pytest.mark.parametrize("uri", ["", "not an address", "https://app.example.com:99999/"])
 def test_an_invalid_redirect_url_is_not_covered_for_any_client_type(app: RelyingParty, uri: str) -> None:
     for kind in Client.Type.values:
         change(app, type=kind, **as_reviewed())
         assert not counts_as_reviewed(app.client, uri)
-
-
-def test_the_card_of_an_app_has_no_address_of_its_logo_there(reviewed: RelyingParty) -> None:
-    assert client_context(reviewed.client, REDIRECT_URI)["logo_url"]
-    assert client_context(reviewed.client, FOREIGN)["logo_url"] is None
 
 
 def test_the_playgrounds_redirect_url_is_covered(reviewed: RelyingParty) -> None:

@@ -38,6 +38,7 @@ def test_scopes_stand_below_the_name_of_their_api(app: RelyingParty) -> None:
         ("Orbit <Tasks>", "tasks.read"),
     ]
     text = page.content.decode()
+    assert text.count(SENSITIVE) == 1, "calendar.write is sensitive"
     for heading in ("Openport account API", "Orbit Calendar", "Orbit &lt;Tasks&gt;"):
         assert f'<h3 class="api-name">{heading}</h3>' in text
 
@@ -50,27 +51,17 @@ def test_the_page_has_no_headings_without_another_api(app: RelyingParty) -> None
     assert SENSITIVE not in page.content.decode()
 
 
-def test_a_sensitive_scope_says_so(app: RelyingParty) -> None:
-    assert app.authorize(scope="openid calendar.write tasks.read").content.decode().count(SENSITIVE) == 1
-    assert SENSITIVE not in app.authorize(scope="openid tasks.read").content.decode()
-
-
 def test_optional_scopes_are_grouped_as_well(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(optional_scopes="email calendar.write")
     page = app.authorize(scope="openid email calendar.write")
     optional = [(access["api"], access["scope"]) for access in page.context["optional_scope_descriptions"]]
     assert optional == [("", "email"), ("Orbit Calendar", "calendar.write")]
-    text = page.content.decode()
-    assert '<p class="api-name">Orbit Calendar</p>' in text
-    assert 'aria-describedby="optional-calendar.write-values"' in text
-    assert 'id="optional-calendar.write-values"' in text
 
 
 def test_connected_apps_group_what_the_app_can_do(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(optional_scopes="tasks.read")
     app.answer_consent(app.authorize(scope=ASKED))
     text = app.browser.get("/account/apps/").content.decode()
-    assert '<h3 class="api-name">Orbit Calendar</h3>' in text
     assert "<li>Orbit &lt;Tasks&gt;: See your tasks</li>" in text, "what was not allowed"
     connection = app.client.connections.get()
     text = app.browser.get(f"/account/apps/{connection.pk}/remove").content.decode()

@@ -54,7 +54,6 @@ def test_line_breaks_of_a_terminal_are_ignored(app: RelyingParty) -> None:
         ({"client_id": None}, "No app with this client_id"),
         ({"redirect_uri": None}, "redirect_uri is missing"),
         ({"redirect_uri": "https://app.example.com/callback/"}, "only by the slash at the end"),
-        ({"redirect_uri": "https://app.example.com:444/callback"}, "the port is “444”"),
         ({"redirect_uri": "https://other.example.com/callback"}, "the host is “other.example.com”"),
     ],
 )
@@ -69,13 +68,9 @@ def test_requests_that_end_on_an_error_page(app: RelyingParty, changes: dict[str
     [
         ({"state": None}, "invalid_request", "state is missing"),
         ({"response_type": "token"}, "unsupported_response_type", ""),
-        ({"request": "eyJ"}, "request_not_supported", ""),
         ({"code_challenge": None}, "invalid_request", "PKCE is required"),
         ({"code_challenge_method": "plain"}, "invalid_request", "must be S256"),
-        ({"code_challenge": "short"}, "invalid_request", "43 characters"),
-        ({"prompt": "none login"}, "invalid_request", "prompt must be"),
         ({"max_age": "soon"}, "invalid_request", "max_age"),
-        ({"scope": "email"}, "invalid_scope", "must include openid"),
         ({"scope": "openid account.read"}, "invalid_scope", "account.read"),
         ({"id_token_hint": "nonsense"}, "invalid_request", "id_token_hint"),
     ],
@@ -93,7 +88,6 @@ def test_errors_that_the_app_would_receive(app: RelyingParty, changes: dict[str,
     [
         ("https://login.example.com/connect/authorize?client_id=x", f"Send authorization requests to {HERE}"),
         ("http://localhost:8000/connect/token?client_id=x", "Send authorization requests to"),
-        (HERE, "There are no parameters"),
         ("hello", "Send authorization requests to"),
         ("&".join(f"a{number}=1" for number in range(200)), "too many parameters"),
     ],
@@ -116,12 +110,6 @@ def test_an_app_that_is_off(app: RelyingParty) -> None:
     app.client.project.suspended_at = clock.now()
     app.client.project.save()
     assert failure(check_request(app.client, query)).reason == "The project is suspended."
-
-
-def test_another_projects_client_is_not_tried(app: RelyingParty) -> None:
-    other = RelyingParty(make_client(), app.browser)
-    failed = failure(check_request(app.client, urlencode(other.parameters())))
-    assert failed.title == "client_id is the id of this client"
 
 
 def test_every_possible_check_runs(app: RelyingParty) -> None:
@@ -157,14 +145,13 @@ def test_a_foreign_client_id_leaves_the_rest_to_this_client(app: RelyingParty) -
     query = urlencode(app.parameters(client_id=make_client().client_id))
     results = {result.name: result for result in check_request(app.client, query)}
     assert results["this_client"].passed is False
+    assert results["this_client"].title == "client_id is the id of this client"
     assert results["check_client"].needs == "client_id is the id of this client"
     assert results["check_redirect_uri"].passed
 
 
 def test_the_tester_stores_nothing(app: RelyingParty) -> None:
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         check_request(app.client, urlencode(app.parameters(redirect_uri="https://evil.example/")))
     assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
 
