@@ -77,23 +77,16 @@ def test_a_plan_that_can_not_be_read_is_left_out(app: RelyingParty, monkeypatch:
     assert values_of(app.authorize(scope="openid email profile account.read"))["account.read"] == []
 
 
-def test_an_unverified_app_has_a_note_and_no_links(app: RelyingParty) -> None:
-    change(app, home_page_url=HOME, support_address=SUPPORT)
+@pytest.mark.parametrize("verified", [False, True])
+def test_only_a_verified_app_is_reached_by_links(app: RelyingParty, verified: bool) -> None:
+    change(app, home_page_url=HOME, support_address=SUPPORT, **(as_reviewed() if verified else {}))
     text = app.authorize().content.decode()
-    assert "Orbit Notes has not been verified." in text
-    assert "It has not been reviewed by Openport" in text
+    assert (f'href="{HOME}"' in text) is verified
+    assert ('href="mailto:help@orbit.example.com"' in text) is verified
+    assert ("Orbit Notes has not been verified." in text) is not verified
+    assert ("It has not been reviewed by Openport" in text) is not verified
     assert SUPPORT in text
     assert "orbit.example.com" in text
-    assert HOME not in text
-    assert "mailto:" not in text
-
-
-def test_a_verified_app_is_reached_by_links(app: RelyingParty) -> None:
-    change(app, home_page_url=HOME, support_address=SUPPORT, **as_reviewed())
-    text = app.authorize().content.decode()
-    assert f'href="{HOME}"' in text
-    assert 'href="mailto:help@orbit.example.com"' in text
-    assert "has not been verified" not in text
 
 
 # --- Suspended and turned off ---
@@ -170,6 +163,7 @@ def test_only_a_verified_app_has_a_link_home(app: RelyingParty, verified: bool) 
 def test_hostile_names_are_escaped(app: RelyingParty) -> None:
     home = "https://x.example.com/'\"><b>"
     change(app, name='"><script>alert(1)</script>', home_page_url=home, **as_reviewed())
+    Account.objects.update(given_name="<b>Ada</b>")
     requests: list[dict[str, str]] = [{}, {"redirect_uri": "https://evil.example.net/"}, {"scope": "openid"}]
     for page in (app.authorize(**changes) for changes in requests):
         assert b"<script>alert" not in page.content

@@ -22,14 +22,6 @@ MINE = "You work on this app"
 OTHER = "https://app.example.com/other?token=hidden-value"
 
 
-@pytest.fixture
-def member(app: RelyingParty) -> Account:
-    """The person of the browser, who is a developer of the app's project."""
-    account = Account.objects.get(pk=app.browser.session["_auth_user_id"])
-    ProjectMember.objects.get_or_create(account=account, project=app.client.project, defaults={"role": "developer"})
-    return account
-
-
 def text_of(response: Any) -> str:
     return str(response.content.decode())
 

@@ -86,12 +86,8 @@ def test_confirming_a_change_of_the_account_does_not_name_it(app: RelyingParty) 
 
 def test_confirming_for_the_app_names_it(app: RelyingParty) -> None:
     app.tokens()
+    assert not shows(app.browser.get("/account/"), BANNER), "the request is answered"
     assert shows(app.browser.get(app.authorize(prompt="login")["Location"]), ON_THE_WAY)
-
-
-def test_an_answered_request_is_not_named(app: RelyingParty) -> None:
-    app.tokens()
-    assert not shows(app.browser.get("/account/"), BANNER)
 
 
 # --- The banner ---
@@ -140,7 +136,7 @@ def test_dismissing_leads_nowhere_else(app: RelyingParty, following: str) -> Non
     assert app.browser.post(DISMISS, form)["Location"] == "/account/"
 
 
-@pytest.mark.parametrize("handle", ["", "x", "\x00", "a.b.c", "x" * 5000])
+@pytest.mark.parametrize("handle", ["", "\x00", "a.b.c", "x" * 5000])
 def test_a_made_up_request_dismisses_nothing(app: RelyingParty, handle: str) -> None:
     app.authorize()
     assert app.browser.post(DISMISS, {"request": handle}).status_code in (302, 400)
