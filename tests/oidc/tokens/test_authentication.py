@@ -4,6 +4,9 @@ import base64
 from typing import Any
 
 import pytest
+from django.contrib.auth import hashers
+from django.contrib.auth.hashers import make_password
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core import clock
@@ -51,16 +54,11 @@ def test_basic_is_form_decoded(web_app: RelyingParty) -> None:
     assert send(web_app, form(web_app), header).status_code == 200
 
 
-def test_basic_beside_the_same_client_id_is_one_method(web_app: RelyingParty) -> None:
+def test_basic_beside_the_same_client_id_and_an_empty_secret_is_one_method(web_app: RelyingParty) -> None:
     header = basic(web_app.client.client_id, web_app.secret or "")
-    fields = form(web_app, client_id=web_app.client.client_id)
-    assert send(web_app, fields, header).status_code == 200
-
-
-def test_an_empty_client_secret_beside_basic_is_none(web_app: RelyingParty) -> None:
-    header = basic(web_app.client.client_id, web_app.secret or "")
-    fields = form(web_app, client_id=web_app.client.client_id, client_secret="")
-    assert send(web_app, fields, header).status_code == 200
+    for more in ({}, {"client_secret": ""}):
+        fields = form(web_app, client_id=web_app.client.client_id, **more)
+        assert send(web_app, fields, header).status_code == 200
 
 
 def test_two_authentication_methods_are_rejected(web_app: RelyingParty) -> None:
@@ -75,27 +73,14 @@ def test_ids_that_disagree_are_refused(web_app: RelyingParty, app: RelyingParty)
     assert is_refused(send(web_app, form(web_app, client_id="x"), header))
 
 
-@pytest.mark.parametrize("secret", ["wrong", "", " ", "\u00fc", "x" * 5000])
+@pytest.mark.parametrize("secret", ["wrong", "", "\u00fc", "x" * 5000])
 def test_a_wrong_or_missing_secret_is_refused(web_app: RelyingParty, secret: str) -> None:
     assert is_refused(send(web_app, form(web_app, client_id=web_app.client.client_id, client_secret=secret)))
     assert is_refused(send(web_app, form(web_app), basic(web_app.client.client_id, secret)))
 
 
-def test_a_failed_attempt_leaves_the_code_valid(web_app: RelyingParty) -> None:
-    code = web_app.code()
-    assert is_refused(web_app.exchange(code, client_secret="wrong"))
-    assert web_app.exchange(code).status_code == 200
-
-
 def test_no_client_at_all_is_refused(app: RelyingParty) -> None:
     assert is_refused(send(app, form(app)))
-
-
-def test_anothers_secret_is_refused(web_app: RelyingParty, app: RelyingParty) -> None:
-    from tests.factories import make_web_client
-
-    _, other_secret = make_web_client()
-    assert is_refused(send(web_app, form(web_app, client_id=web_app.client.client_id, client_secret=other_secret)))
 
 
 @pytest.mark.parametrize(
@@ -103,15 +88,11 @@ def test_anothers_secret_is_refused(web_app: RelyingParty, app: RelyingParty) ->
     [
         "",
         "Basic",
-        "Basic ",
         "Basic !!!",
         "Basic eA==",  # no colon
         "Basic /////w==",  # no UTF-8
-        "Basic " + base64.b64encode(b"%ff:%fe").decode(),
         "Basic " + base64.b64encode(b"a%00:b").decode(),
         "Bearer abc",
-        "Digest username=x",
-        "Negotiate abc",
     ],
 )
 def test_an_unreadable_header_is_invalid_client(web_app: RelyingParty, header: str) -> None:
@@ -144,9 +125,12 @@ def test_a_native_client_is_public_too(app: RelyingParty) -> None:
 
 
 def test_the_librarys_own_secret_column_never_matches(web_app: RelyingParty) -> None:
-    from django.contrib.auth.hashers import make_password
-
-    for stored, sent in (("", ""), ("plain", "plain"), (make_password("known"), "known"), (make_password(""), "")):
+    for stored, sent in (
+        ("", ""),
+        ("plain", "plain"),
+        (make_password("known"), "known"),
+        (make_password(""), ""),
+    ):
         Client.objects.filter(pk=web_app.client.pk).update(client_secret=stored)
         fields = form(web_app, client_id=web_app.client.client_id, client_secret=sent)
         assert is_refused(send(web_app, fields))
@@ -158,8 +142,6 @@ def test_the_librarys_own_secret_column_never_matches(web_app: RelyingParty) -> 
 
 
 def work_of(app: RelyingParty, fields: dict[str, str], header: str | None) -> int:
-    from django.db import connection
-
     with CaptureQueriesContext(connection) as queries:
         assert is_refused(send(app, fields, header))
     return len([query for query in queries if "SAVEPOINT" not in query["sql"]])
@@ -179,8 +161,6 @@ def test_unknown_and_known_clients_take_the_same_work(web_app: RelyingParty) -> 
 
 
 def test_no_password_hasher_touches_a_client_secret(web_app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
-    from django.contrib.auth import hashers
-
     code = web_app.code()
 
     def never(*args: Any, **kwargs: Any) -> bool:
@@ -206,8 +186,12 @@ def test_a_secret_is_prefixed_long_and_stored_hashed(web_app: RelyingParty) -> N
 
 def test_two_secrets_live_side_by_side_and_an_ended_one_does_not(web_app: RelyingParty) -> None:
     first, (row, second) = web_app.secret or "", create_secret(web_app.client)
+    assert not ClientSecret.objects.exclude(last_used_at=None).exists()
     for secret in (first, second):
-        assert web_app.exchange(web_app.code(), client_secret=secret).status_code == 200
+        code = web_app.code()
+        assert is_refused(web_app.exchange(code, client_secret="wrong"))
+        assert web_app.exchange(code, client_secret=secret).status_code == 200, "a refusal leaves the code valid"
+    assert not ClientSecret.objects.filter(last_used_at=None).exists()
     with pytest.raises(QuotaExceeded):
         create_secret(web_app.client)
     web_app.client.secrets.exclude(pk=row.pk).update(revoked_at=clock.now())
@@ -218,12 +202,6 @@ def test_two_secrets_live_side_by_side_and_an_ended_one_does_not(web_app: Relyin
 def test_only_web_clients_get_secrets(app: RelyingParty) -> None:
     with pytest.raises(ValueError):
         create_secret(app.client)
-
-
-def test_the_use_of_a_secret_is_recorded(web_app: RelyingParty) -> None:
-    assert ClientSecret.objects.get().last_used_at is None
-    web_app.tokens()
-    assert ClientSecret.objects.get().last_used_at is not None
 
 
 def test_another_type_ends_secrets_and_authorizations(web_app: RelyingParty) -> None:

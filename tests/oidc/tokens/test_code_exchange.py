@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError
@@ -9,6 +10,7 @@ from django.test import Client as Browser
 
 from core.credentials import digest
 from oidc.models import AccessToken, AuthorizationCode, Client, RefreshToken, SigningKey, TokenFamily
+from oidc.tasks import clear_expired
 from oidc.tokens import authentication, signing_keys
 from tests.factories import REDIRECT_URI, make_client
 from tests.relying_party import FORM, RelyingParty
@@ -49,13 +51,10 @@ def test_a_code_lives_sixty_seconds(app: RelyingParty, later: Callable[[float], 
     code = app.code()
     later(45)
     assert app.exchange(code).status_code == 200
-
-
-def test_a_code_is_worth_nothing_after_that(app: RelyingParty, later: Callable[[float], None]) -> None:
     code = app.code()
     later(60)
     assert error_of(app.exchange(code)) == (400, "invalid_grant")
-    assert not AccessToken.objects.exists()
+    assert AccessToken.objects.count() == 1
 
 
 def test_a_code_works_once_and_a_replay_ends_its_tokens(app: RelyingParty) -> None:
@@ -65,6 +64,7 @@ def test_a_code_works_once_and_a_replay_ends_its_tokens(app: RelyingParty) -> No
     assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 401
     assert app.call("/v1/me", tokens["access_token"]).status_code == 401
     assert error_of(app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert app.tokens(prompt="none")["token_type"] == "Bearer", "the consent stays"
 
 
 def test_a_replay_after_a_refresh_ends_the_refreshed_tokens_too(app: RelyingParty) -> None:
@@ -76,21 +76,12 @@ def test_a_replay_after_a_refresh_ends_the_refreshed_tokens_too(app: RelyingPart
 
 
 def test_a_replay_hours_later_is_still_noticed(app: RelyingParty, later: Callable[[float], None]) -> None:
-    from oidc.tasks import clear_expired
-
     code = app.code()
     tokens = app.exchange(code).json()
     later(3600)
     clear_expired()
     app.exchange(code)
     assert error_of(app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
-
-
-def test_a_replay_keeps_the_consent(app: RelyingParty) -> None:
-    code = app.code()
-    app.exchange(code)
-    app.exchange(code)
-    assert app.tokens()["token_type"] == "Bearer"
 
 
 def test_a_replay_by_another_client_ends_nothing(app: RelyingParty, web_app: RelyingParty) -> None:
@@ -128,12 +119,8 @@ def test_a_scope_sent_with_the_code_changes_nothing(app: RelyingParty) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"response_type": "none"},
         {"response_type": "token"},
         {"nonce": "another"},
-        {"user": "1"},
-        {"prompt": "none"},
-        {"display": "x"},
     ],
 )
 def test_parameters_of_other_requests_change_nothing(app: RelyingParty, more: dict[str, str]) -> None:
@@ -146,13 +133,9 @@ def test_parameters_of_other_requests_change_nothing(app: RelyingParty, more: di
     [
         "password",
         "client_credentials",
-        "implicit",
         "urn:ietf:params:oauth:grant-type:device_code",
-        "urn:ietf:params:oauth:grant-type:jwt-bearer",
-        "urn:ietf:params:oauth:grant-type:token-exchange",
         "AUTHORIZATION_CODE",
         "openid",
-        "x",
     ],
 )
 def test_other_grant_types_are_unsupported(web_app: RelyingParty, grant_type: str) -> None:
@@ -191,12 +174,6 @@ def test_no_raw_credential_is_stored(web_app: RelyingParty) -> None:
         assert not any(secret in value for value in stored)
 
 
-def test_one_exchange_leaves_one_row_of_each(app: RelyingParty) -> None:
-    app.tokens()
-    assert AccessToken.objects.count() == RefreshToken.objects.count() == TokenFamily.objects.count() == 1
-    assert AccessToken.objects.get().family == RefreshToken.objects.get().family
-
-
 def test_each_credential_is_long_and_unique(app: RelyingParty) -> None:
     codes = {app.code() for _ in range(3)}
     refresh_tokens = {app.tokens()["refresh_token"] for _ in range(3)}
@@ -222,51 +199,31 @@ def test_secrets_and_codes_in_the_query_are_refused(web_app: RelyingParty) -> No
     assert web_app.exchange(code).status_code == 200
 
 
-def test_a_charset_in_the_content_type_is_accepted(app: RelyingParty) -> None:
-    from urllib.parse import urlencode
-
-    form = {
+def form_of(app: RelyingParty) -> dict[str, str]:
+    """Return the form of an exchange by a public client."""
+    return {
         "grant_type": "authorization_code",
         "code": app.code(),
         "redirect_uri": REDIRECT_URI,
         "code_verifier": app.verifier,
         "client_id": app.client.client_id,
     }
-    response = Browser().post("/connect/token", urlencode(form), content_type=f"{FORM}; charset=UTF-8")
-    assert response.status_code == 200
 
 
-@pytest.mark.parametrize("name", ["code", "grant_type", "client_id", "code_verifier", "redirect_uri", "unknown"])
+@pytest.mark.parametrize("name", ["code", "client_id", "code_verifier", "unknown"])
 def test_a_repeated_parameter_is_invalid_request(app: RelyingParty, name: str) -> None:
-    from urllib.parse import urlencode
-
-    form = {
-        "grant_type": "authorization_code",
-        "code": app.code(),
-        "redirect_uri": REDIRECT_URI,
-        "code_verifier": app.verifier,
-        "client_id": app.client.client_id,
-        "unknown": "x",
-    }
+    form = form_of(app) | {"unknown": "x"}
     response = Browser().post("/connect/token", f"{urlencode(form)}&{urlencode({name: form[name]})}", content_type=FORM)
     assert error_of(response) == (400, "invalid_request")
     assert not AccessToken.objects.exists()
 
 
 def test_the_browsers_session_plays_no_part(app: RelyingParty) -> None:
-    code = app.code()
-    form = {
-        "grant_type": "authorization_code",
-        "code": code,
-        "redirect_uri": REDIRECT_URI,
-        "code_verifier": app.verifier,
-        "client_id": app.client.client_id,
-    }
+    form = form_of(app)
     checked = Browser(enforce_csrf_checks=True)
     checked.cookies.load({"openport_session": "x" * 32})
-    from urllib.parse import urlencode
-
-    assert checked.post("/connect/token", urlencode(form), content_type=FORM).status_code == 200
+    answer = checked.post("/connect/token", urlencode(form), content_type=f"{FORM}; charset=UTF-8")
+    assert answer.status_code == 200
 
 
 # --- Faults ---

@@ -16,7 +16,7 @@ from django.urls import reverse
 from accounts.models import Account
 from api import usage_counts
 from core import clock
-from core.limits import counters, log_buffer
+from core.limits import counters
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import SignInEvent, SignInHour
 from oidc.models import Client, ProjectMember
@@ -27,11 +27,7 @@ TOKEN, REVOKE = "/connect/token", "/connect/revoke"
 SECRET = "op_secret_" + "s" * 43
 Mover = Callable[[float], None]
 
-
-@pytest.fixture(autouse=True)
-def fresh_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    counters.counters.cache_clear()
-    monkeypatch.setattr(sign_in_writer, "entry_budget", log_buffer.EntryBudget())
+pytestmark = pytest.mark.usefixtures("fresh_log")
 
 
 def entries() -> list[SignInEvent]:
@@ -106,11 +102,8 @@ def test_they_run_no_sql_whether_or_not_the_client_exists(web_app: RelyingParty)
     [
         "[" * 16_000,
         '{"client_id": ["op_client_x"]}',
-        '{"client_id": "op_client_\\u0000"}',
         '{"client_id": "op_client_\\ud800"}',
-        "[]",
         "{",
-        "",
         json.dumps({"client_id": "op_client_x", "more": "x" * 20_000}),
     ],
 )

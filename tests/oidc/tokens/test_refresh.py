@@ -2,21 +2,17 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from accounts.models import Account
-from core.audit import Event, happened
+from core.audit import Event
 from oidc.models import AccessToken, Client, Connection, RefreshToken, TokenFamily
 from tests.factories import make_client
+from tests.oidc.tokens.test_code_exchange import error_of
 from tests.relying_party import RelyingParty, claims_of
 
 DAY = 24 * 3600
-
-
-def error_of(response: Any) -> tuple[int, str]:
-    return response.status_code, response.json()["error"]
 
 
 INVALID_GRANT = (400, "invalid_grant")
@@ -33,13 +29,8 @@ def test_each_refresh_gives_a_new_pair(app: RelyingParty) -> None:
     assert second["access_token"] != first["access_token"]
     assert second["scope"] == first["scope"]
     assert second["expires_in"] == 900
+    assert TokenFamily.objects.count() == RefreshToken.objects.filter(revoked=None).count() == 1
     assert app.refresh(second["refresh_token"]).status_code == 200
-
-
-def test_a_refresh_stays_in_its_family(app: RelyingParty) -> None:
-    app.refresh(app.tokens()["refresh_token"])
-    assert TokenFamily.objects.count() == 1
-    assert RefreshToken.objects.filter(revoked=None).count() == 1
 
 
 def test_earlier_access_tokens_stay_valid_until_they_expire(app: RelyingParty) -> None:
@@ -75,28 +66,20 @@ def test_a_superseded_token_that_is_repeated_immediately_is_only_rejected(
 
 
 def test_a_superseded_token_sent_again_later_ends_the_family(
-    app: RelyingParty, later: Callable[[float], None], caplog: pytest.LogCaptureFixture
+    app: RelyingParty, later: Callable[[float], None], caplog: pytest.LogCaptureFixture, events: list[Event]
 ) -> None:
-    reported: list[Event] = []
-
-    def listen(sender: Any, event: Event, **kwargs: Any) -> None:
-        reported.append(event)
-
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     later(11)
-    happened.connect(listen)
-    try:
-        with caplog.at_level(logging.WARNING):
-            assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
-    finally:
-        happened.disconnect(listen)
+    events.clear()
+    with caplog.at_level(logging.WARNING):
+        assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
+    assert [event.action for event in events] == ["family.ended", "sign_in.refused"]
     assert app.call("/connect/userinfo", second["access_token"]).status_code == 401
     assert app.call("/v1/me", second["access_token"]).status_code == 401
     assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
     assert "superseded refresh token" in caplog.text
     assert first["refresh_token"] not in caplog.text
-    assert [event.action for event in reported] == ["family.ended", "sign_in.refused"]
 
 
 def test_an_even_older_refresh_token_ends_the_family(app: RelyingParty, later: Callable[[float], None]) -> None:
@@ -142,14 +125,10 @@ def test_scope_may_be_narrowed(app: RelyingParty) -> None:
     assert "name" not in app.call("/connect/userinfo", answer["access_token"]).json()
 
 
-def test_narrowing_keeps_openid_so_that_there_is_an_id_token(app: RelyingParty) -> None:
-    answer = app.refresh(app.tokens()["refresh_token"], scope="email").json()
-    assert answer["scope"] == "openid email"
-    assert "id_token" in answer
-
-
 def test_narrowing_once_does_not_narrow_the_refresh_token(app: RelyingParty) -> None:
-    narrowed = app.refresh(app.tokens()["refresh_token"], scope="openid").json()
+    narrowed = app.refresh(app.tokens()["refresh_token"], scope="email").json()
+    assert narrowed["scope"] == "openid email", "openid stays, so that there is an ID token"
+    assert "id_token" in narrowed
     assert app.refresh(narrowed["refresh_token"]).json()["scope"] == "openid email profile offline_access"
 
 
@@ -248,7 +227,7 @@ def test_deactivation_by_a_bulk_update_counts_too(app: RelyingParty) -> None:
     assert error_of(app.refresh(tokens["refresh_token"])) == INVALID_GRANT
 
 
-@pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " ", "null", "0"])
+@pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " "])
 def test_other_strings_are_invalid_grant(app: RelyingParty, token: str) -> None:
     assert error_of(app.refresh(token)) == INVALID_GRANT
 

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from oidc.models import Client, SigningKey
+from tests.oidc.tokens.test_code_exchange import error_of
 from tests.relying_party import RelyingParty, basic, claims_of
 
 REFUSED = (401, "invalid_client")
@@ -16,10 +17,6 @@ REFUSED = (401, "invalid_client")
 def alone(app: RelyingParty, token: str, **more: str) -> Any:
     """Send a refresh token without a client id, as Spring Security does."""
     return app.post("/connect/token", {"grant_type": "refresh_token", "refresh_token": token} | more)
-
-
-def error_of(response: Any) -> tuple[int, str]:
-    return response.status_code, response.json()["error"]
 
 
 def statements(answer: Callable[[], Any]) -> list[str]:
@@ -69,7 +66,7 @@ def test_another_client_id_or_header_is_not_overlooked(app: RelyingParty, web_ap
     assert alone(app, token).status_code == 200
 
 
-@pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " ", "null"])
+@pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é"])
 def test_an_unknown_token_identifies_no_client(app: RelyingParty, token: str) -> None:
     assert error_of(alone(app, token)) == REFUSED
 

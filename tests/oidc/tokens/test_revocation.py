@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client as Browser
 
-from oidc.models import Client, Connection
+from oidc.models import Connection
 from tests.factories import make_client
 from tests.relying_party import FORM, RelyingParty, answer_of, basic
 
@@ -33,22 +33,13 @@ def is_alive(app: RelyingParty, tokens: dict[str, Any]) -> bool:
     return bool(app.call("/connect/userinfo", tokens["access_token"]).status_code == 200)
 
 
-def test_a_refresh_token_ends_its_family(app: RelyingParty) -> None:
-    tokens = app.tokens()
-    assert is_done(revoke(app, tokens["refresh_token"], token_type_hint="refresh_token"))
-    assert is_dead(app, tokens)
-
-
-def test_revocation_keeps_the_consent(app: RelyingParty) -> None:
-    revoke(app, app.tokens()["refresh_token"])
+def test_revocation_keeps_other_families_and_the_consent(app: RelyingParty) -> None:
+    tokens, others = app.tokens(), app.tokens()
+    for _ in range(2):
+        assert is_done(revoke(app, tokens["refresh_token"]))
+    assert is_alive(app, others)
     assert Connection.objects.get().removed_at is None
     assert "code" in answer_of(app.authorize(prompt="none"))
-
-
-def test_revocation_keeps_other_families(app: RelyingParty) -> None:
-    tokens, others = app.tokens(), app.tokens()
-    revoke(app, tokens["refresh_token"])
-    assert is_alive(app, others)
 
 
 def test_a_web_client_needs_no_secret_for_a_refresh_token(web_app: RelyingParty) -> None:
@@ -98,21 +89,15 @@ def test_a_superseded_refresh_token_ends_its_family_too(app: RelyingParty) -> No
     assert is_dead(app, second)
 
 
-@pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense", ""])
-def test_a_wrong_hint_changes_nothing(app: RelyingParty, hint: str) -> None:
+@pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense"])
+def test_a_refresh_token_ends_its_family_whatever_the_hint(app: RelyingParty, hint: str) -> None:
     tokens = app.tokens()
     assert is_done(revoke(app, tokens["refresh_token"], token_type_hint=hint))
     assert is_dead(app, tokens)
 
 
-@pytest.mark.parametrize("token", ["nonsense", "a.b.c", "x" * 5000, "é", "null"])
+@pytest.mark.parametrize("token", ["nonsense", "a.b.c", "x" * 5000, "é"])
 def test_revoking_an_unknown_token_succeeds(app: RelyingParty, token: str) -> None:
-    assert is_done(revoke(app, token))
-
-
-def test_revoking_twice_succeeds(app: RelyingParty) -> None:
-    token = app.tokens()["refresh_token"]
-    assert is_done(revoke(app, token))
     assert is_done(revoke(app, token))
 
 
@@ -131,7 +116,7 @@ def test_known_and_unknown_tokens_look_alike(app: RelyingParty) -> None:
     assert set(known.headers) == set(unknown.headers)
 
 
-@pytest.mark.parametrize("client_id", [None, "", "op_client_unknown", "x"])
+@pytest.mark.parametrize("client_id", [None, "", "op_client_unknown"])
 def test_the_client_is_required_and_known(app: RelyingParty, client_id: str | None) -> None:
     tokens = app.tokens()
     form = {"token": tokens["refresh_token"]} | ({} if client_id is None else {"client_id": client_id})
@@ -155,19 +140,7 @@ def test_a_token_in_the_query_is_refused(app: RelyingParty) -> None:
     assert is_alive(app, tokens)
 
 
-def test_a_callback_is_not_wrapped_around_the_answer(app: RelyingParty) -> None:
-    assert is_done(revoke(app, "x", callback="alert"))
-
-
 def test_no_csrf_token_is_needed(app: RelyingParty) -> None:
     tokens = app.tokens()
     body = urlencode({"token": tokens["refresh_token"], "client_id": app.client.client_id})
     assert is_done(Browser(enforce_csrf_checks=True).post(PATH, body, content_type=FORM))
-
-
-def test_a_client_that_is_off_may_still_end_its_tokens(app: RelyingParty) -> None:
-    tokens = app.tokens()
-    Client.objects.update(enabled=False)
-    assert is_done(revoke(app, tokens["refresh_token"]))
-    Client.objects.update(enabled=True)
-    assert is_dead(app, tokens)

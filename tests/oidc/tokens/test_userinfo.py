@@ -17,9 +17,7 @@ PATH = "/connect/userinfo"
 @pytest.mark.parametrize(
     ("scope", "claims"),
     [
-        ("openid", {"sub"}),
         ("openid email", {"sub", "email", "email_verified"}),
-        ("openid profile", {"sub", "name", "given_name", "family_name"}),
         ("openid email profile", {"sub", "email", "email_verified", "name", "given_name", "family_name"}),
     ],
 )
@@ -71,7 +69,7 @@ def test_without_a_credential_the_challenge_names_no_error(client: Browser) -> N
         assert response["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("token", ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJ", "ey..", "x" * 20000, "é"])
+@pytest.mark.parametrize("token", ["x", "eyJhbGciOiJub25lIn0.e30.", "eyJ", "x" * 20000, "é"])
 def test_a_worthless_token_is_invalid_token(spa: Any, client: Browser, token: str) -> None:
     response = client.get(PATH, headers={"Authorization": f"Bearer {token}".encode().decode("latin-1")})
     assert response.status_code == 401
