@@ -102,7 +102,7 @@ def test_the_page_shows_each_check_and_its_fix(app: RelyingParty, good: dict[str
     assert all(step.fix.text and step.fix.url for step in response.context["steps"] if step.result.passed is False)
 
 
-@pytest.mark.parametrize("text", ["?%", "?id_token_hint=%00", "id_token_hint=%ff&id_token_hint=", HERE, HERE + "?"])
+@pytest.mark.parametrize("text", ["?%", "id_token_hint=%ff&id_token_hint=", HERE])
 def test_nonsense_is_handled(app: RelyingParty, text: str) -> None:
     assert check_sign_out(app.client, text)
 

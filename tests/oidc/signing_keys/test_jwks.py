@@ -66,8 +66,3 @@ def test_a_retired_key_stays_while_what_it_signed_may_be_valid(client: Browser, 
     later(24 * 3600)
     signing_keys.reload_keyring()
     assert first not in kids(client)
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_the_document_only_answers_get_and_head(client: Browser, method: str) -> None:
-    assert getattr(client, method)(PATH).status_code == 405

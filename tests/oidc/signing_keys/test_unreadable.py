@@ -7,7 +7,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
-from core.database import encryption
 from devportal.console.models import AuditEvent
 from oidc.checks import check_signing_keys
 from oidc.models import SigningKey
@@ -93,15 +92,6 @@ def test_rotation_replaces_nothing_where_nothing_can_be_read(wrong_key: None, ca
         call_command("rotate_keys")
     assert list(SigningKey.objects.values_list()) == before
     assert "KEY_ENCRYPTION_KEY" in caplog.text
-
-
-def test_the_ring_is_read_again_when_the_setting_is_right(settings: Any) -> None:
-    right = settings.KEY_ENCRYPTION_KEY
-    settings.KEY_ENCRYPTION_KEY = WRONG
-    signing_keys.clear_keyring()
-    assert signing_keys.reload_keyring().active is None
-    settings.KEY_ENCRYPTION_KEY = right
-    assert signing_keys.reload_keyring().active is not None
 
 
 # --- One row that can't be read ---
@@ -196,8 +186,3 @@ def test_a_key_is_not_withdrawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(CommandError, match="--yes"):
         call_command("rotate_keys", "--withdraw")
     assert not SigningKey.objects.exclude(withdrawn_at=None).exists()
-
-
-def test_a_damaged_key_is_reported_as_damaged() -> None:
-    damage(State.ACTIVE)
-    assert not encryption.is_readable(SigningKey.objects.get().private_encrypted)
