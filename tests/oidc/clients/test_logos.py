@@ -1,4 +1,7 @@
-"""Logos: raster only and always encoded again; before review, only the project sees them."""
+"""Logos: raster only and always encoded again; before review, only the project sees them.
+
+What the conversion keeps and removes: tests/core/storage/test_convert_picture.py and tests/accounts/test_pictures.py.
+"""
 
 import io
 import struct
@@ -10,8 +13,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
-from PIL import Image, ImageCms
-from PIL.PngImagePlugin import PngInfo
+from PIL import Image
 
 from core import clock
 from oidc.domains import branding
@@ -19,12 +21,10 @@ from oidc.models import Client
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
 
-CANARY = b"canary-in-the-metadata"
 
-
-def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB", **options: Any) -> bytes:
+def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB") -> bytes:
     out = io.BytesIO()
-    Image.new(mode, size, (200, 30, 30) if mode == "RGB" else 0).save(out, kind, **options)
+    Image.new(mode, size, (200, 30, 30) if mode == "RGB" else 0).save(out, kind)
     return out.getvalue()
 
 
@@ -39,17 +39,12 @@ def opened(data: bytes) -> Image.Image:
 # --- What is kept ---
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "AVIF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 def test_a_logo_is_encoded_again(kind: str) -> None:
     sent = image(kind)
     kept = cleaned(sent)
     assert kept != sent
     assert opened(kept).size == (128, 128)
-
-
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16"])
-def test_every_kind_of_pixel_can_be_read(mode: str) -> None:
-    assert opened(cleaned(image("JPEG" if mode == "CMYK" else "PNG", mode=mode))).size == (128, 128)
 
 
 @pytest.mark.parametrize(
@@ -61,45 +56,6 @@ def test_a_logo_becomes_square_without_cropping(size: tuple[int, int], side: int
     assert logo.getbbox() is not None
     left, top, right, bottom = logo.getchannel("A").getbbox() or (0, 0, 0, 0)
     assert (right - left) / (bottom - top) == pytest.approx(size[0] / size[1], rel=0.05)
-
-
-def test_transparency_is_kept() -> None:
-    out = io.BytesIO()
-    Image.new("RGBA", (128, 128), (0, 0, 0, 0)).save(out, "PNG")
-    assert opened(cleaned(out.getvalue())).convert("RGBA").getpixel((64, 64))[3] == 0  # type: ignore[index]
-
-
-def test_metadata_is_removed() -> None:
-    exif = Image.Exif()
-    exif[0x010E] = CANARY.decode()  # description
-    exif[0x8825] = {1: "N", 2: (52.0, 30.0, 0.0)}  # where it was made
-    chunks = PngInfo()
-    chunks.add_text("Comment", CANARY.decode())
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes() + CANARY
-    for sent in (
-        image("JPEG", exif=exif, comment=CANARY),
-        image("PNG", pnginfo=chunks),
-        image("WEBP", exif=exif, xmp=b"<x>" + CANARY + b"</x>"),
-        image("WEBP", icc_profile=profile),
-        image("JPEG") + CANARY,
-        image("PNG") + b"<script>" + CANARY + b"</script>",
-        image("GIF", comment=CANARY),
-    ):
-        assert CANARY in sent
-        kept = cleaned(sent)
-        assert CANARY not in kept
-        assert set(opened(kept).info) <= {"loop", "background", "timestamp", "duration"}
-        assert not opened(kept).getexif()
-
-
-@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_an_animation_keeps_only_its_first_frame(kind: str) -> None:
-    frames = [Image.new("RGB", (128, 128), (shade, 0, 0)) for shade in (255, 120, 0)]
-    out = io.BytesIO()
-    frames[0].save(out, kind, save_all=True, append_images=frames[1:], duration=100, loop=0)
-    kept = opened(cleaned(out.getvalue()))
-    assert getattr(kept, "n_frames", 1) == 1
-    assert kept.convert("RGB").getpixel((64, 64))[0] > 200  # type: ignore[index]
 
 
 def test_the_files_name_is_random() -> None:
@@ -133,21 +89,10 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 # Made by the test: some take long, and each test process would make them all.
 REFUSED: dict[str, Callable[[], bytes]] = {
     "svg": lambda: SVG,
-    "svg with a declaration": lambda: b'<?xml version="1.0"?>' + SVG,
     "svg packed": lambda: zlib.compress(SVG),
-    "html": lambda: b"<!doctype html><script>alert(1)</script>",
-    "html behind a gif's first bytes": lambda: b"GIF89a<script>alert(1)</script>",
     "script that is a gif": lambda: b"GIF89a/*" + b"\x00" * 20 + b"*/=1;alert(1)",
-    "pdf": lambda: b"%PDF-1.7\n",
-    "bmp": lambda: image("BMP"),
-    "tiff": lambda: image("TIFF"),
-    "ico": lambda: image("ICO"),
     "tga": lambda: image("TGA"),
-    "postscript": lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n",
-    "nothing": lambda: b"",
-    "text": lambda: b"hello",
     "cut off": lambda: image("PNG", (300, 300))[:120],
-    "half a jpeg": lambda: image("JPEG", (600, 600))[:300],
     "a bomb": lambda: image("PNG", (12_000, 12_000), "1"),
     "a bomb of text": text_bomb,
     "a wide one": lambda: png_of(1_000_000, 1),
@@ -164,13 +109,6 @@ def test_files_that_are_not_logos_are_rejected(make: Callable[[], bytes]) -> Non
     data = make()
     with pytest.raises(ValidationError):
         cleaned(data)
-
-
-def test_a_polyglot_file_is_only_a_picture_afterwards() -> None:
-    for tail in (SVG, b"<html><script>alert(1)</script>", b"PK\x03\x04 a zip", b"%PDF-1.7"):
-        kept = cleaned(image("JPEG") + tail)
-        assert tail not in kept
-        assert kept[:4] == b"RIFF"
 
 
 # --- Where it is found ---
@@ -210,20 +148,15 @@ def test_the_logo_of_an_unreviewed_app_is_not_served(verified: Client) -> None:
     assert Browser().get(path).status_code == 404
 
 
-@pytest.mark.parametrize("change", ["/x", "?a=1", "%00", "/../x", "x"])
-def test_only_the_exact_url_serves_a_logo(verified: Client, change: str) -> None:
+def test_the_logo_is_at_no_other_url(verified: Client) -> None:
     path = address(verified)
-    assert Browser().get(path.replace(".webp", f"{change}.webp")).status_code in (400, 404)
     head, _, tail = path.rpartition("/")
-    assert Browser().get(f"{head}{change}/{tail}").status_code in (400, 404)
+    for change in ("/x", "?a=1", "%00", "/../x", "x"):
+        assert Browser().get(path.replace(".webp", f"{change}.webp")).status_code in (400, 404), change
+        assert Browser().get(f"{head}{change}/{tail}").status_code in (400, 404), change
+    for client_id in (make_client(verified_at=clock.now()).client_id, "é" * 300):
+        assert Browser().get(path.replace(verified.client_id, client_id)).status_code == 404
     assert Browser().post(path).status_code == 405
-
-
-def test_another_apps_address_does_not_serve_it(verified: Client) -> None:
-    other = make_client(verified_at=clock.now())
-    path = address(verified)
-    assert Browser().get(path.replace(verified.client_id, other.client_id)).status_code == 404
-    assert Browser().get(path.replace(verified.client_id, "é" * 300)).status_code == 404
 
 
 def test_a_lost_file_and_a_deleted_project_return_404(verified: Client, tmp_path: Path) -> None:

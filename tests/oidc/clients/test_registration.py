@@ -1,17 +1,15 @@
 """Clients, as their developers change them: what is checked, what ends, what the trail is told."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.dispatch import receiver
 
 from accounts.models import Account, PairwiseSubject
 from core import clock
-from core.audit import Event, happened
+from core.audit import Event
 from oidc.clients.registration import create_client, delete_client, set_client_enabled, update_client
-from oidc.clients.secrets import CLIENT_SECRETS, change_type, create_secret
+from oidc.clients.secrets import change_type, create_secret
 from oidc.models import (
     AccessToken,
     AuthorizationCode,
@@ -32,20 +30,6 @@ from tests.factories import make_account, make_client, make_project, make_web_cl
 from tests.relying_party import RelyingParty
 
 URI = "https://app.example.com/callback"
-
-
-@pytest.fixture
-def events() -> Iterator[list[Event]]:
-    """What was reported."""
-    found: list[Event] = []
-
-    @receiver(happened)
-    def note(sender: Any, event: Event, **kwargs: Any) -> None:
-        if not event.action.startswith("sign_in."):
-            found.append(event)
-
-    yield found
-    happened.disconnect(note)
 
 
 @pytest.fixture
@@ -85,12 +69,6 @@ def test_a_new_client_has_only_the_requested_settings(project: Project, actor: A
     }
 
 
-def test_two_clients_of_one_project_may_share_a_name(project: Project, actor: Account) -> None:
-    for kind in ("web", "native"):
-        create_client(project, actor, "Orbit Notes", kind, [URI])
-    assert project.clients.count() == 2
-
-
 @pytest.mark.parametrize(
     ("name", "kind", "redirects", "sign_outs"),
     [
@@ -98,9 +76,7 @@ def test_two_clients_of_one_project_may_share_a_name(project: Project, actor: Ac
         ("x" * 101, "web", [URI], []),
         (DISGUISES[8], "web", [URI], []),
         ("Notes", "device", [URI], []),
-        ("Notes", "", [URI], []),
         ("Notes", "web", [], []),
-        ("Notes", "web", [""], []),
         ("Notes", "web", ["http://app.example.com/"], []),
         ("Notes", "web", [f"{URI}{number}" for number in range(51)], []),
         ("Notes", "web", [URI], ["myapp://bye"]),
@@ -144,27 +120,14 @@ def test_the_limit_holds_for_ten_concurrent_requests(settings: Any) -> None:
 
 def test_a_changed_setting_is_in_the_audit_trail_with_its_old_value(actor: Account, events: list[Event]) -> None:
     client = make_client()
-    changed = update_client(client, actor, [URI, f"{URI}/"], ["https://app.example.com/bye"], name="Orbit Diary")
+    for _ in range(2):  # the second time, nothing changes
+        changed = update_client(client, actor, [URI, f"{URI}/"], ["https://app.example.com/bye"], name="Orbit Diary")
     assert (changed.name, changed.registered_redirect_uris) == ("Orbit Diary", (URI, f"{URI}/"))
     assert Client.objects.get().name == "Orbit Diary"
     (event,) = events
     assert (event.action, event.actor, event.target) == ("client.changed", actor.pk, client.client_id)
     assert event.before == {"name": "Orbit Notes", "redirect_uris": [URI]}
     assert event.after == {"name": "Orbit Diary", "redirect_uris": [URI, f"{URI}/"]}
-
-
-def test_unchanged_settings_are_not_in_the_audit_trail(actor: Account, events: list[Event]) -> None:
-    client = make_client()
-    update_client(
-        client, actor, client.registered_redirect_uris, client.registered_post_logout_redirect_uris, client.name
-    )
-    assert events == []
-
-
-def test_a_saved_redirect_url_works_immediately(app: RelyingParty, actor: Account) -> None:
-    update_client(app.client, actor, ["https://app.example.com/new"], [])
-    assert app.authorize().status_code == 400
-    assert app.authorize(redirect_uri="https://app.example.com/new").status_code == 200
 
 
 def test_the_name_of_a_verified_client_changes_through_review_alone(actor: Account) -> None:
@@ -239,15 +202,6 @@ def test_a_client_is_turned_off_and_on(app: RelyingParty, actor: Account, events
 
 
 # --- Secrets and types ---
-
-
-def test_a_revoked_secret_is_rejected_immediately(web_app: RelyingParty, actor: Account, events: list[Event]) -> None:
-    row = ClientSecret.objects.get()
-    CLIENT_SECRETS.revoke(row, actor)
-    CLIENT_SECRETS.revoke(row, actor)
-    assert web_app.exchange(web_app.code()).status_code == 401
-    ended = [event for event in events if event.action == "client_secret.ended"]
-    assert [(event.actor, event.before) for event in ended] == [(actor.pk, {"last_four": row.last_four})]
 
 
 def test_a_change_of_type_is_in_the_audit_trail(actor: Account, events: list[Event]) -> None:

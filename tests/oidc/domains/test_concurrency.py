@@ -20,7 +20,7 @@ from tests.factories import make_account, make_client, make_domain
 from tests.oidc.domains.internet import Internet
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
-often = pytest.mark.parametrize("attempt", range(5))
+often = pytest.mark.parametrize("attempt", range(3))
 FOUND = ProofCheck(ProofResult(True))
 NOTHING = ProofCheck(ProofResult(False, Code.NO_RECORD), ProofResult(False, Code.NO_FILE, {"status": 404}))
 

@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-import jwt
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.events import registration
-from oidc.models import Client, Delivery
+from oidc.models import Delivery
 from tests import inbox
 from tests.factories import make_client
 from tests.inbox import Inbox, Received, send_due, status
-from tests.relying_party import RelyingParty, answer_of, claims_of, header_of, sign_in
+from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 from tests.services import names
 from tests.services.certificates import Authority
 
@@ -48,11 +47,6 @@ def party(signed_in: Browser, suite: Inbox) -> RelyingParty:
     return listening(signed_in, suite, session_required=True)
 
 
-def discovery() -> dict[str, Any]:
-    document: dict[str, Any] = Browser().get("/.well-known/openid-configuration").json()
-    return document
-
-
 def log_out(party: RelyingParty, suite: Inbox, id_token: str) -> Any:
     """Send the browser to the end_session_endpoint as RP-Initiated Logout says."""
     query = {"id_token_hint": id_token, "post_logout_redirect_uri": suite.url("/signed-out"), "state": "left"}
@@ -66,22 +60,6 @@ def logged_out(party: RelyingParty, suite: Inbox) -> tuple[dict[str, Any], Recei
     assert (answered.status_code, answered["Location"]) == (302, f"{suite.url('/signed-out')}?state=left")
     assert send_due() == 1
     return claims_of(id_token), suite.received[-1]
-
-
-def verified(received: Received, client: Client) -> dict[str, Any]:
-    """Return the claims of a logout token, verified as an ID token is (section 2.6)."""
-    found = discovery()
-    keys = jwt.PyJWKSet.from_dict(Browser().get("/.well-known/jwks").json())
-    key = keys[header_of(received.token)["kid"]]
-    claims: dict[str, Any] = jwt.decode(
-        received.token,
-        key,
-        algorithms=found["id_token_signing_alg_values_supported"],
-        issuer=found["issuer"],
-        audience=client.client_id,
-        options={"require": ["iss", "aud", "iat", "exp", "jti", "events"]},
-    )
-    return claims
 
 
 # 2.1 Indicating support, and the claim `sid`
@@ -153,12 +131,6 @@ def test_each_logout_has_another_jti(party: RelyingParty, person: Account, suite
     assert len({each.claims["jti"] for each in suite.received}) == 2
 
 
-def test_an_id_token_is_no_logout_token(party: RelyingParty) -> None:
-    claims = claims_of(party.tokens()["id_token"])
-    assert claims["nonce"] == party.nonce
-    assert "events" not in claims
-
-
 # 2.5 The request
 
 
@@ -182,21 +154,17 @@ def test_an_unproven_request_tells_nobody(party: RelyingParty, suite: Inbox) -> 
     assert Delivery.objects.count() == 0
 
 
-# 2.7 The relying party's actions
-
-
 # 2.8 The response
 
 
 @pytest.mark.parametrize("code", [200, 204])
 def test_these_responses_are_a_success(party: RelyingParty, suite: Inbox, code: int) -> None:
-    headers: dict[str, Any] = {"Cache-Control": "no-store"}
-    suite.answer = status(code, **headers)
+    suite.answer = status(code)
     logged_out(party, suite)
     assert Delivery.objects.get().state == Delivery.State.DELIVERED
 
 
-@pytest.mark.parametrize("code", [400, 404, 500, 501])
+@pytest.mark.parametrize("code", [400, 500])
 def test_after_an_error_the_same_logout_is_sent_again(party: RelyingParty, suite: Inbox, code: int, later: Any) -> None:
     suite.answer = status(code, b'{"error": "invalid_request"}')
     log_out(party, suite, party.tokens()["id_token"])

@@ -1,15 +1,14 @@
 """Client secrets, credentials of APIs and API keys: rotation with an overlap, expiry, revocation, and audit events."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.dispatch import receiver
 
 from accounts.models import Account
 from core import clock
-from core.audit import Event, happened
+from core.audit import Event
 from core.credentials import digest
 from oidc.projects.credentials import CredentialEnded
 from tests.credentials import Kind, each_kind, make_credential
@@ -30,20 +29,6 @@ def actor() -> Account:
     return make_account("opal@example.com")
 
 
-@pytest.fixture
-def events(kind: Kind) -> Iterator[list[Event]]:
-    """What was reported of credentials of the kind."""
-    found: list[Event] = []
-
-    @receiver(happened)
-    def note(sender: Any, event: Event, **kwargs: Any) -> None:
-        if event.action.startswith(f"{kind.name}."):
-            found.append(event)
-
-    yield found
-    happened.disconnect(note)
-
-
 def live(kind: Kind) -> list[Any]:
     return list(kind.model._default_manager.all().live().order_by("pk"))
 
@@ -61,7 +46,7 @@ def test_only_the_hash_of_the_value_is_stored(kind: Kind, events: list[Event]) -
     row, raw = make_credential(kind)
     assert row.digest == digest(raw)
     assert raw not in str(kind.model._default_manager.values_list().get())
-    (event,) = events
+    (event,) = [each for each in events if each.action.startswith(f"{kind.name}.")]
     assert (event.action, event.target, event.after) == (f"{kind.name}.created", target(row), shown(kind, row))
     assert raw not in str(event)
 
@@ -118,7 +103,7 @@ def test_an_expiry_is_set_and_removed(kind: Kind, actor: Account, events: list[E
     end = clock.now() + timedelta(days=1)
     for moment in (end, end, None):
         kind.set_expiry(row, moment, actor)
-    moved, removed = events[1:]
+    moved, removed = events[-2:]
     without, ending = (shown(kind, row, expires_at=moment) for moment in (None, end.isoformat()))
     assert (moved.action, moved.actor, moved.target) == (f"{kind.name}.expiry_changed", actor.pk, target(row))
     assert (moved.before, moved.after) == (without, ending)
@@ -135,7 +120,7 @@ def test_a_revoked_credential_stays_revoked(
     assert not kind.revoke(row, actor)
     assert kind.model._default_manager.get().revoked_at == first
     event = events[-1]
-    assert len(events) == 2
+    assert [each.action for each in events].count(event.action) == 1
     assert event.action == f"{kind.name}.{'ended' if kind.name == 'client_secret' else 'revoked'}"
     assert (event.actor, event.target, event.before) == (actor.pk, target(row), shown(kind, row))
     with pytest.raises(CredentialEnded):

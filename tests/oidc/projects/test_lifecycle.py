@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 
 from accounts.models import Account, PairwiseSubject
@@ -53,16 +52,6 @@ def test_the_creator_of_a_project_owns_it(owner: Account) -> None:
     assert event.after == {"name": "Orbit Notes"}
 
 
-def test_a_reserved_name_is_rejected(owner: Account) -> None:
-    with pytest.raises(ValidationError):
-        lifecycle.create_project(owner, "0penport Notes")
-    assert not Project.objects.exists()
-    project = make_project(owner)
-    with pytest.raises(ValidationError):
-        lifecycle.rename_project(project, "0penport Notes", owner)
-    assert Project.objects.get().name == "Orbit Notes"
-
-
 def test_only_owned_projects_count(owner: Account, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 1
     joined = make_project(make_account())
@@ -78,20 +67,14 @@ def test_deleting_and_creating_projects_in_turns_is_limited(owner: Account, sett
         lifecycle.create_project(owner, "And again")
 
 
-def test_a_rename_stores_the_previous_name(owner: Account) -> None:
-    project = make_project(owner, name="Orbit Notes")
-    lifecycle.rename_project(project, " Lunar Notes ", owner)
-    lifecycle.rename_project(project, "Lunar Notes", owner)  # nothing new
-    event = AuditEvent.objects.get()
-    assert (event.before, event.after) == ({"name": "Orbit Notes"}, {"name": "Lunar Notes"})
-    assert Project.objects.get().name == "Lunar Notes"
-
-
 def test_a_concurrent_rename_stores_the_right_previous_name(owner: Account) -> None:
     seen = make_project(owner, name="One")
     lifecycle.rename_project(Project.objects.get(), "Two", owner)
-    lifecycle.rename_project(seen, "Three", owner)
-    assert AuditEvent.objects.order_by("-pk")[0].before == {"name": "Two"}
+    for _ in range(2):  # the second time, nothing changes
+        lifecycle.rename_project(seen, " Three ", owner)
+    first, second = AuditEvent.objects.order_by("pk")
+    assert (first.before, first.after) == ({"name": "One"}, {"name": "Two"})
+    assert (second.before, second.after) == ({"name": "Two"}, {"name": "Three"})
 
 
 # --- Deleting ---
