@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
-from PIL import Image
+from PIL import Image, ImageCms
+from PIL.PngImagePlugin import PngInfo
 
 from core import clock
 from oidc.domains import branding
@@ -21,10 +22,12 @@ from oidc.models import Client
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
 
+CANARY = b"canary-in-the-metadata"
 
-def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB") -> bytes:
+
+def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB", **options: Any) -> bytes:
     out = io.BytesIO()
-    Image.new(mode, size, (200, 30, 30) if mode == "RGB" else 0).save(out, kind)
+    Image.new(mode, size, (200, 30, 30) if mode == "RGB" else 0).save(out, kind, **options)
     return out.getvalue()
 
 
@@ -56,6 +59,29 @@ def test_a_logo_becomes_square_without_cropping(size: tuple[int, int], side: int
     assert logo.getbbox() is not None
     left, top, right, bottom = logo.getchannel("A").getbbox() or (0, 0, 0, 0)
     assert (right - left) / (bottom - top) == pytest.approx(size[0] / size[1], rel=0.05)
+
+
+def test_metadata_is_removed() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = CANARY.decode()  # description
+    exif[0x8825] = {1: "N", 2: (52.0, 30.0, 0.0)}  # where it was made
+    chunks = PngInfo()
+    chunks.add_text("Comment", CANARY.decode())
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes() + CANARY
+    for sent in (
+        image("JPEG", exif=exif, comment=CANARY),
+        image("PNG", pnginfo=chunks),
+        image("WEBP", exif=exif, xmp=b"<x>" + CANARY + b"</x>"),
+        image("WEBP", icc_profile=profile),
+        image("JPEG") + CANARY,
+        image("PNG") + b"<script>" + CANARY + b"</script>",
+        image("GIF", comment=CANARY),
+    ):
+        assert CANARY in sent
+        kept = cleaned(sent)
+        assert CANARY not in kept
+        assert set(opened(kept).info) <= {"loop", "background", "timestamp", "duration"}
+        assert not opened(kept).getexif()
 
 
 def test_the_files_name_is_random() -> None:

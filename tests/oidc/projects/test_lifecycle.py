@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 
 from accounts.models import Account, PairwiseSubject
@@ -50,6 +51,16 @@ def test_the_creator_of_a_project_owns_it(owner: Account) -> None:
     event = AuditEvent.objects.get()
     assert (event.action, event.actor, event.project) == ("project.created", owner, project.public_id)
     assert event.after == {"name": "Orbit Notes"}
+
+
+def test_a_reserved_name_is_rejected(owner: Account) -> None:
+    with pytest.raises(ValidationError):
+        lifecycle.create_project(owner, "0penport Notes")
+    assert not Project.objects.exists()
+    project = make_project(owner)
+    with pytest.raises(ValidationError):
+        lifecycle.rename_project(project, "0penport Notes", owner)
+    assert Project.objects.get().name == "Orbit Notes"
 
 
 def test_only_owned_projects_count(owner: Account, settings: Any) -> None:

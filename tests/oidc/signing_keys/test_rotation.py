@@ -54,6 +54,14 @@ def test_the_private_part_is_encrypted_at_rest() -> None:
         assert member not in row.public_jwk
 
 
+def test_another_encryption_key_cannot_read_it(settings: Any) -> None:
+    settings.KEY_ENCRYPTION_KEY = "another key of more than thirty-two characters"
+    signing_keys.clear_keyring()
+    assert signing_keys.reload_keyring().active is None
+    with pytest.raises(signing_keys.NoSigningKey, match="KEY_ENCRYPTION_KEY"):
+        signing_keys.signing_key()
+
+
 # --- Rotation ---
 
 
