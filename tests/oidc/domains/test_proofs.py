@@ -5,18 +5,11 @@ from typing import Any
 import pytest
 
 from core.outbound import MAX_BYTES, Answer, Code, OutboundRefused
-from oidc.domains.proofs import ProofCheck, check_proofs, file_url, record_name
+from oidc.domains.proofs import check_proofs, file_url, record_name
 from oidc.models import ProjectDomain
 from tests.oidc.domains.internet import Internet, page
 
 pytestmark = pytest.mark.django_db
-
-
-def checked(domain: ProjectDomain) -> ProofCheck:
-    """Return the result of a check that asked for the file as well."""
-    seen = check_proofs(domain)
-    assert seen.file is not None
-    return seen
 
 
 def test_names_and_addresses_do_not_depend_on_settings(settings: Any) -> None:
@@ -50,7 +43,8 @@ def test_another_projects_value_proves_nothing(internet: Internet, domain: Proje
 def test_the_case_of_a_value_matters(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_record(domain, domain.token.swapcase())
     internet.publish_file(domain, domain.token.swapcase())
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.dns.found
     assert not seen.file.found
 
@@ -63,7 +57,8 @@ def test_many_records_without_the_value_prove_nothing(internet: Internet, domain
 @pytest.mark.parametrize("written", ["{}", "{}\n", "\r\n {}\t\n"])
 def test_a_file_must_contain_only_the_value(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_file(domain, written.format(domain.token))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert seen.file.found
     assert not seen.dns.found
 
@@ -74,7 +69,8 @@ def test_a_file_must_contain_only_the_value(internet: Internet, domain: ProjectD
 )
 def test_a_file_with_more_or_less_does_not(internet: Internet, domain: ProjectDomain, written: str) -> None:
     internet.publish_file(domain, written.format(domain.token, domain.token))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.file.found
 
 
@@ -84,7 +80,8 @@ def test_a_host_that_repeats_what_is_asked_for_proves_nothing(
     """The value is in nothing that is sent, so that nothing can be repeated."""
     monkeypatch.setattr("oidc.domains.proofs.outbound.fetch", lambda url: page(url, url))
     monkeypatch.setattr("oidc.domains.proofs.outbound.txt_records", lambda name: [name])
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.dns.found
     assert not seen.file.found
     assert domain.token not in file_url(domain.name) + record_name(domain.name)
@@ -93,7 +90,8 @@ def test_a_host_that_repeats_what_is_asked_for_proves_nothing(
 @pytest.mark.parametrize("status", [201, 301, 403, 404])
 def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int) -> None:
     internet.publish_file(domain, page(file_url(domain.name), domain.token, status))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.file.found
     assert seen.file.parameters == {"status": status}
     assert not seen.file.is_temporary
@@ -102,21 +100,24 @@ def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int)
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_server_error_is_not_a_result(internet: Internet, domain: ProjectDomain, status: int) -> None:
     internet.publish_file(domain, page(file_url(domain.name), domain.token, status))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert (seen.file.found, seen.file.is_temporary) == (False, True)
 
 
 @pytest.mark.parametrize("host", ["www.example.com", "example.com.evil.example"])
 def test_an_answer_of_another_host_proves_nothing(internet: Internet, domain: ProjectDomain, host: str) -> None:
     internet.publish_file(domain, page(file_url(host), domain.token))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.file.found
     assert seen.file.code == "another_host"
 
 
 def test_binary_or_oversized_files_prove_nothing(internet: Internet, domain: ProjectDomain) -> None:
     internet.publish_file(domain, Answer(file_url(domain.name), 200, "", b"\xff" * MAX_BYTES))
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     assert not seen.file.found
 
 
@@ -133,7 +134,8 @@ def test_a_blocked_request_is_stored_with_its_code(
 ) -> None:
     refused = OutboundRefused(Code(code), error="why")
     internet.records[record_name(domain.name)] = internet.files[file_url(domain.name)] = refused
-    seen = checked(domain)
+    seen = check_proofs(domain)
+    assert seen.file is not None
     for each in (seen.dns, seen.file):
         assert not each.found
         assert each.is_temporary == is_temporary
