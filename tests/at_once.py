@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import connection, connections, transaction
@@ -66,6 +67,33 @@ def blocked_by(first: Callable[[], Any], second: Callable[[], T]) -> T:
             wait_until(lambda: waiting.done() or somebody_waits_for_us())
             assert not waiting.done(), "it did not wait"
         return waiting.result(SECONDS)
+
+
+@contextmanager
+def meanwhile(act: Callable[[], Any]) -> Iterator[Callable[..., bool]]:
+    """Yield a function that starts `act` on another connection, and returns once that has ended or waits for us.
+
+    The function returns whether it waits, and takes any arguments, so that it can receive a signal. At the end, `act`
+    is waited for, and its exception raised.
+    """
+    started: list[Future[Any]] = []
+
+    def run() -> None:
+        try:
+            act()
+        finally:
+            connections.close_all()
+
+    def begin(*args: Any, **options: Any) -> bool:
+        started.append(pool.submit(run))
+        wait_until(lambda: started[-1].done() or somebody_waits_for_us())
+        return not started[-1].done()
+
+    with ThreadPoolExecutor(1) as pool:
+        yield begin
+        assert started
+        for each in started:
+            each.result(SECONDS)
 
 
 def wait_until(what: Callable[[], bool]) -> None:

@@ -3,13 +3,12 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from allauth.usersessions.models import UserSession
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
@@ -28,7 +27,7 @@ from oidc.models import Connection, Delivery, EventReceiver, ProjectMember, Toke
 from oidc.projects.roles import lock_for_change
 from oidc.signals import receiver_paused
 from oidc.tokens import codes, signing_keys
-from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, wait_until
+from tests.at_once import SECONDS, at_once, blocked_by, meanwhile
 from tests.factories import make_account, make_project, make_web_client
 from tests.inbox import send_due
 from tests.relying_party import RelyingParty, sign_in
@@ -155,13 +154,6 @@ def test_a_session_that_is_ended_twice_at_once_is_reported_once(party: RelyingPa
     assert not TokenFamily.objects.exclude(session_tag="").exists()
 
 
-def test_ten_sign_outs_at_once_send_one_logout_token(party: RelyingParty) -> None:
-    party.tokens()
-    flush = ends_of_one_session(party)[0]
-    at_once(10, lambda number: flush())
-    assert waiting() == ["logout", "session-revoked"]
-
-
 def test_a_sign_out_that_is_rolled_back_tells_nobody(party: RelyingParty, sent: list[str]) -> None:
     party.tokens()
     with transaction.atomic():
@@ -201,27 +193,18 @@ def test_a_code_is_not_issued_in_a_session_that_has_just_ended(
 
 
 def test_a_sign_out_waits_for_a_code_that_is_being_issued(party: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = TokenFamily.objects.order_by("pk")
     party.tokens()
-    sid = first.get().sid
+    sid = TokenFamily.objects.get().sid
     TokenFamily.objects.update(session_tag="", sid="told earlier")
-    flush = ends_of_one_session(party)[0]
     real = codes.create_code
-    ended: list[Future[None]] = []
+    with meanwhile(ends_of_one_session(party)[0]) as begin, monkeypatch.context() as patch:
 
-    def run() -> None:
-        flush()
-        connections.close_all()
+        def ends_meanwhile(*args: Any, **options: Any) -> Any:
+            begin()
+            return real(*args, **options)
 
-    def ends_meanwhile(*args: Any, **options: Any) -> Any:
-        ended.append(pool.submit(run))
-        wait_until(lambda: ended[0].done() or somebody_waits_for_us())
-        return real(*args, **options)
-
-    with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
         patch.setattr(codes, "create_code", ends_meanwhile)
         issue(party)
-        ended[0].result(SECONDS)
     assert waiting() == ["logout", "session-revoked"]
     assert {row.sid for row in Delivery.objects.all()} == {sid}
 
@@ -320,25 +303,15 @@ def test_a_client_is_deleted_while_a_failed_try_is_stored(
     queueing.queue_test(receiver)
     monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(500, ""))
     lock = sending._lock_as_tried
-
-    def delete() -> None:
-        try:
-            clients.delete_client(party.client, person)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
+    with meanwhile(lambda: clients.delete_client(party.client, person)) as begin:
 
         def lock_first(tried: EventReceiver) -> EventReceiver | None:
             row = lock(tried)
-            deletions.append(pool.submit(delete))
-            wait_until(somebody_waits_for_us)
+            assert begin(), "the deletion waits"
             return row
 
-        deletions: list[Future[None]] = []
         monkeypatch.setattr(sending, "_lock_as_tried", lock_first)
         sending.send_to(receiver.pk)
-        deletions[0].result(SECONDS)
     assert not Delivery.objects.exists()
 
 
@@ -356,26 +329,17 @@ def test_a_deletion_while_a_receiver_is_paused_is_no_deadlock(
     monkeypatch.setattr(sending, "post", lambda *args, **options: Reply(500, ""))
 
     def delete() -> None:
+        if what == "account":
+            delete_account(person)
+        else:
+            with lock_for_change(project, person, ProjectMember.Role.DEVELOPER):
+                clients.delete_client(party.client, person)
+
+    with meanwhile(delete) as begin:
+        receiver_paused.connect(begin)
         try:
-            if what == "account":
-                delete_account(person)
-            else:
-                with lock_for_change(project, person, ProjectMember.Role.DEVELOPER):
-                    clients.delete_client(party.client, person)
-        finally:
-            connections.close_all()
-
-    def begin_deletion(**kwargs: Any) -> None:
-        deletions.append(pool.submit(delete))
-        wait_until(lambda: deletions[0].done() or somebody_waits_for_us())
-
-    deletions: list[Future[None]] = []
-    receiver_paused.connect(begin_deletion)
-    try:
-        with ThreadPoolExecutor(1) as pool:
             sending.send_to(receiver.pk)
-            deletions[0].result(SECONDS)
-    finally:
-        receiver_paused.disconnect(begin_deletion)
+        finally:
+            receiver_paused.disconnect(begin)
     assert EventReceiver.objects.filter(pk=receiver.pk).exists() == (what == "account")
     assert Account.objects.filter(pk=person.pk).exists() == (what == "app")

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from accounts.activity import recording
 from accounts.models import Account
-from core.outbound.fetching import Reply
 from core.outbound.targets import Code, OutboundRefused
 from oidc.events import registration, sending
 from oidc.models import Delivery, EventReceiver
@@ -38,22 +36,5 @@ def test_what_an_app_answers_about_a_deleted_account_is_not_kept(
     app_inbox.answer = status(code, body=b"Deleted ada@example.com")
     send_due()
     assert set(Delivery.objects.values_list("event", flat=True)) >= {"account-purged"}
-    assert [each["status"] for row in Delivery.objects.all() for each in row.tries][:1] == [code]
-    assert not Delivery.objects.exclude(answer="").exists()
-
-
-@pytest.mark.parametrize("code", [202, 400])
-def test_what_an_app_answers_while_an_account_is_deleted_is_not_kept(
-    listening: RelyingParty, person: Account, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    listening.tokens()
-    recording.record(person, "password_changed")
-
-    def delete_and_answer(*args: Any, **kwargs: Any) -> Reply:
-        Account.objects.filter(pk=person.pk).delete()
-        return Reply(code, "Changed ada@example.com")
-
-    monkeypatch.setattr(sending, "post", delete_and_answer)
-    send_due()
     assert [each["status"] for row in Delivery.objects.all() for each in row.tries][:1] == [code]
     assert not Delivery.objects.exclude(answer="").exists()

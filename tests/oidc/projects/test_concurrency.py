@@ -1,10 +1,10 @@
 """Projects and their members changed by many at once, on PostgreSQL with separate connections."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 from django.test import RequestFactory
 
 from accounts.deletion import deleting
@@ -17,7 +17,7 @@ from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
 from oidc.projects.roles import lock_project
-from tests.at_once import SECONDS, somebody_waits_for_us, together, wait_until
+from tests.at_once import meanwhile, together
 from tests.factories import make_account, make_key, make_project
 from tests.oidc.tokens.test_concurrency import party
 from tests.relying_party import RelyingParty
@@ -51,73 +51,54 @@ def member(account: Account) -> ProjectMember:
     return ProjectMember.objects.get(account=account)
 
 
-def owners(project: Project) -> int:
-    return ProjectMember.objects.filter(project=project, role=Role.OWNER).count()
+Act = Callable[[Account, ProjectMember, Account, ProjectMember], object]
+
+
+# What two owners do at once: their actions, each with the actor and the other owner, and how the actions may end.
+PAIRS: dict[str, tuple[Act, Act, list[list[str]]]] = {
+    "demote each other": (
+        lambda owner, seat, other, others: members.change_role(others, "viewer", owner),
+        lambda owner, seat, other, others: members.change_role(seat, "viewer", other),
+        [["InsufficientRole", "done"]],
+    ),
+    "leave": (
+        lambda owner, seat, other, others: members.leave_project(seat.project, owner),
+        lambda owner, seat, other, others: members.leave_project(seat.project, other),
+        [["LastOwner", "done"]],
+    ),
+    "remove each other": (
+        lambda owner, seat, other, others: members.remove_member(others, owner),
+        lambda owner, seat, other, others: members.remove_member(seat, other),
+        [["Gone", "done"]],
+    ),
+    "delete their accounts": (
+        lambda owner, seat, other, others: deleting.delete_account(owner),
+        lambda owner, seat, other, others: deleting.delete_account(other),
+        [["DeletionBlocked", "done"]],
+    ),
+    "leave and delete the account": (
+        lambda owner, seat, other, others: members.leave_project(seat.project, owner),
+        lambda owner, seat, other, others: deleting.delete_account(other),
+        [["LastOwner", "done"], ["DeletionBlocked", "done"]],
+    ),
+    "hand over and leave": (
+        lambda owner, seat, other, others: members.transfer_ownership(seat.project, others, owner),
+        lambda owner, seat, other, others: members.leave_project(seat.project, other),
+        [["Gone", "done"], ["LastOwner", "done"], ["done", "done"]],
+    ),
+}
 
 
 @often
-def test_two_owners_who_demote_each_other_leave_one_owner(
-    project: Project, owner: Account, second: Account, attempt: int
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_project_keeps_an_owner_whatever_two_owners_do_at_once(
+    project: Project, owner: Account, second: Account, attempt: int, name: str
 ) -> None:
-    first_seat, second_seat = member(owner), member(second)
-    ended = together(
-        lambda: members.change_role(second_seat, "viewer", owner),
-        lambda: members.change_role(first_seat, "viewer", second),
-    )
-    assert sorted(ended) == ["InsufficientRole", "done"]
-    assert owners(project) == 1
-
-
-@often
-def test_two_owners_who_leave_at_once_leave_one_owner(
-    project: Project, owner: Account, second: Account, attempt: int
-) -> None:
-    ended = together(lambda: members.leave_project(project, owner), lambda: members.leave_project(project, second))
-    assert sorted(ended) == ["LastOwner", "done"]
-    assert owners(project) == 1
-
-
-@often
-def test_two_owners_who_remove_each_other_leave_one_owner(
-    project: Project, owner: Account, second: Account, attempt: int
-) -> None:
-    first_seat, second_seat = member(owner), member(second)
-    ended = together(
-        lambda: members.remove_member(second_seat, owner), lambda: members.remove_member(first_seat, second)
-    )
-    assert sorted(ended) == ["Gone", "done"]
-    assert owners(project) == 1
-
-
-@often
-def test_two_owners_who_delete_their_accounts_leave_one_owner(
-    project: Project, owner: Account, second: Account, attempt: int
-) -> None:
-    ended = together(lambda: deleting.delete_account(owner), lambda: deleting.delete_account(second))
-    assert sorted(ended) == ["DeletionBlocked", "done"]
-    assert owners(project) == 1
-
-
-@often
-def test_an_owner_does_not_leave_while_the_other_ones_account_goes(
-    project: Project, owner: Account, second: Account, attempt: int
-) -> None:
-    ended = together(lambda: members.leave_project(project, owner), lambda: deleting.delete_account(second))
-    assert ended.count("done") == 1
-    assert owners(project) == 1
-
-
-@often
-def test_handing_over_while_the_other_one_leaves_keeps_an_owner(
-    project: Project, owner: Account, second: Account, attempt: int
-) -> None:
-    seat = member(second)
-    ended = together(
-        lambda: members.transfer_ownership(project, seat, owner), lambda: members.leave_project(project, second)
-    )
-    assert "done" in ended
-    assert set(ended) <= {"done", "Gone", "LastOwner"}
-    assert owners(project) == 1
+    first_act, second_act, ends = PAIRS[name]
+    places = (owner, member(owner), second, member(second))
+    ended = together(lambda: first_act(*places), lambda: second_act(*places))
+    assert sorted(ended) in ends
+    assert ProjectMember.objects.filter(project=project, role=Role.OWNER).count() == 1
 
 
 def test_an_invitation_is_accepted_once(project: Project, owner: Account) -> None:
@@ -216,23 +197,13 @@ def test_deleting_an_account_and_changing_its_role_do_not_block_each_other(
     ProjectMember.objects.filter(account=second).update(role=role)
     if way == "due":
         Account.objects.filter(pk=second.pk).update(is_active=False, deletion_due_at=clock.now())
-
-    def delete() -> None:
-        try:
-            if way == "at once":
-                deleting.delete_account(second)
-            elif way == "asked":
-                closing.ask(second, rf.post("/account/delete"))
-            else:
-                closing._delete_if_due(second.pk)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            lock_project(project.pk)  # as lock_for_change does, which then locks the accounts
-            deletion = pool.submit(delete)
-            wait_until(somebody_waits_for_us)
-            list(Account.objects.select_for_update(no_key=True).filter(pk=second.pk))
-        deletion.result(SECONDS)
+    ways: dict[str, Callable[[], object]] = {
+        "at once": lambda: deleting.delete_account(second),
+        "asked": lambda: closing.ask(second, rf.post("/account/delete")),
+        "due": lambda: closing._delete_if_due(second.pk),
+    }
+    with meanwhile(ways[way]) as begin, transaction.atomic():
+        lock_project(project.pk)  # as lock_for_change does, which then locks the accounts
+        assert begin(), "the deletion waits"
+        list(Account.objects.select_for_update(no_key=True).filter(pk=second.pk))
     assert not Account.objects.filter(pk=second.pk, is_active=True).exists()

@@ -1,28 +1,27 @@
 """Many at once, on PostgreSQL with separate connections: exactly one wins, and nothing is left half done."""
 
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
+from django.db.models import Model
 from django.db.models.signals import post_delete
 from django.test import Client as Browser
 
 from accounts.deletion.deleting import delete_account
 from accounts.models import Account, PairwiseSubject
-from accounts.profile.subjects import subject_for
 from core import clock
 from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.clients.secrets import change_type
-from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.projects.lifecycle import purge_project
 from oidc.tokens import signing_keys
-from tests.at_once import SECONDS, at_once, somebody_waits_for_us, wait_until
+from tests.at_once import at_once, meanwhile
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -64,25 +63,15 @@ def test_ten_refreshes_at_once_give_one_pair_and_the_session_lives(party: Relyin
     assert party.refresh(winner["refresh_token"]).status_code == 200
 
 
-def test_with_a_grace_one_of_ten_refreshes_at_once_has_the_live_pair(party: RelyingParty, settings: Any) -> None:
-    settings.REFRESH_GRACE_SECONDS = 30
-    token = party.tokens()["refresh_token"]
-    responses = at_once(10, lambda number: party.refresh(token))
-    assert set(counted(responses)) <= {200, 400}
-    won = [response.json() for response in responses if response.status_code == 200]
-    alive = [one for one in won if party.call("/v1/me", one["access_token"]).status_code == 200]
-    assert len(alive) == 1
-    assert RefreshToken.objects.filter(revoked=None).count() == 1
-    assert party.refresh(alive[0]["refresh_token"]).status_code == 200
-
-
-@pytest.mark.parametrize("attempt", range(3))
-def test_a_lost_response_asked_for_many_times_at_once_leaves_one_pair(
-    party: RelyingParty, settings: Any, attempt: int
+@pytest.mark.parametrize("attempt", range(2))
+@pytest.mark.parametrize("is_lost", [False, True], ids=["first response", "lost response"])
+def test_with_a_grace_many_refreshes_at_once_leave_one_pair(
+    party: RelyingParty, settings: Any, attempt: int, is_lost: bool
 ) -> None:
     settings.REFRESH_GRACE_SECONDS = 30
     token = party.tokens()["refresh_token"]
-    party.refresh(token)
+    if is_lost:
+        party.refresh(token)
     responses = at_once(8, lambda number: party.refresh(token))
     assert set(counted(responses)) <= {200, 400}
     won = [response.json() for response in responses if response.status_code == 200]
@@ -90,9 +79,10 @@ def test_a_lost_response_asked_for_many_times_at_once_leaves_one_pair(
     assert len(alive) == 1
     assert RefreshToken.objects.filter(revoked=None).count() == 1
     assert not TokenFamily.objects.exclude(revoked_at=None).exists()
+    assert party.refresh(alive[0]["refresh_token"]).status_code == 200
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(3))
 def test_using_and_replacing_a_new_refresh_token_at_once_has_one_winner(
     party: RelyingParty, settings: Any, attempt: int
 ) -> None:
@@ -102,27 +92,6 @@ def test_using_and_replacing_a_new_refresh_token_at_once_has_one_winner(
     responses = at_once(2, lambda number: party.refresh((superseded, following)[number]))
     assert counted(responses) == {200: 1, 400: 1}
     assert RefreshToken.objects.filter(revoked=None).count() == 1
-
-
-def test_the_last_free_place_is_given_once(party: RelyingParty, settings: Any) -> None:
-    settings.UNVERIFIED_APP_PEOPLE = 3
-    client = Client.objects.select_related("project").get(pk=party.client.pk)
-    for number in range(2):
-        consent.record_consent(make_account(f"early{number}@example.com"), client, ["openid"])
-    people = [make_account(f"late{number}@example.com") for number in range(12)]
-
-    def authorize(number: int) -> str:
-        try:
-            consent.record_consent(
-                people[number], Client.objects.select_related("project").get(pk=client.pk), ["openid"]
-            )
-        except UserCapExceeded:
-            return "full"
-        return "in"
-
-    answers = at_once(len(people), authorize)
-    assert answers.count("in") == 1
-    assert Connection.objects.filter(client=client).count() == 3
 
 
 def test_the_last_free_place_is_given_once_over_http(party: RelyingParty, settings: Any) -> None:
@@ -163,40 +132,37 @@ def test_a_new_person_has_one_sub_when_two_clients_of_a_project_ask_at_once() ->
     assert PairwiseSubject.objects.count() == 1
 
 
-def test_a_subject_is_made_once_however_many_ask() -> None:
-    account = make_account("ada@example.com")
-    subs = at_once(10, lambda number: subject_for(account, "prj_x").sub)
-    assert len(set(subs)) == 1
+def deactivate(party: RelyingParty, token: str) -> None:
+    account = Account.objects.get(email="ada@example.com")
+    account.is_active = False
+    account.save()
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_removing_access_during_refreshes_ends_all_tokens(party: RelyingParty, attempt: int) -> None:
-    token = party.tokens()["refresh_token"]
-    connection = Connection.objects.get()
-
-    def act(number: int) -> Any:
-        if number == 2:
-            consent.remove_consent(Connection.objects.get(pk=connection.pk))
-            return None
-        return party.refresh(token)
-
-    responses = [response for response in at_once(5, act) if response is not None]
-    assert set(counted(responses)) <= {200, 400}
-    assert_nothing_alive(party, responses)
+def revoke(party: RelyingParty, token: str) -> None:
+    assert party.post("/connect/revoke", {"token": token} | party.credentials()).status_code == 200
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_removing_access_during_an_exchange_ends_all_tokens(party: RelyingParty, attempt: int) -> None:
+def remove_access(party: RelyingParty, token: str) -> None:
+    consent.remove_consent(Connection.objects.get())
+
+
+@pytest.mark.parametrize("attempt", range(2))
+@pytest.mark.parametrize(
+    ("end", "during"),
+    [(remove_access, "refreshes"), (deactivate, "refreshes"), (revoke, "refreshes"), (remove_access, "exchanges")],
+)
+def test_ending_access_during_refreshes_or_exchanges_ends_all_tokens(
+    party: RelyingParty, end: Callable[[RelyingParty, str], None], during: str, attempt: int
+) -> None:
     code = party.code()
-    connection = Connection.objects.get()
+    token = party.exchange(code).json()["refresh_token"] if during == "refreshes" else ""
 
     def act(number: int) -> Any:
         if number == 1:
-            consent.remove_consent(Connection.objects.get(pk=connection.pk))
-            return None
-        return party.exchange(code)
+            return end(party, token)
+        return party.exchange(code) if during == "exchanges" else party.refresh(token)
 
-    responses = [response for response in at_once(3, act) if response is not None]
+    responses = [response for response in at_once(4, act) if response is not None]
     assert set(counted(responses)) <= {200, 400}
     assert_nothing_alive(party, responses)
 
@@ -222,21 +188,6 @@ def test_removing_access_during_an_authorization_leaves_only_consented_tokens(
         assert response.status_code == 200  # it came second, and asks
 
 
-def test_deactivation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
-    token = party.tokens()["refresh_token"]
-
-    def act(number: int) -> Any:
-        if number == 0:
-            account = Account.objects.get(email="ada@example.com")
-            account.is_active = False
-            account.save()
-            return None
-        return party.refresh(token)
-
-    responses = [response for response in at_once(4, act) if response is not None]
-    assert_nothing_alive(party, responses)
-
-
 def test_reactivation_revives_no_tokens_that_were_issued_during_the_deactivation(party: RelyingParty) -> None:
     party.tokens()
     account = Account.objects.get(email="ada@example.com")
@@ -259,107 +210,56 @@ def test_no_tokens_survive_a_change_of_type_at_the_same_moment(party: RelyingPar
         code = party.code(prompt="none")
         response = party.exchange(code)  # with the secret that the change ends
         tokens.extend([response.json()] if response.status_code == 200 else [])
-        connections.close_all()
 
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            change_type(Client.objects.get(pk=party.client.pk), Client.Type.SPA)
-            asked = pool.submit(get_tokens)
-            wait_until(lambda: asked.done() or somebody_waits_for_us())
-        asked.result(SECONDS)
+    with meanwhile(get_tokens) as begin, transaction.atomic():
+        change_type(Client.objects.get(pk=party.client.pk), Client.Type.SPA)
+        begin()
     public = RelyingParty(party.client, party.browser)
     for each in tokens:
         assert public.refresh(each["refresh_token"]).json().get("error") == "invalid_grant"
         assert party.call("/v1/me", each["access_token"]).status_code == 401
 
 
-def test_revocation_during_refreshes_ends_all_tokens(party: RelyingParty) -> None:
-    token = party.tokens()["refresh_token"]
-
-    def act(number: int) -> Any:
-        if number == 0:
-            return party.post("/connect/revoke", {"token": token} | party.credentials())
-        return party.refresh(token)
-
-    responses = at_once(4, act)
-    assert responses[0].status_code == 200
-    assert_nothing_alive(party, responses[1:])
-
-
 def test_removing_access_while_the_account_is_deleted_is_no_deadlock(party: RelyingParty) -> None:
     party.tokens()
     account, connection = Account.objects.get(email="ada@example.com"), Connection.objects.get()
-
-    def remove() -> None:
-        consent.remove_consent(connection)
-        connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            Account.objects.select_for_update().get(pk=account.pk)  # as `delete_account` begins
-            removed = pool.submit(remove)
-            wait_until(lambda: removed.done() or somebody_waits_for_us())
-            delete_account(account)
-        removed.result(SECONDS)
+    with meanwhile(lambda: consent.remove_consent(connection)) as begin, transaction.atomic():
+        Account.objects.select_for_update().get(pk=account.pk)  # as `delete_account` begins
+        begin()
+        delete_account(account)
     assert not Account.objects.filter(pk=account.pk).exists()
+
+
+@contextmanager
+def when_deleted(model: type[Model], act: Callable[[], Any]) -> Iterator[None]:
+    """Call `act` on another connection as soon as a row of the model is deleted."""
+    with meanwhile(act) as begin:
+        post_delete.connect(begin, sender=model)
+        try:
+            yield
+        finally:
+            post_delete.disconnect(begin, sender=model)
 
 
 @pytest.mark.parametrize("what", ["app", "project"])
 def test_deleting_an_app_while_the_account_of_a_user_is_deleted_is_no_deadlock(party: RelyingParty, what: str) -> None:
+    """The app's deletion begins after the person's connections have changed."""
     party.tokens()
     account, owner, project = Account.objects.get(email="ada@example.com"), make_account(), party.client.project
     Project.objects.filter(pk=project.pk).update(deleted_at=clock.now() - timedelta(days=400))
-
-    def delete() -> None:
-        try:
-            delete_client(party.client, owner) if what == "app" else purge_project(project)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-
-        def begin_deletion(**kwargs: Any) -> None:
-            """Let the app's deletion begin after the person's connections have changed."""
-            deletions.append(pool.submit(delete))
-            while not deletions[0].done() and not somebody_waits_for_us():
-                time.sleep(0.01)
-
-        deletions: list[Any] = []
-        post_delete.connect(begin_deletion, sender=Account)
-        try:
-            delete_account(account)
-        finally:
-            post_delete.disconnect(begin_deletion, sender=Account)
-        deletions[0].result(20)
+    with when_deleted(Account, lambda: delete_client(party.client, owner) if what == "app" else purge_project(project)):
+        delete_account(account)
     assert not Account.objects.filter(pk=account.pk).exists()
     assert not Client.objects.filter(pk=party.client.pk).exists()
 
 
 def test_removing_access_while_a_deleted_project_is_removed_is_no_deadlock(party: RelyingParty) -> None:
+    """The person begins after the project's connections are deleted, and before its clients are."""
     party.tokens()
     connection, project = Connection.objects.get(), party.client.project
     Project.objects.filter(pk=project.pk).update(deleted_at=clock.now() - timedelta(days=400))
-
-    def remove() -> None:
-        try:
-            consent.remove_consent(connection)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-
-        def begin_removal(**kwargs: Any) -> None:
-            """Let the person begin after the project's connections are deleted, and before its clients are."""
-            removals.append(pool.submit(remove))
-            wait_until(lambda: removals[0].done() or somebody_waits_for_us())
-
-        removals: list[Any] = []
-        post_delete.connect(begin_removal, sender=Connection)
-        try:
-            assert purge_project(project)
-        finally:
-            post_delete.disconnect(begin_removal, sender=Connection)
-        removals[0].result(SECONDS)
+    with when_deleted(Connection, lambda: consent.remove_consent(connection)):
+        assert purge_project(project)
     assert not Connection.objects.exists()
 
 
