@@ -28,26 +28,26 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("header", MALFORMED)
-def test_a_malformed_header_counts_as_none(header: str, key: Key) -> None:
-    response = call(ME, Authorization=header.format(key=key.raw))
-    assert refusal(response) == (401, "unauthenticated")
-    assert response["WWW-Authenticate"].startswith('Bearer realm="api"')
-    assert "error" not in response["WWW-Authenticate"]
+def test_a_malformed_header_counts_as_none(key: Key) -> None:
+    for header in MALFORMED:
+        response = call(ME, Authorization=header.format(key=key.raw))
+        assert refusal(response) == (401, "unauthenticated"), header
+        assert response["WWW-Authenticate"].startswith('Bearer realm="api"')
+        assert "error" not in response["WWW-Authenticate"]
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer  ", " Bearer"])
-def test_the_scheme_is_case_insensitive(scheme: str, key: Key) -> None:
+def test_the_scheme_is_case_insensitive(key: Key) -> None:
     # RFC 9110 §11.1.
-    assert call(ME, Authorization=f"{scheme} {key.raw}").status_code == 200
+    for scheme in ("Bearer", "bearer", "BEARER", "Bearer  ", " Bearer"):
+        assert call(ME, Authorization=f"{scheme} {key.raw}").status_code == 200, scheme
 
 
-@pytest.mark.parametrize("name", ["access_token", "token", "key", "api_key", "Authorization", "bearer"])
-def test_a_credential_in_the_query_is_never_read(name: str, key: Key, token: str) -> None:
-    for credential in (key.raw, token):
-        response = call(f"{ME}?{name}={credential}")
-        assert refusal(response) == (401, "unauthenticated")
-        assert credential not in str(response.headers) + response.content.decode()
+def test_a_credential_in_the_query_is_never_read(key: Key, token: str) -> None:
+    for name in ("access_token", "token", "key", "api_key", "Authorization", "bearer"):
+        for credential in (key.raw, token):
+            response = call(f"{ME}?{name}={credential}")
+            assert refusal(response) == (401, "unauthenticated"), name
+            assert credential not in str(response.headers) + response.content.decode()
 
 
 @pytest.mark.parametrize("name", ["access_token", "token", "api_key"])
@@ -68,31 +68,23 @@ def test_a_credential_in_a_cookie_is_never_read(key: Key, token: str) -> None:
         assert refusal(browser.get(ME)) == (401, "unauthenticated")
 
 
-@pytest.mark.parametrize("name", ["X-Api-Key", "X-Authorization", "Api-Key", "Proxy-Authorization"])
-def test_a_credential_in_another_header_is_never_read(name: str, key: Key) -> None:
-    assert refusal(call(ME, **{name: key.raw})) == (401, "unauthenticated")
-    assert refusal(call(ME, **{name: f"Bearer {key.raw}"})) == (401, "unauthenticated")
+def test_a_credential_in_another_header_is_never_read(key: Key) -> None:
+    for name in ("X-Api-Key", "X-Authorization", "Api-Key", "Proxy-Authorization"):
+        for value in (key.raw, f"Bearer {key.raw}"):
+            assert refusal(call(ME, **{name: value})) == (401, "unauthenticated"), name
 
 
 def test_a_signed_in_browser_is_no_caller(signed_in: Browser) -> None:
     assert refusal(signed_in.get(ME)) == (401, "unauthenticated")
 
 
-def test_no_cookie_is_ever_set(signed_in: Browser, key: Key) -> None:
-    for response in (call(ME, key.raw), call(ME), call("/v1/x"), call(ME, method="POST"), signed_in.get(ME)):
-        assert not response.cookies
-        assert "Set-Cookie" not in response
-
-
-@pytest.mark.parametrize(
-    "credential",
-    ["ü" * 40, "\U0001f511", "a" * 100_000, "eyJ" + "a" * 20_000, "..", "a.b.c", ".", "op_key_", "op_key_\xff_x"],
-)
-def test_an_odd_credential_is_refused_as_what_it_claims_to_be(credential: str, db: None) -> None:
-    # Servers hand the header's bytes on as Latin-1.
-    response = call(ME, Authorization=f"Bearer {credential.encode().decode('latin-1')}")
-    expected = "invalid_api_key" if credential.startswith("op_key_") else "invalid_token"
-    assert refusal(response) == (401, expected)
+def test_an_odd_credential_is_refused_as_what_it_claims_to_be(db: None) -> None:
+    odd = ["ü" * 40, "\U0001f511", "a" * 100_000, "eyJ" + "a" * 20_000, "..", "a.b.c", ".", "op_key_", "op_key_\xff_x"]
+    for credential in odd:
+        # Servers hand the header's bytes on as Latin-1.
+        response = call(ME, Authorization=f"Bearer {credential.encode().decode('latin-1')}")
+        expected = "invalid_api_key" if credential.startswith("op_key_") else "invalid_token"
+        assert refusal(response) == (401, expected), credential[:20]
 
 
 def test_the_prefix_is_a_setting(key: Key, settings: Any) -> None:

@@ -1,5 +1,6 @@
-"""One envelope for every answer that is no success, whatever the method, with the headers that each carries."""
+"""One envelope for every answer that is no success, whatever the method. test_golden.py has the headers of each."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -10,11 +11,10 @@ from accounts.plans.resolution import DatabasePlans
 from api import authentication, me
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
-from tests.factories import make_key, make_project
 
 SCHEMA = "/v1/openapi.json"
 EXPOSED = ("WWW-Authenticate", "Retry-After", "RateLimit-Remaining", "X-Request-ID", "Link")
-OTHERS = ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "BREW"]
+OTHERS = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "BREW"]
 NOWHERE = [
     "/v1",
     "/v1/",
@@ -48,51 +48,7 @@ def allows_any_origin(response: Any) -> bool:
     )
 
 
-@pytest.fixture
-def everything(key: Key, token: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """An answer of each kind, by its name."""
-    powerless = make_key(make_project(), permissions=[])[1]
-    plan = call(PLAN, key.raw)
-    answers = {
-        "profile": call(ME, key.raw),
-        "plan": plan,
-        "unchanged": call(PLAN, key.raw, **{"If-None-Match": plan["ETag"]}),
-        "schema": call(SCHEMA),
-        "unauthenticated": call(ME),
-        "invalid_api_key": call(ME, "op_key_x"),
-        "invalid_token": call(ME, "x"),
-        "insufficient_scope": call(ME, powerless),
-        "not_found": call("/v1/x"),
-        "method_not_allowed": call(ME, key.raw, "POST"),
-    }
-    settings.API_CALLS_PER_MINUTE = 1
-    answers["rate_limited"] = call(ME, key.raw)
-    return answers
-
-
 # --- The envelope ---
-
-ERRORS = ["unauthenticated", "invalid_api_key", "invalid_token", "insufficient_scope", "not_found"]
-ERRORS += ["method_not_allowed", "rate_limited"]
-
-
-@pytest.mark.parametrize("code", ERRORS)
-def test_an_error_has_a_code_and_a_message_and_its_documentation_in_a_header(
-    everything: dict[str, Any], settings: Any, code: str
-) -> None:
-    response = everything[code]
-    assert set(response.json()) == {"error"}
-    assert set(response.json()["error"]) == {"code", "message"}
-    assert response.json()["error"]["code"] == code
-    assert response["Link"] == f'<{settings.AUTH_URL}/docs/errors#api-{code}>; rel="help"'
-    assert len(response["X-Request-ID"]) >= 8
-    assert allows_any_origin(response)
-
-
-@pytest.mark.parametrize("name", ["profile", "plan", "unchanged", "schema"])
-def test_an_answer_that_is_no_error_links_to_no_error(everything: dict[str, Any], name: str) -> None:
-    assert "Link" not in everything[name]
-    assert everything[name]["X-Request-ID"]
 
 
 @pytest.mark.parametrize("path", [ME, PLAN, "/v1/nothing"])
@@ -104,46 +60,33 @@ def test_an_error_answer_to_head_has_the_same_headers_as_to_get(path: str) -> No
     assert headed["Access-Control-Expose-Headers"] == got["Access-Control-Expose-Headers"]
 
 
-@pytest.mark.parametrize("path", [ME, PLAN])
-def test_a_preflight_is_no_error_and_any_other_options_request_is_one(path: str) -> None:
-    asked = {"Origin": "https://notes.example.com", "Access-Control-Request-Method": "GET"}
-    preflight = call(path, method="OPTIONS", **asked)
-    assert (preflight.status_code, preflight.content) == (204, b"")
-    assert "Link" not in preflight
-    assert preflight["X-Request-ID"]
-    other = call(path, method="OPTIONS", Origin="https://notes.example.com")
-    assert refusal(other) == (405, "method_not_allowed")
-    assert allows_any_origin(other)
-
-
 # --- 404 and 405 ---
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", NOWHERE)
-def test_unknown_paths_are_404(path: str, method: str) -> None:
-    response = call(path, method=method)
-    assert response.status_code == 404
-    assert response["Content-Type"] == "application/json"
-    assert "Location" not in response
-    assert allows_any_origin(response)
-    if method != "HEAD":
-        assert refusal(response) == (404, "not_found")
+def test_unknown_paths_are_404(path: str) -> None:
+    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+        response = call(path, method=method)
+        assert response.status_code == 404, method
+        assert response["Content-Type"] == "application/json"
+        assert "Location" not in response
+        assert allows_any_origin(response)
+        if method != "HEAD":
+            assert refusal(response) == (404, "not_found")
 
 
-@pytest.mark.parametrize("query", ["x=%ff", "%00=%00", "a&a&a", "=", "&&&", "x=" + "y" * 4000])
-def test_a_query_is_ignored(query: str, key: Key) -> None:
-    assert call(f"{ME}?{query}", key.raw).status_code == 200
+def test_a_query_is_ignored(key: Key) -> None:
+    for query in ("x=%ff", "%00=%00", "a&a&a", "=", "&&&", "x=" + "y" * 4000):
+        assert call(f"{ME}?{query}", key.raw).status_code == 200, query
 
 
-@pytest.mark.parametrize("credential", [True, False])
-@pytest.mark.parametrize("method", OTHERS)
 @pytest.mark.parametrize("path", [ME, PLAN, SCHEMA])
-def test_another_method(path: str, method: str, credential: bool, key: Key) -> None:
-    response = call(path, key.raw if credential else None, method)
-    assert refusal(response) == (405, "method_not_allowed")
-    assert response["Allow"].split(", ")[0] == "GET"
-    assert allows_any_origin(response)
+def test_another_method(path: str, key: Key) -> None:
+    for method, credential in itertools.product(OTHERS, (key.raw, None)):
+        response = call(path, credential, method)
+        assert refusal(response) == (405, "method_not_allowed"), method
+        assert response["Allow"].split(", ")[0] == "GET"
+        assert allows_any_origin(response)
 
 
 def test_a_post_needs_no_csrf_token_to_be_told_so(signed_in: Browser) -> None:
@@ -215,11 +158,6 @@ def test_a_failure_while_refusing_is_counted_once(key: Key, monkeypatch: pytest.
 # --- Headers on each answer ---
 
 
-def test_any_origin_may_read_every_answer(everything: dict[str, Any]) -> None:
-    for name, response in everything.items():
-        assert allows_any_origin(response), name
-
-
 def test_an_origin_changes_nothing(key: Key) -> None:
     for credential in (key.raw, None):
         plain, other = (
@@ -230,42 +168,10 @@ def test_an_origin_changes_nothing(key: Key) -> None:
         assert "Origin" not in other.get("Vary", "")
 
 
-def test_every_answer_has_a_request_id(everything: dict[str, Any]) -> None:
-    ids = [response["X-Request-ID"] for response in everything.values()]
-    assert len(set(ids)) == len(ids)
-
-
-def test_a_refusal_of_the_credential_says_how_to_come_back(everything: dict[str, Any]) -> None:
-    for name, response in everything.items():
-        assert ("WWW-Authenticate" in response) == (response.status_code in (401, 403)), name
-
-
-def test_every_counted_answer_has_rate_limit_headers(everything: dict[str, Any]) -> None:
-    counted = {"profile", "plan", "unchanged", "insufficient_scope", "method_not_allowed", "rate_limited"}
-    for name, response in everything.items():
-        told = {header for header in response.headers if header.startswith("RateLimit-")}
-        assert told == ({f"RateLimit-{n}" for n in ("Limit", "Remaining", "Reset")} if name in counted else set()), name
-        if told:
-            assert 1 <= int(response["RateLimit-Reset"]) <= 60
-            assert 0 <= int(response["RateLimit-Remaining"]) < int(response["RateLimit-Limit"])
-
-
-def test_only_plan_and_schema_may_be_kept(everything: dict[str, Any]) -> None:
-    for name, response in everything.items():
-        cached = {"plan": "private, max-age=300", "unchanged": "private, max-age=300", "schema": "public, max-age=3600"}
-        assert response["Cache-Control"] == cached.get(name, "no-store"), name
-
-
-def test_no_answer_is_taken_for_a_page(everything: dict[str, Any]) -> None:
-    for name, response in everything.items():
-        assert response["Content-Type"] == "application/json", name
-        assert response["X-Content-Type-Options"] == "nosniff", name
-
-
 # --- Preflights ---
 
 
-@pytest.mark.parametrize("path", [ME, PLAN, SCHEMA, "/v1/x", "/v1"])
+@pytest.mark.parametrize("path", [SCHEMA, "/v1/x", "/v1"])
 def test_a_preflight(path: str) -> None:
     response = call(
         path,

@@ -46,22 +46,23 @@ def test_they_are_counted_and_logged_for_a_key(
     assert (row.credential, row.request_id) == (key.row.public_id, response["X-Request-ID"])
 
 
-@pytest.mark.parametrize(("path", "method", "endpoint", "expected"), MISFITS)
-def test_they_are_counted_for_an_app(
-    path: str, method: str, endpoint: str, expected: tuple[int, str], token: str, spa: Client
-) -> None:
-    assert refusal(call(path, token, method)) == expected
-    assert counts() == [("", spa.client_id, endpoint, *expected, 1)]
+def test_they_are_counted_for_an_app(token: str, spa: Client) -> None:
+    for path, method, _, expected in MISFITS:
+        assert refusal(call(path, token, method)) == expected
+    assert sorted(counts()) == [
+        ("", spa.client_id, "(none)", *NOT_FOUND, 3),
+        ("", spa.client_id, "me", *WRONG_METHOD, 1),
+        ("", spa.client_id, "me/plan", *WRONG_METHOD, 1),
+        ("", spa.client_id, "openapi.json", *WRONG_METHOD, 1),
+    ]
 
 
 @pytest.mark.parametrize("credential", [None, "x", "op_key_x", "eyJhbGciOiJub25lIn0.e30."])
-@pytest.mark.parametrize(("path", "method", "endpoint", "expected"), MISFITS)
-def test_without_a_credential_or_with_nobodys_the_answer_is_the_same(
-    path: str, method: str, endpoint: str, expected: tuple[int, str], credential: str | None, db: None
-) -> None:
-    response = call(path, credential, method)
-    assert refusal(response) == expected
-    assert not any(name.startswith("RateLimit-") for name in response.headers)
+def test_without_a_credential_or_with_nobodys_the_answer_is_the_same(credential: str | None, db: None) -> None:
+    for path, method, _, expected in MISFITS:
+        response = call(path, credential, method)
+        assert refusal(response) == expected
+        assert not any(name.startswith("RateLimit-") for name in response.headers)
     assert counts() == []
 
 
