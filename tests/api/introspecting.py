@@ -1,14 +1,19 @@
 """Introspection requests of an API's server."""
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.test import Client as Browser
 
+from accounts.models import Account
+from api.models import ApiKey
+from core import clock
 from oidc.apis.credentials import create_credential
-from oidc.models import Api, ApiCredential
+from oidc.apis.registry import reload_registry
+from oidc.models import Api, ApiCredential, ApiScope, Client, Connection, Project, TokenFamily
 from tests.factories import make_api
 from tests.relying_party import FORM
 
@@ -57,3 +62,33 @@ class Server:
 def make_server(slug: str = "calendar", **fields: Any) -> Server:
     api = make_api(slug, **fields)
     return Server(api, *create_credential(api))
+
+
+def change_api(**fields: Any) -> None:
+    """Change all APIs, and let this process know."""
+    Api.objects.update(**fields)
+    reload_registry()
+
+
+def remove_scopes() -> None:
+    ApiScope.objects.all().delete()
+    reload_registry()
+
+
+def close_to_keys() -> None:
+    ApiScope.objects.update(api_keys=False)
+    reload_registry()
+
+
+# What ends access tokens, and what ends API keys.
+ENDS_OF_BOTH: dict[str, Callable[[], object]] = {
+    "the project is suspended": lambda: Project.objects.update(suspended_at=clock.now()),
+    "the project is deleted": lambda: Project.objects.update(deleted_at=clock.now()),
+    "the person is deactivated": lambda: Account.objects.update(is_active=False),
+}
+ENDS_OF_TOKENS = ENDS_OF_BOTH | {
+    "the family is revoked": lambda: TokenFamily.objects.update(revoked_at=clock.now()),
+    "access is removed": lambda: Connection.objects.update(removed_at=clock.now()),
+    "the app is turned off": lambda: Client.objects.update(enabled=False),
+}
+ENDS_OF_KEYS = ENDS_OF_BOTH | {"the key is revoked": lambda: ApiKey.objects.update(revoked_at=clock.now())}
