@@ -113,16 +113,6 @@ def test_the_leak_of_an_ended_credential_is_only_recorded(scanner: ScannerKey, k
     assert (after.revoked_at, after.expires_at) == (row.revoked_at, row.expires_at)
 
 
-def test_a_pasted_key_is_revoked() -> None:
-    key, raw = make_key()
-    assert paste(f'  API_KEY="{raw}"\n').status_code == 302
-    with leaks_heard() as heard:
-        handle_leak_reports()
-    key.refresh_from_db()
-    assert key.revoked_at is not None
-    assert [(each["source"], each["url"]) for each in heard] == [("web form", "")]
-
-
 @pytest.mark.parametrize(
     "line",
     [

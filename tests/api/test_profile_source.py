@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest import mock
 
 import httpx
 import pytest
@@ -113,33 +114,28 @@ NONSENSE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("body", NONSENSE, ids=lambda body: repr(body[:24]))
-def test_nonsense(body: bytes, key: Key) -> None:
-    use(lambda request: httpx.Response(200, content=body))
-    response = call(ME, key.raw)
-    assert refusal(response) == DOWN
-    assert response["Cache-Control"] == "no-store"
+def test_nonsense(key: Key) -> None:
+    for body in NONSENSE:
+        use(lambda request, body=body: httpx.Response(200, content=body))  # type: ignore[misc]
+        response = call(ME, key.raw)
+        assert refusal(response) == DOWN, body[:40]
+        assert response["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("status", [201, 204, 301, 302, 304, 400, 401, 404, 429, 500, 503])
-def test_another_status(status: int, key: Key) -> None:
+def test_another_status(key: Key) -> None:
     headers = {"Location": "http://169.254.169.254/"}
-    use(lambda request: httpx.Response(status, json=GOOD, headers=headers))
-    assert refusal(call(ME, key.raw)) == DOWN
+    for status in (201, 204, 301, 302, 304, 400, 401, 404, 429, 500, 503):
+        use(lambda request, status=status: httpx.Response(status, json=GOOD, headers=headers))  # type: ignore[misc]
+        assert refusal(call(ME, key.raw)) == DOWN, status
 
 
-@pytest.mark.parametrize(
-    "error",
-    [httpx.ConnectError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.PoolTimeout],
-)
-def test_no_answer(error: type[Exception], key: Key) -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        raise error("secret.internal:8443")
-
-    use(answer)
-    response = call(ME, key.raw)
-    assert refusal(response) == DOWN
-    assert "internal:8443" not in response.content.decode()
+def test_no_answer(key: Key) -> None:
+    errors = [httpx.ConnectError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.PoolTimeout]
+    for error in errors:
+        use(mock.Mock(side_effect=error("secret.internal:8443")))
+        response = call(ME, key.raw)
+        assert refusal(response) == DOWN, error
+        assert "internal:8443" not in response.content.decode()
 
 
 def test_it_is_counted_against_the_caller_and_in_its_usage(key: Key, count: Any) -> None:

@@ -217,14 +217,10 @@ def test_a_dead_credential_is_no_guess(key: Key, mid_minute: Mover, settings: An
     assert refusal(call(ME, "op_key_guess")) == (401, "invalid_api_key")
 
 
-def guess_from(address: str, forwarded: str = "") -> int:
-    headers = {"Authorization": "Bearer x"} | ({"X-Forwarded-For": forwarded} if forwarded else {})
-    return int(Browser(REMOTE_ADDR=address).get(ME, headers=headers).status_code)
-
-
-@pytest.mark.parametrize("address", ["", "unix:", "127.0.0.1:80", "\x00", "::ffff:192.0.2.1", "fe80::1%eth0"])
-def test_an_odd_address_harms_nothing(address: str, db: None) -> None:
-    assert guess_from(address) == 401
+def test_an_odd_address_harms_nothing(db: None) -> None:
+    for address in ("", "unix:", "127.0.0.1:80", "\x00", "::ffff:192.0.2.1", "fe80::1%eth0"):
+        response = Browser(REMOTE_ADDR=address).get(ME, headers={"Authorization": "Bearer x"})
+        assert response.status_code == 401, address
 
 
 def test_the_result_names_the_tightest_limit() -> None:
