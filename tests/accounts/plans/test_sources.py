@@ -1,8 +1,6 @@
 """Plans that live elsewhere: what is exactly a plan is passed on, anything else is a failure."""
 
 import json
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -54,23 +52,16 @@ def test_a_plan_is_passed_on_and_the_rest_left_out(person: Account) -> None:
     assert asked[0].headers["Authorization"] == "Bearer token"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        FREE,
-        {"state": "Expired", "read_only": True},
-        {"addons": None},
-        {"addons": {}},
-        {"entitlements": {}},
-        {"entitlements": {"x": {"status": "denied", "limit": None, "unit": None}}},
-        {"entitlements": {"x": {"status": "granted"}}},
-        {"cache_max_age": 0},
-    ],
-)
-def test_unusual_valid_plans_are_accepted(person: Account, change: Any) -> None:
-    source_saying(GOOD | change).plan(person)
-
-
+UNUSUAL: list[Any] = [
+    FREE,
+    {"state": "Expired", "read_only": True},
+    {"addons": None},
+    {"addons": {}},
+    {"entitlements": {}},
+    {"entitlements": {"x": {"status": "denied", "limit": None, "unit": None}}},
+    {"entitlements": {"x": {"status": "granted"}}},
+    {"cache_max_age": 0},
+]
 NOT_A_PLAN: list[Any] = [
     *({name: None} for name in GOOD if name != "addons"),
     {"plan_id": ""},
@@ -92,10 +83,7 @@ NOT_A_PLAN: list[Any] = [
     {"apps": [""]},
     {"apps": ["a\x00b"]},
     {"addons": []},
-    {"addons": {"fax": 1}},
-    {"addons": {"fax": {}}},
-    {"addons": {"fax": {"quantity": 0}}},
-    {"addons": {"fax": {"quantity": True}}},
+    {"addons": {"fax": {"quantity": 0}}},  # tests/accounts/plans/test_addons.py has more
     {"entitlements": []},
     {"entitlements": {"x": "granted"}},
     {"entitlements": {"x": {"status": "maybe", "limit": None, "unit": None}}},
@@ -109,46 +97,18 @@ NOT_A_PLAN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("change", NOT_A_PLAN, ids=str)
-def test_an_invalid_plan_is_a_failure(person: Account, change: Any) -> None:
-    with pytest.raises(SourceFailed):
-        source_saying(GOOD | change).plan(person)
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_a_missing_field_is_a_failure(person: Account, name: str) -> None:
-    with pytest.raises(SourceFailed):
-        source_saying({key: value for key, value in GOOD.items() if key != name}).plan(person)
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff", b"[" * 100_000, b" " * 70_000 + b"{}"])
-def test_other_answers_are_failures(person: Account, body: bytes) -> None:
-    with pytest.raises(SourceFailed):
-        source_saying(body).plan(person)
-
-
-@pytest.mark.parametrize("status", [204, 302, 404, 500])
-def test_other_statuses_are_failures(person: Account, status: int) -> None:
-    with pytest.raises(SourceFailed):
-        source_that(lambda request: httpx.Response(status, json=GOOD)).plan(person)
-
-
-def test_a_slow_source_fails_in_its_budget(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accounts.profile.sources.BUDGET_SECONDS", 0.2)
-    failed = threading.Event()
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        failed.wait(10)
-        return httpx.Response(200, json=GOOD)
-
-    source = source_that(answer)
-    started = time.monotonic()
+def is_plan(person: Account, answer: Any) -> bool:
     try:
-        with pytest.raises(SourceFailed):
-            source.plan(person)
-        assert time.monotonic() - started < 2
-    finally:
-        failed.set()
+        source_saying(answer).plan(person)
+    except SourceFailed:
+        return False
+    return True
+
+
+def test_exactly_valid_plans_are_accepted(person: Account) -> None:
+    assert [change for change in UNUSUAL if not is_plan(person, GOOD | change)] == []
+    assert [change for change in NOT_A_PLAN if is_plan(person, GOOD | change)] == []
+    assert [name for name in GOOD if is_plan(person, {key: GOOD[key] for key in GOOD if key != name})] == []
 
 
 def test_responses_of_a_plan_source_are_not_cached(person: Account) -> None:
