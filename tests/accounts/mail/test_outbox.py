@@ -50,15 +50,6 @@ class MailServer(EmailBackend):
         return super().send_messages(messages)
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> type[MailServer]:
-    class Server(MailServer):
-        pass
-
-    monkeypatch.setattr(delivery, "get_connection", Server)
-    return Server
-
-
 # --- What is queued ---
 
 

@@ -23,15 +23,6 @@ Mover = Callable[[float], None]
 FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
-@pytest.fixture
-def down(monkeypatch: pytest.MonkeyPatch) -> type[MailServer]:
-    class Server(MailServer):
-        error = ConnectionRefusedError("nobody there")
-
-    monkeypatch.setattr("accounts.mail.delivery.get_connection", Server)
-    return Server
-
-
 def reset(browser: Browser, address: str) -> None:
     assert browser.post("/account/password/reset/", {"email": address}).status_code == 302
 
