@@ -91,11 +91,13 @@ def test_the_persons_pages_leave_them_out(client: Browser, account: Account) -> 
         assert "wrong password" not in response.content.decode()
 
 
-@pytest.mark.parametrize(
-    "changed", [{"email": None}, {"email": "x"}, {"ip": "x"}, {"kind": None}, {"browser": "\x00" * 999}, {"place": 5}]
-)
-def test_an_entry_of_another_version_stops_nothing(account: Account, changed: dict[str, Any]) -> None:
+def test_an_entry_of_another_version_stops_nothing(account: Account) -> None:
     entry = {"email": account.email, "ip": "192.0.2.1", "kind": wrong_guesses.CODE, "browser": "", "place": "", "at": 9}
-    for each in (entry | changed, {"at": 9}, entry):
-        log_buffer.append(wrong_guesses.LOG, each)
-    assert stored()[-1].ip == "192.0.2.1"
+    changes: list[dict[str, Any]] = [
+        {"email": None}, {"email": "x"}, {"ip": "x"}, {"kind": None}, {"browser": "\x00" * 999}, {"place": 5}, {},
+    ]  # fmt: skip
+    for changed in changes:
+        for each in (entry | changed, {"at": 9}, entry):
+            log_buffer.append(wrong_guesses.LOG, each)
+        assert stored()[-1].ip == "192.0.2.1", changed
+        SecurityEvent.objects.all().delete()

@@ -130,29 +130,6 @@ def test_the_focus_is_in_the_first_empty_field(client: Browser, person: Account)
     assert focused(fail(client, person.email)) == ["password"]
 
 
-def test_the_focus_is_in_the_first_wrong_field(client: Browser) -> None:
-    form = {"email": "new@example.com", "given_name": "", "password1": "a quiet evening 42"}
-    assert focused(client.post(SIGN_UP, form)) == ["given_name"]
-
-
-def test_the_title_names_an_error(client: Browser, person: Account) -> None:
-    assert title(client.get(LOGIN)).startswith("Sign in")
-    assert title(fail(client, person.email)).startswith("Error: Sign in")
-
-
-def test_codes_of_digits_get_a_numeric_keyboard(client: Browser, person: Account) -> None:
-    give_app(person)
-    client.post(LOGIN, {"login": person.email, "password": PASSWORD})
-    assert 'inputmode="numeric"' in client.get("/account/2fa/authenticate/").content.decode()
-
-
-def test_codes_of_a_mail_have_letters(client: Browser) -> None:
-    sign_up(client)
-    text = client.get("/account/confirm-email/").content.decode()
-    assert "inputmode" not in text
-    assert 'autocapitalize="characters"' in text
-
-
 # --- Carried along, and agreed to ---
 
 

@@ -78,11 +78,10 @@ def test_records_do_not_pass_from_one_person_to_the_next(app: RelyingParty) -> N
     assert claims["iat"] - claims["auth_time"] < 60
 
 
-@pytest.mark.parametrize("refreshes", [1, 3])
-def test_a_refresh_keeps_the_first_auth_time(app: RelyingParty, refreshes: int) -> None:
+def test_a_refresh_keeps_the_first_auth_time(app: RelyingParty) -> None:
     age_sign_in(app.browser, 5000)
     tokens: dict[str, Any] = app.tokens()
     first = claims_of(tokens["id_token"])["auth_time"]
-    for _ in range(refreshes):
+    for _ in range(3):
         tokens = app.refresh(tokens["refresh_token"]).json()
-    assert claims_of(tokens["id_token"])["auth_time"] == first
+        assert claims_of(tokens["id_token"])["auth_time"] == first
