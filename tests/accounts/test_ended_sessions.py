@@ -1,10 +1,15 @@
-"""A browser whose session has ended is told so on the sign-in page."""
+"""Sessions that have ended: the sign-in page says so, and their rows are deleted."""
+
+from datetime import timedelta
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import Account
+from accounts.tasks import clear_sessions
+from core import clock
 from core.http.sessions import AFTER_ENDED
 from oidc.models import Client
 from tests.factories import PASSWORD, make_account
@@ -47,3 +52,13 @@ def test_signing_in_again_ends_it(ended: Browser) -> None:
     ended.post("/account/login/", {"login": again.email, "password": PASSWORD})
     assert ended.session.get("_auth_user_id") == str(again.pk)
     assert AFTER_ENDED not in ended.session
+
+
+def test_only_expired_rows_are_deleted(signed_in: Browser) -> None:
+    signed_in.get("/account/")
+    clear_sessions()
+    assert UserSession.objects.count() == 1
+    assert signed_in.get("/account/").status_code == 200
+    Session.objects.update(expire_date=clock.now() - timedelta(seconds=1))
+    assert clear_sessions() == 1
+    assert not Session.objects.exists()
