@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import redis
 
 from accounts.models import Account
 from accounts.profile import sources
 from api.models import ApiKey
 from core import clock
-from core.limits.counters import Counters, counters
+from core.limits.counters import Counters, RedisCounters, counters
 from oidc.models import Client, Project
 from tests.api.scanning import ScannerKey
 from tests.factories import make_access_token, make_client, make_key, make_project
@@ -79,3 +80,20 @@ def approved(db: None) -> Client:
 def token(spa: Client, person: Account) -> str:
     """An access token of `person` for the app `spa`, with the basic scopes."""
     return make_access_token(spa, person)
+
+
+@pytest.fixture
+def store(redis_url: str) -> Any:
+    """An empty Redis."""
+    client = redis.Redis.from_url(redis_url)
+    client.flushall()
+    return client
+
+
+@pytest.fixture
+def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
+    """The service's counters, on Redis."""
+    made = Counters(RedisCounters(redis_url))
+    for module in ("api.throttling", "api.usage_counts", "core.limits.counters", "core.limits.log_buffer"):
+        monkeypatch.setattr(f"{module}.counters", lambda: made)
+    return made

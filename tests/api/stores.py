@@ -1,23 +1,15 @@
-"""A Redis that is stopped, unreachable or slow, and measurements of what callers notice."""
+"""A Redis that is stopped, unreachable or slow."""
 
 import contextlib
-import logging
 import os
 import signal
 import socket
-import statistics
 import threading
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import redis
-
-from core.limits.counters import Counters
-from core.limits.redis import PAUSE_SECONDS
-from tests.api.calls import ME, call
-
-log = logging.getLogger(__name__)
 
 
 def process_of(url: str) -> int:
@@ -88,30 +80,3 @@ def slow_road(url: str) -> Iterator[SlowRoad]:
         yield road
     finally:
         road.close()
-
-
-def statuses_of(credential: str, calls: int) -> list[int]:
-    """Make this many calls, and return their statuses."""
-    return [call(ME, credential).status_code for _ in range(calls)]
-
-
-def go_on(credential: str, shared: Counters) -> float:
-    """Call for some seconds, and return how much slower the calls were that noticed the failure of the store.
-
-    The fastest of these calls counts: others may have waited for a busy machine, but waiting for the store would slow
-    down all of them.
-    """
-    waited: list[float] = []
-    others: list[float] = []
-    deadline = time.monotonic() + 2.5 * PAUSE_SECONDS
-    while time.monotonic() < deadline:
-        before, started = shared.failures, time.perf_counter()
-        assert statuses_of(credential, 1) == [200]
-        (waited if shared.failures > before else others).append(time.perf_counter() - started)
-    assert 1 <= len(waited) <= 4, "one call a second asks whether it is back, and no other waits"
-    usual = statistics.median(others)
-    slower = [round((seconds - usual) * 1000) for seconds in waited]
-    log.info(
-        "Usually %.1f ms (%d calls); beyond that %s ms where the store was asked.", usual * 1000, len(others), slower
-    )
-    return min(waited) - usual

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 from django.db import connections
 
 from api import usage_counts
@@ -29,24 +28,6 @@ from tests.factories import make_key
 from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.redis
-
-MODULES = ("api.throttling", "api.usage_counts", "core.limits.counters", "core.limits.log_buffer")
-
-
-@pytest.fixture
-def store(redis_url: str) -> Any:
-    client = redis.Redis.from_url(redis_url)
-    client.flushall()
-    return client
-
-
-@pytest.fixture
-def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
-    """The service's counters, on Redis."""
-    made = Counters(RedisCounters(redis_url))
-    for module in MODULES:
-        monkeypatch.setattr(f"{module}.counters", lambda: made)
-    return made
 
 
 def entries_in(store: Any) -> int:
@@ -104,10 +85,11 @@ def test_the_address_of_a_keys_last_use_is_stored(key: Key, shared: Counters, st
 def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, shared: Counters, store: Any) -> None:
     ids = {call(ME, key.raw)["X-Request-ID"] for _ in range(5)}
     assert entries_in(store) == 4
+    assert sum(map(int, store.hvals("usage"))) == 4
     for _ in range(3):
         usage_counts.flush_usage()
     assert set(RequestLog.objects.values_list("request_id", flat=True)) == ids
-    assert RequestLog.objects.count() == 5
+    assert RequestLog.objects.count() == UsageBucket.objects.get().count == 5
     assert left_in(store) == []
 
 
@@ -265,31 +247,40 @@ def test_entries_are_written_in_batches_all_in_one_flush(
     assert left_in(store) == []
 
 
-def test_a_parcel_that_comes_again_is_logged_once(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+def test_a_parcel_that_comes_again_is_logged_and_counted_once(
+    key: Key, shared: Counters, store: Any, redis_url: str
+) -> None:
     made = RedisCounters(redis_url)
     for name in ("a", "b"):
-        batch = Batch(f"parcel-{name}", Finished({}, [entry(key, name)]))
+        batch = Batch(f"parcel-{name}", Finished({"f": 2}, [entry(key, name)]))
         for _ in range(3):
             made.take([Limit("a", 1000)], batch.finished, batch.id)
             made.keep(batch)
     assert entries_in(store) == 2
+    assert store.hgetall("usage") == {b"f": b"4"}
+    # Remembered for a while, and not for ever.
+    assert 0 < store.ttl("parcel:parcel-a") <= 120
     usage_counts.flush_usage()
     assert written() == ["a", "b"]
 
 
-def test_a_late_answer_is_logged_once(key: Key, redis_url: str, store: Any) -> None:
+def test_a_late_answer_is_logged_and_counted_once(key: Key, redis_url: str, store: Any) -> None:
     with slow_road(redis_url) as road:
         made = Counters(RedisCounters(road.url))
         made.logged(entry(key, "a"))
+        made.finished("f")
         road.delay = 0.3
         assert made.take([Limit("a", 10)]).allowed
         road.delay = 0.0
         time.sleep(max(0.4, PAUSE_SECONDS))
         made.logged(entry(key, "b"))
+        made.finished("f")
         for _ in range(3):
             assert made.take([Limit("a", 10)]).allowed
     assert made.failures == 1
     assert entries_in(store) == 2
+    assert store.hgetall("usage") == {b"f": b"2"}
+    assert made.local.fields == 0
 
 
 def test_alike_in_everything_they_are_two(key: Key, shared: Counters, store: Any, redis_url: str) -> None:

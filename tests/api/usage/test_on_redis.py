@@ -1,18 +1,15 @@
 """Usage that waits in Redis: batches, writers that crash, writers that meet."""
 
 import threading
-import time
 from typing import Any
 
 import pytest
-import redis
 from django.conf import settings
 
 from api import usage_counts
 from api.models import UsageBatch, UsageBucket
 from core.limits import counters as counting
 from core.limits.counters import Counters, Finished, Limit, RedisCounters
-from core.limits.redis import PAUSE_SECONDS, Batch
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.api.stores import slow_road, stopped
@@ -20,34 +17,8 @@ from tests.api.stores import slow_road, stopped
 pytestmark = pytest.mark.redis
 
 
-@pytest.fixture
-def store(redis_url: str) -> Any:
-    client = redis.Redis.from_url(redis_url)
-    client.flushall()
-    return client
-
-
-@pytest.fixture
-def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
-    """The service's counters, on Redis."""
-    made = Counters(RedisCounters(redis_url))
-    for module in ("api.throttling", "api.usage_counts", "core.limits.counters"):
-        monkeypatch.setattr(f"{module}.counters", lambda: made)
-    return made
-
-
 def total() -> int:
     return sum(UsageBucket.objects.values_list("count", flat=True))
-
-
-def test_it_travels_with_the_next_call_and_is_written(key: Key, shared: Counters, store: Any) -> None:
-    for _ in range(5):
-        call(ME, key.raw)
-    # The last one waits for the next call in the process.
-    assert sum(map(int, store.hvals("usage"))) == 4
-    assert usage_counts.flush_usage() == 5
-    assert total() == 5
-    assert not list(store.scan_iter("usage*"))
 
 
 def test_workers_add_up(key: Key, shared: Counters, redis_url: str) -> None:
@@ -158,46 +129,6 @@ def usage_on(store: Any) -> int:
     """Return how much usage Redis holds, batches that are being written included."""
     names = [*store.scan_iter("usage*")]
     return sum(int(number) for name in names for number in store.hvals(name))
-
-
-def test_a_parcel_that_comes_again_counts_once(redis_url: str, store: Any) -> None:
-    shared = RedisCounters(redis_url)
-    for _ in range(3):
-        shared.take([Limit("a", 10)], Finished({"f": 2}), "one")
-        shared.keep(Batch("one", Finished({"f": 2})))
-    shared.keep(Batch("two", Finished({"f": 2})))
-    assert usage_on(store) == 4
-    # Remembered for a while, and not for ever.
-    assert 0 < store.ttl("parcel:one") <= 120
-
-
-def test_a_late_answer_is_asked_for_again_by_the_next_call(key: Key, redis_url: str, store: Any) -> None:
-    with slow_road(redis_url) as road:
-        made = Counters(RedisCounters(road.url))
-        made.finished("f")
-        road.delay = 0.3
-        assert made.take([Limit("a", 10)]).allowed
-        road.delay = 0.0
-        time.sleep(max(0.4, PAUSE_SECONDS))
-        made.finished("f")
-        for _ in range(3):
-            assert made.take([Limit("a", 10)]).allowed
-    assert made.failures == 1
-    assert usage_on(store) == 2
-    assert made.local.fields == 0
-
-
-def test_counts_that_a_stopped_redis_gets_later_count_once(redis_url: str, store: Any) -> None:
-    made = Counters(RedisCounters(redis_url))
-    made.take([Limit("a", 10)])
-    made.finished("f")
-    with stopped(redis_url):
-        assert made.take([Limit("a", 10)]).allowed
-    # It runs again, and answers what it was asked while it stood still.
-    time.sleep(PAUSE_SECONDS)
-    made.take([Limit("a", 10)])
-    assert usage_on(store) == 1
-    assert made.local.fields == 0
 
 
 def test_counts_without_redis_are_sent_when_it_is_back(
