@@ -2,15 +2,12 @@
 
 import hashlib
 import re
-import string
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accounts.models import Account, PairwiseSubject
 from api import keys
@@ -60,13 +57,6 @@ def test_only_its_hash_is_kept(key: Key) -> None:
     assert key.raw not in stored
 
 
-@pytest.mark.parametrize("text", ["", "op_key_", "a" * 200, "\x00", "ü"])
-def test_a_checksum_is_always_six_characters(text: str) -> None:
-    checksum = keys.checksum(text)
-    assert len(checksum) == 6
-    assert set(checksum) <= set(string.ascii_letters + string.digits)
-
-
 def typos(raw: str) -> list[str]:
     """Return the key with each character changed, dropped, doubled, or swapped with the next."""
     start = len("op_key_")
@@ -87,14 +77,11 @@ def test_a_typo_is_refused_without_asking_anybody(key: Key, settings: Any, djang
         assert call(ME, key.raw).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "change", [str.upper, str.lower, str.swapcase, lambda raw: raw[7:], lambda raw: raw + "\x00", lambda raw: raw * 2]
-)
-def test_malformed_keys_are_rejected(
-    change: Callable[[str], str], key: Key, django_assert_num_queries: Queries
-) -> None:
+def test_malformed_keys_are_rejected(key: Key, django_assert_num_queries: Queries) -> None:
+    raw = key.raw
     with django_assert_num_queries(0):
-        assert call(ME, change(key.raw)).status_code == 401
+        for malformed in (raw.upper(), raw.lower(), raw.swapcase(), raw[7:], raw + "\x00", raw * 2):
+            assert call(ME, malformed).status_code == 401, malformed
 
 
 def test_a_good_checksum_with_another_secret(key: Key, django_assert_num_queries: Queries) -> None:
@@ -102,11 +89,6 @@ def test_a_good_checksum_with_another_secret(key: Key, django_assert_num_queries
     forged = unchecked + keys.checksum(unchecked)
     with django_assert_num_queries(1):
         assert refusal(call(ME, forged)) == DEAD
-
-
-@given(st.text(string.ascii_letters + string.digits + "_", max_size=80))
-def test_garbage_is_recognized_by_its_checksum(text: str) -> None:
-    assert keys.parse_public_id("op_key_" + text) is None
 
 
 # --- Death ---
@@ -187,10 +169,10 @@ def test_two_owners_in_one_project_are_two_people(key: Key) -> None:
     assert body["id"] != call(ME, key.raw).json()["id"]
 
 
-@pytest.mark.parametrize("permissions", [["email", "profile"], ["account.read.all"], ["ACCOUNT.READ"], ["account"]])
-def test_only_account_read_opens_anything_to_a_key(permissions: list[str], person: Account) -> None:
-    _, raw = make_key(make_project(person), person, permissions=permissions)
-    assert refusal(call(ME, raw)) == (403, "insufficient_scope")
+def test_only_account_read_opens_anything_to_a_key(person: Account) -> None:
+    for permissions in (["email", "profile"], ["account.read.all"], ["ACCOUNT.READ"], ["account"]):
+        _, raw = make_key(make_project(person), person, permissions=permissions)
+        assert refusal(call(ME, raw)) == (403, "insufficient_scope"), permissions
 
 
 def test_it_is_no_credential_of_the_sign_in_service(key: Key) -> None:
