@@ -16,7 +16,6 @@ from PIL import Image
 
 from accounts.data_export import archive, creating, tasks
 from accounts.data_export import creating as file_encryption
-from accounts.deletion import deleting
 from accounts.models import Account, DataExport, FileToDelete, Outbox, SecurityEvent
 from accounts.tasks import delete_files
 from core import clock
@@ -331,13 +330,6 @@ def test_an_export_is_deleted_after_some_days(
     assert tasks.clear_exports() == 1
     assert not list(tmp_path.rglob("*.encrypted"))
     assert not DataExport.objects.exists()
-
-
-def test_it_is_deleted_with_its_account(confirmed: Browser, person: Account, tmp_path: Path) -> None:
-    ask(confirmed)
-    deleting.delete_account(Account.objects.get(pk=person.pk))
-    assert not list(tmp_path.rglob("*.encrypted"))
-    assert not FileToDelete.objects.exists()
 
 
 # --- What is in it ---

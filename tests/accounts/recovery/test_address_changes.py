@@ -20,7 +20,6 @@ from tests.accounts.entrance.test_sign_up import code_of, sign_up
 from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import age_sign_in, sign_in
-from tests.security.test_limits import is_limited
 from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +81,7 @@ def test_the_code_takes_the_account_back(thief: Browser, person: Account) -> Non
     secret = give_app(person)
     thief.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
     change(thief, NEW)
+    EmailAddress.objects.create(user=person, email=THIRD, verified=True, primary=False)
     known = thief.cookies["openport_known"].value
     answer = take_back(f" {OLD.upper()}", f" {take_back_code(OLD).lower().replace('-', ' ')} ")
     assert is_taken_back(answer)
@@ -98,17 +98,9 @@ def test_the_code_takes_the_account_back(thief: Browser, person: Account) -> Non
     assert Authenticator.objects.filter(user=person).exists()
     assert SecurityEvent.objects.filter(account=person, kind="address_taken_back").count() == 1
     notices = Outbox.objects.filter(subject__contains="has been taken back")
-    assert sorted(notices.values_list("to", flat=True)) == [OLD, NEW]
+    assert sorted(notices.values_list("to", flat=True)) == sorted([OLD, NEW, THIRD])
     audited = AuditEvent.objects.get(action="account.address_taken_back")
     assert OLD not in str(audited.details) + audited.target
-
-
-def test_every_proven_email_address_that_it_removes_gets_a_mail(thief: Browser, person: Account) -> None:
-    change(thief, NEW)
-    EmailAddress.objects.create(user=person, email=THIRD, verified=True, primary=False)
-    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
-    notices = Outbox.objects.filter(subject__contains="has been taken back")
-    assert sorted(notices.values_list("to", flat=True)) == sorted([OLD, NEW, THIRD])
 
 
 def test_the_owner_then_chooses_a_password(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
@@ -172,27 +164,19 @@ def test_changing_it_back_ends_the_codes_of_a_thief(thief: Browser, mailoutbox: 
     assert is_taken_back(take_back(OLD, take_back_code(OLD)))
 
 
-def test_an_address_that_is_another_accounts_by_now_is_refused_in_words(thief: Browser) -> None:
-    change(thief, NEW)
-    make_account(OLD)
-    answer = take_back(OLD, take_back_code(OLD))
-    assert b"now belongs to another account" in answer.content
-    assert Account.objects.filter(email=NEW).exists()
-
-
-@pytest.mark.parametrize("kind", ["provisioned", "owner"])
+@pytest.mark.parametrize("kind", ["verified", "provisioned", "owner"])
 def test_an_account_that_can_not_make_way_is_refused_in_words(kind: str, thief: Browser) -> None:
     """Neither an account that an operator created, nor the only owner of a project, is deleted as an open sign-up."""
     change(thief, NEW)
-    if kind == "provisioned":
-        make_account(OLD, verified=False)
-    sign_up(Browser(), OLD)  # only begun
+    if kind != "owner":
+        make_account(OLD, verified=kind == "verified")
+    sign_up(Browser(), OLD)  # only started
     if kind == "owner":
         make_project(Account.objects.get(email=OLD))
     answer = take_back(OLD, take_back_code(OLD))
     assert answer.status_code == 200
     assert "now belongs to another account" in answer.content.decode()
-    assert Account.objects.filter(email=OLD).exists()
+    assert set(Account.objects.values_list("email", flat=True)) >= {OLD, NEW}
 
 
 def test_an_unverified_old_email_address_gets_no_code(mailoutbox: list[Any], client: Browser, person: Account) -> None:
@@ -221,14 +205,6 @@ def test_wrong_codes_all_get_the_same_answer(thief: Browser, email: str, code: s
     assert answer.status_code == 200
     assert b"This code does not belong to this email address, or it has expired." in answer.content
     assert Account.objects.get().email == NEW
-
-
-def test_guesses_are_limited_by_address(thief: Browser, stopped_clock: None) -> None:
-    change(thief, NEW)
-    answers = [take_back(OLD, f"AAAA-BBBB-{n:04}") for n in range(11)]
-    assert [answer.status_code for answer in answers[:10]] == [200] * 10
-    assert is_limited(answers[-1])
-    assert is_taken_back(take_back(OLD, take_back_code(OLD), ip="192.0.2.2"))
 
 
 # --- What a thief has begun, and goes on with after the address was taken back ---
@@ -262,32 +238,23 @@ def test_a_sign_in_that_waits_for_two_step_verification_ends(thief: Browser, per
 # --- An email address that somebody else has signed up with ---
 
 
-def test_a_sign_up_that_nobody_verified_keeps_nobody_from_an_address(thief: Browser, person: Account) -> None:
-    """Strangers know neither the mailbox nor who would like to use it."""
-    sign_up(Browser(), NEW)
-    change(thief, NEW)
-    account = Account.objects.get()
-    assert (account.pk, account.email, account.email_verified) == (person.pk, NEW, True)
-    assert list(EmailAddress.objects.values_list("user", "email", "verified")) == [(person.pk, NEW, True)]
-
-
-def test_a_sign_up_that_nobody_verified_makes_way_however_old_it_is(
-    thief: Browser, person: Account, settings: Any
+@pytest.mark.parametrize("when", ["before", "long before", "before the code is typed"])
+def test_a_sign_up_that_nobody_verified_keeps_nobody_from_an_address(
+    when: str, thief: Browser, person: Account, settings: Any
 ) -> None:
+    """Strangers know neither the mailbox nor who would like to use it."""
+    if when == "before the code is typed":
+        thief.post("/account/email/", {"email": NEW, "action_add": ""})
     sign_up(Browser(), NEW)
-    old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS + 1)
-    SecurityEvent.objects.update(at=old)
-    clear_security_events()
-    change(thief, NEW)
-    person.refresh_from_db()
-    assert (person.email, person.email_verified) == (NEW, True)
-
-
-def test_a_sign_up_before_the_code_is_typed_makes_way_too(thief: Browser, person: Account) -> None:
-    thief.post("/account/email/", {"email": NEW, "action_add": ""})
-    sign_up(Browser(), NEW)
-    thief.post("/account/confirm-email/", {"code": code_in(thief)})
+    if when == "long before":
+        SecurityEvent.objects.update(at=clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS + 1))
+        clear_security_events()
+    if when == "before the code is typed":
+        thief.post("/account/confirm-email/", {"code": code_in(thief)})
+    else:
+        change(thief, NEW)
     assert list(Account.objects.values_list("pk", "email", "email_verified")) == [(person.pk, NEW, True)]
+    assert list(EmailAddress.objects.values_list("user", "email", "verified")) == [(person.pk, NEW, True)]
 
 
 def test_invitations_to_the_address_of_a_sign_up_stay(thief: Browser, person: Account) -> None:
