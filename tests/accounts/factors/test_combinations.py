@@ -97,12 +97,6 @@ def test_row_passkey_no_recovery_codes(person: Account, later: Callable[[float],
     assert is_in(recover_at_sign_in(browser, person, later))
 
 
-def test_a_lost_passkey_without_recovery_codes_and_a_password(person: Account, later: Callable[[float], None]) -> None:
-    give_passkey(person)
-    browser, _ = sign_in_as_far_as_possible(person)
-    assert is_in(recover_at_sign_in(browser, person, later))
-
-
 def test_row_authenticator_app_recovery_codes_left(person: Account) -> None:
     give_app(person)
     codes = give_codes(person)
