@@ -36,14 +36,6 @@ def create_passkey(browser: Browser) -> Any:
 # --- One page ---
 
 
-def test_one_page_asks_for_the_email_address_first_and_offers_both_ways(client: Browser) -> None:
-    text = client.get("/account/signup/").content.decode()
-    fields = [text.index(f'name="{name}"') for name in ("email", "given_name", "password1")]
-    assert fields == sorted(fields)
-    assert 'formaction="/account/signup/passkey/"' in text
-    assert "Continue with a passkey" in text
-
-
 def test_a_password_that_was_typed_does_not_count_with_the_passkey_button(
     client: Browser, mailoutbox: list[Any]
 ) -> None:
@@ -56,12 +48,6 @@ def test_the_other_button_still_needs_a_password(client: Browser) -> None:
     page = client.post("/account/signup/", {"email": EMAIL, "given_name": "Grace"})
     assert page.status_code == 200
     assert "password1" in page.context["form"].errors
-
-
-def test_after_an_error_both_ways_are_still_there(client: Browser) -> None:
-    page = client.post("/account/signup/passkey/", {"email": EMAIL, "given_name": ""}).content.decode()
-    assert 'name="password1"' in page
-    assert "Continue with a passkey" in page
 
 
 # --- The name ---
@@ -168,14 +154,3 @@ def test_a_change_meanwhile_ends_a_sign_up_after_its_code(
     account.refresh_from_db()
     assert account.has_usable_password() == (change == "password chosen")
     assert not account.check_password(PASSWORD)
-
-
-# --- Can't sign in? ---
-
-
-def test_the_sign_in_page_says_what_to_do_about_each_loss(client: Browser) -> None:
-    text = client.get("/account/login/?next=/account/apps/").content.decode()
-    [help_text] = [part.split("</details>")[0] for part in text.split("<details") if "Can’t sign in?" in part]
-    for loss in ("forgot your password", "lost your passkey", "lost your authenticator app or security key"):
-        assert loss in help_text
-    assert help_text.count('href="/account/password/reset/?next=') == 2
