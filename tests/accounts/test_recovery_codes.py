@@ -116,12 +116,3 @@ def test_new_codes_are_shown_once_and_the_old_ones_no_longer_work(protected: Bro
     first, second = shown(protected), shown(protected)
     assert all(code in first for code in new)
     assert not any(code in second for code in new)
-
-
-def test_the_pages_around_offer_new_ones_alone(protected: Browser, person: Account) -> None:
-    shown(protected)
-    index = shown(protected, "/account/2fa/")
-    assert "10 left" in index
-    assert GENERATE in index
-    assert DOWNLOAD not in index
-    assert f'href="{CODES}"' not in index

@@ -222,13 +222,6 @@ def test_turning_on_again_sends_a_notice_too(owner: Owner, run: Run) -> None:
     ]
 
 
-def test_both_email_addresses_are_notified_of_a_change(owner: Owner, run: Run) -> None:
-    run(lambda: change_address(owner))
-    assert [mail.to for mail in notices()] == ["ada.new@example.com"]
-    [to_the_old] = Outbox.objects.filter(to="ada@example.com")  # with a code that takes it back, so it is wiped
-    assert to_the_old.subject.endswith("Your email address has been changed")
-
-
 def test_a_removed_verified_email_address_is_notified(owner: Owner, run: Run) -> None:
     run(lambda: remove_address(owner))
     told = {mail.to: mail for mail in notices()}
