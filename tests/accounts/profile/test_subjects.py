@@ -1,13 +1,11 @@
 """Pairwise subjects: made at first use, the same ever after, telling nothing."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import pytest
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 
 from accounts.models import PairwiseSubject
 from accounts.profile.subjects import subject_for
+from tests.at_once import at_once
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -60,16 +58,9 @@ def test_a_deleted_person_leaves_none_and_a_new_one_gets_another() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_many_that_ask_at_once_get_the_one() -> None:
     account = make_account()
-    barrier = Barrier(12)
 
     def ask(number: int) -> str:
-        try:
-            barrier.wait(timeout=30)
-            with transaction.atomic():
-                return subject_for(account, f"prj_{number % 2}").sub
-        finally:
-            connections.close_all()
+        with transaction.atomic():
+            return subject_for(account, f"prj_{number % 2}").sub
 
-    with ThreadPoolExecutor(12) as pool:
-        subs = list(pool.map(ask, range(12)))
-    assert len(set(subs)) == PairwiseSubject.objects.count() == 2
+    assert len(set(at_once(12, ask))) == PairwiseSubject.objects.count() == 2
