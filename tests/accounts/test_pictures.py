@@ -235,6 +235,12 @@ def test_a_picture_that_is_replaced_by_two_requests_at_once_leaves_no_file(
     assert {str(path.relative_to(media)) for path in media.rglob("*.webp")} == set(shown)
 
 
+def test_a_deactivated_persons_picture_is_no_longer_served(pictured: RelyingParty, person: Account) -> None:
+    path = path_of(pictured)
+    Account.objects.filter(pk=person.pk).update(is_active=False)
+    assert Browser().get(path).status_code == 404
+
+
 def test_a_lost_file_is_not_an_error(pictured: RelyingParty, media: Path) -> None:
     path = path_of(pictured)
     for file in media.rglob("*.webp"):
