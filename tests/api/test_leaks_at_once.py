@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -24,26 +23,22 @@ from oidc.projects.roles import lock_for_change
 from oidc.signals import credential_leaked
 from tests.api.scanning import ScannerKey, entry, leaks_heard, send
 from tests.at_once import SECONDS, somebody_waits_for_us, wait_until
+from tests.at_once import at_once as same_moment
 from tests.factories import make_account, make_key, make_web_client
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
 def at_once(*functions: Any) -> list[Any]:
-    """Call functions in threads that begin together; return what each returned or raised."""
-    together = Barrier(len(functions))
+    """Call functions at the same moment; return what each returned or raised."""
 
-    def run(function: Any) -> Any:
-        together.wait()
+    def run(number: int) -> Any:
         try:
-            return function()
+            return functions[number]()
         except Exception as error:  # noqa: BLE001  (the test checks it)
             return error
-        finally:
-            connection.close()
 
-    with ThreadPoolExecutor(len(functions)) as threads:
-        return list(threads.map(run, functions))
+    return same_moment(len(functions), run)
 
 
 @pytest.mark.parametrize("setting", ["revoke", "flag"])

@@ -24,7 +24,7 @@ from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
-often = pytest.mark.parametrize("attempt", range(3))
+often = pytest.mark.parametrize("attempt", range(2))
 
 
 @pytest.fixture
