@@ -137,38 +137,23 @@ def _remove_access(world: World) -> None:
     assert browser.post(f"{address}{path}", data=fields).status_code == 302
 
 
-def test_a_key_that_is_revoked(world: World) -> None:
-    sql = "UPDATE api_apikey SET revoked_at = now()"
-    try:
-        check(world, world.key, lambda: world.sql(sql), "invalid_api_key")
-    finally:
-        world.sql("UPDATE api_apikey SET revoked_at = NULL")
-
-
-def test_a_client_that_is_turned_off(world: World) -> None:
-    token = world.token()
-    try:
-        sql = "UPDATE oidc_client SET enabled = false"
-        check(world, token, lambda: world.sql(sql), "invalid_token")
-    finally:
-        world.sql("UPDATE oidc_client SET enabled = true")
-    assert {status for _, status, _ in world.ask_every_worker(token)} == {200}
-
-
-@pytest.mark.parametrize("kind", ["key", "token"])
-def test_a_project_that_is_suspended(kind: str, world: World) -> None:
+@pytest.mark.parametrize(
+    ("kind", "table", "change", "undo", "code"),
+    [
+        ("key", "api_apikey", "revoked_at = now()", "revoked_at = NULL", "invalid_api_key"),
+        ("token", "oidc_client", "enabled = false", "enabled = true", "invalid_token"),
+        ("key", "oidc_project", "suspended_at = now()", "suspended_at = NULL", "project_suspended"),
+        ("token", "oidc_project", "suspended_at = now()", "suspended_at = NULL", "project_suspended"),
+        ("token", "accounts_account", "is_active = false", "is_active = true", "invalid_token"),
+    ],
+)
+def test_a_change_counts_on_every_worker(
+    kind: str, table: str, change: str, undo: str, code: str, world: World
+) -> None:
     credential = world.key if kind == "key" else world.token()
     try:
-        sql = "UPDATE oidc_project SET suspended_at = now()"
-        check(world, credential, lambda: world.sql(sql), "project_suspended")
+        check(world, credential, lambda: world.sql(f"UPDATE {table} SET {change}"), code)
     finally:
-        world.sql("UPDATE oidc_project SET suspended_at = NULL")
-
-
-def test_a_person_who_is_deactivated(world: World) -> None:
-    token = world.token()
-    try:
-        sql = "UPDATE accounts_account SET is_active = false"
-        check(world, token, lambda: world.sql(sql), "invalid_token")
-    finally:
-        world.sql("UPDATE accounts_account SET is_active = true")
+        world.sql(f"UPDATE {table} SET {undo}")
+    if table == "oidc_client":
+        assert {status for _, status, _ in world.ask_every_worker(credential)} == {200}
