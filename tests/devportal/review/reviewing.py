@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.test import Client as Browser
+
 from accounts.models import Account, Outbox
 from accounts.roles import set_roles
 from devportal.review.decisions import reviewer_actions
@@ -22,6 +24,8 @@ SCOPE = "account.read"
 JUSTIFICATION = "The overview shows which plan you have and what it includes."
 PLACE = "The page called Plan, behind the gear."
 DEMO = "https://video.example.net/orbit-notes"
+# The fields of the page that ask for SCOPE.
+ASKED = {"ask_account_read": "on", "why_account_read": JUSTIFICATION, "place_account_read": PLACE, "demo_url": DEMO}
 BRANDING = {
     "name": "Orbit Notes",
     "home_page_url": "https://example.com/",
@@ -35,6 +39,11 @@ REASON = ["justification_vague"]
 def path_of(client: Client, tail: str = "") -> str:
     """Return the path of the page Branding and review, or of a page below it."""
     return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review{tail}"
+
+
+def post(browser: Browser, client: Client, step: str, **form: Any) -> Any:
+    """Send a form of the page Branding and review."""
+    return browser.post(path_of(client), {"step": step, **form})
 
 
 def make_reviewer(email: str | None = None, **fields: Any) -> Account:
@@ -95,20 +104,19 @@ def resent(client: Client, actor: Account, text: str = "") -> AppReview:
     return developer_actions.resubmit(client, actor, text, answers)
 
 
+def approve(review: AppReview, reviewer: Account, scopes: dict[str, bool] | None = None, **more: Any) -> AppReview:
+    """Approve a started review, by default with all its scopes."""
+    scopes = dict.fromkeys(review.snapshot["scopes"], True) if scopes is None else scopes
+    values: dict[str, Any] = {"revision": review.revision, "scopes": scopes, "checked": ticks(review)}
+    return reviewer_actions.approve(review, reviewer, **values | more)
+
+
 def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
     """Decide on a submitted review."""
     if review.status == Status.SUBMITTED:
         review = reviewer_actions.start(review, reviewer)
     if status == Status.APPROVED:
-        checked = ticks(review)
-        return reviewer_actions.approve(
-            review,
-            reviewer,
-            revision=review.revision,
-            scopes=dict.fromkeys(review.snapshot["scopes"], True),
-            checked=checked,
-            despite="What was wrong before is settled.",
-        )
+        return approve(review, reviewer, despite="What was wrong before is settled.")
     step = reviewer_actions.reject if status == Status.REJECTED else reviewer_actions.request_changes
     return step(review, reviewer, revision=review.revision, reasons=REASON, text="Which page is it?")
 

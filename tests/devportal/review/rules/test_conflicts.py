@@ -1,6 +1,7 @@
 """Conflicts of interest: in one review, in the queue, and in a whole project, by one rule."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -77,71 +78,46 @@ def _organization(one: Account, other: Account) -> None:
     add_member(shared, other)
 
 
-# What relates a reviewer to the review; the conflict in the review, and in the project as a whole.
-Relate = Callable[[Scene, Account], Any]
-SITUATIONS: dict[str, tuple[Relate, str, str]] = {
-    "nothing": (lambda scene, me: None, "", ""),
-    "an operator": (lambda scene, me: None, "", ""),
-    "a family without them": (lambda scene, me: _family(me, make_account()), "", ""),
-    "a member": (lambda scene, me: scene.project.members.create(account=me, role=Role.VIEWER), "member", "member"),
-    "gone since the draft": (
-        lambda scene, me: FormerMember.objects.create(
-            project=scene.project,
-            account=me,
-            joined_at=scene.project.created_at,
-            left_at=scene.review.created_at,
-        ),
-        "took_part",
-        "took_part",
-    ),
+def _was_member(scene: Scene, me: Account, until: datetime) -> None:
+    FormerMember.objects.create(project=scene.project, account=me, joined_at=scene.project.created_at, left_at=until)
+
+
+# What relates a reviewer to the review, and the conflict, which is the same in the review and in the whole project.
+SITUATIONS: dict[str, tuple[Callable[[Scene, Account], Any], str]] = {
+    "nothing": (lambda scene, me: None, ""),
+    "a family without them": (lambda scene, me: _family(me, make_account()), ""),
+    "a member": (lambda scene, me: scene.project.members.create(account=me, role=Role.VIEWER), "member"),
+    "gone since the draft": (lambda scene, me: _was_member(scene, me, scene.review.created_at), "took_part"),
     "gone before the draft": (
-        lambda scene, me: FormerMember.objects.create(
-            project=scene.project,
-            account=me,
-            joined_at=scene.project.created_at,
-            left_at=FormerMember.objects.earliest("pk").left_at,
-        ),
-        "took_part",
+        lambda scene, me: _was_member(scene, me, FormerMember.objects.earliest("pk").left_at),
         "took_part",
     ),
     "wrote in a review": (
         lambda scene, me: ReviewEntry.objects.filter(author=scene.writer).update(author=me),
         "took_part",
-        "took_part",
     ),
     "submitted it": (
         lambda scene, me: AppReview.objects.filter(pk=scene.review.pk).update(submitted_by=me),
         "took_part",
+    ),
+    "sent the first revision": (
+        lambda scene, me: scene.review.revisions.filter(number=1).update(sent_by=me),
         "took_part",
     ),
-    "invited": (lambda scene, me: scene.invite(me), "invited", "invited"),
-    "invited to another project": (lambda scene, me: scene.invite(me, make_project()), "", ""),
-    "an invitation that was declined": (lambda scene, me: invitations.decline(scene.invite(me).pk, me), "", ""),
-    "an invitation that expired": (lambda scene, me: scene.invite(me, expires_at=clock.now()), "", ""),
-    "family of a member": (lambda scene, me: _family(scene.developer, me), "family", "family"),
-    "own family with a member": (lambda scene, me: _family(me, scene.developer), "family", "family"),
-    "a third one's family": (lambda scene, me: _third_ones_family(me, scene.developer), "family", "family"),
-    "family of the first sender": (lambda scene, me: _family(scene.first_sender, me), "family", "family"),
-    "family of who wrote": (lambda scene, me: _family(scene.writer, me), "family", "family"),
-    "family of a viewer who left": (lambda scene, me: _family(scene.viewer, me), "family", "family"),
-    "family of who left before": (lambda scene, me: _family(scene.gone_before, me), "family", "family"),
-    "organization of a member": (
-        lambda scene, me: _organization(scene.developer, me),
-        "organization",
-        "organization",
-    ),
-    "organization of the first sender": (
-        lambda scene, me: _organization(scene.first_sender, me),
-        "organization",
-        "organization",
-    ),
-    "organization of who wrote": (lambda scene, me: _organization(scene.writer, me), "organization", "organization"),
-    "organization of who left before": (
-        lambda scene, me: _organization(scene.gone_before, me),
-        "organization",
-        "organization",
-    ),
-    "family of the reviewer who asked for changes": (lambda scene, me: _family(scene.desk, me), "", ""),
+    "invited": (lambda scene, me: scene.invite(me), "invited"),
+    "invited to another project": (lambda scene, me: scene.invite(me, make_project()), ""),
+    "an invitation that was declined": (lambda scene, me: invitations.decline(scene.invite(me).pk, me), ""),
+    "an invitation that expired": (lambda scene, me: scene.invite(me, expires_at=clock.now()), ""),
+    "family of a member": (lambda scene, me: _family(scene.developer, me), "family"),
+    "own family with a member": (lambda scene, me: _family(me, scene.developer), "family"),
+    "a third one's family": (lambda scene, me: _third_ones_family(me, scene.developer), "family"),
+    "family of the first sender": (lambda scene, me: _family(scene.first_sender, me), "family"),
+    "family of who wrote": (lambda scene, me: _family(scene.writer, me), "family"),
+    "family of a viewer who left": (lambda scene, me: _family(scene.viewer, me), "family"),
+    "family of who left before": (lambda scene, me: _family(scene.gone_before, me), "family"),
+    "organization of a member": (lambda scene, me: _organization(scene.developer, me), "organization"),
+    "organization of who left before": (lambda scene, me: _organization(scene.gone_before, me), "organization"),
+    "family of the reviewer who asked for changes": (lambda scene, me: _family(scene.desk, me), ""),
 }
 
 
@@ -160,13 +136,12 @@ def test_one_review_and_the_list_agree(situation: str, app: Client, later: Calla
     elsewhere = make_client(make_project(name="Elsewhere"), name="Lantern")
     make_domain(elsewhere.project)
     other = sent(elsewhere, elsewhere.project.members.get().account)
-    relate, in_review, in_project = SITUATIONS[situation]
+    relate, conflict = SITUATIONS[situation]
     relate(scene, me)
-    assert conflict_of(me, scene.project, scene.review) == in_review
-    assert listed(me) == {scene.review.pk: in_review, other.pk: ""}
-    assert conflict_of(me, scene.project) == in_project
-    assert workflow.may_decide(me, scene.project, scene.review) is (in_review == "")
-    assert workflow.may_decide(me, scene.project) is (in_project == "")
+    assert listed(me) == {scene.review.pk: conflict, other.pk: ""}
+    for review in (scene.review, None):
+        assert conflict_of(me, scene.project, review) == conflict
+        assert workflow.may_decide(me, scene.project, review) is (conflict == "")
 
 
 def test_each_conflict_has_a_message() -> None:

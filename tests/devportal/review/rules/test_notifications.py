@@ -4,15 +4,12 @@ import re
 
 import pytest
 from django.conf import settings
-from django.template.loader import get_template
 
 from accounts.models import Account
 from accounts.plans.members import add_member, get_or_create_family
 from accounts.roles import set_roles
-from devportal.console.notices.table import TABLE
 from devportal.review.decisions import reviewer_actions
-from devportal.review.models import AppReview, ReviewEntry
-from devportal.review.rules import notifications
+from devportal.review.models import AppReview
 from devportal.review.rules.reasons import REASONS, SUSPENSION_REASONS
 from devportal.review.submission import developer_actions
 from oidc.models import Client
@@ -157,11 +154,3 @@ def test_texts_can_not_forge_mail_headers(app: Client, developer: Account, revie
     subject, body = new_mails()[developer.email]
     assert subject == "A reviewer sent a message about Tom & Jerry <notes>"
     assert "{{ link }} {% now 'Y' %} <b>" in body
-
-
-def test_every_kind_of_entry_has_its_notice_or_mail() -> None:
-    for kind in set(ReviewEntry.Kind.values) - notifications.REVIEWERS_ONLY:
-        notice = notifications.notice_kind(kind)
-        assert notice in TABLE or kind in notifications.TO_ASSIGNEE
-        if kind in notifications.TO_ASSIGNEE:
-            get_template(f"mail/reviewer_{kind}.html")
