@@ -107,7 +107,7 @@ def test_a_reviewed_app_with_a_page_can_be_reported_by_anybody_who_is_signed_in(
     assert send(stranger, client).status_code == 404
 
 
-@pytest.mark.parametrize("client_id", ["op_client_nothing", "x", "op_client_" + "0" * 300, "%20", "..%2fadmin"])
+@pytest.mark.parametrize("client_id", ["op_client_nothing", "op_client_" + "0" * 300, "..%2fadmin"])
 def test_an_unknown_app_is_not_found(as_pia: Browser, client_id: str) -> None:
     assert as_pia.get(f"/apps/report/{client_id}").status_code == 404
     assert as_pia.post(f"/apps/report/{client_id}", {"reason": "other"}).status_code == 404
@@ -146,13 +146,6 @@ def test_hostile_texts_are_stored_as_texts_and_shown_as_such(as_pia: Browser, ap
     assert send(as_pia, app, text=wild).status_code == 302
     assert "<script>alert(1)" not in as_pia.get(url_of(app)).content.decode()
     assert "\x07" not in AppReport.objects.get().text
-
-
-def test_reports_need_a_csrf_token(pia: Account, app: Client) -> None:
-    browser = Browser(enforce_csrf_checks=True)
-    browser.force_login(pia)
-    assert send(browser, app).status_code == 403
-    assert not AppReport.objects.exists()
 
 
 def test_developers_do_not_see_reports(as_pia: Browser, pia: Account, app: Client, as_owner: Browser) -> None:

@@ -125,21 +125,6 @@ def test_deleting_a_client_does_not_remove_what_happened_to_it(
     assert (result(review, "setbacks"), result(review, "other_apps")) == ("fail", "warn")
 
 
-def test_deleting_a_project_does_not_remove_what_happened_in_it(
-    app: Client, developer: Account, owner: Account, reviewer: Account, later: Callable[[float], None], settings: Any
-) -> None:
-    former, stranger = make_project(owner, name="Former"), make_project(name="A stranger's")
-    report_project_event("project.created", former, owner)
-    for project in (former, stranger):
-        reviewer_actions.suspend_project(project, reviewer, reasons=["unsafe"])
-    delete_project(former, owner)
-    later(timedelta(days=settings.PROJECT_RESTORE_DAYS + 1).total_seconds())
-    assert purge_project(former)
-    review = sent(app, developer)
-    assert [(row.kind, row.project) for row in found_of(review).others.setbacks] == [("suspended", "Former")]
-    assert result(review, "other_apps") == "fail"
-
-
 def test_other_projects_of_the_owners_are_collected(
     app: Client, developer: Account, owner: Account, reviewer: Account
 ) -> None:
@@ -168,15 +153,11 @@ def _stayed_as_a_developer(project: Project, account: Account, heir: ProjectMemb
     members.transfer_ownership(project, heir, account)
 
 
-@pytest.mark.parametrize("hand_over", [_left, _stayed_as_a_developer])
-@pytest.mark.parametrize("part", ["owner", "former owner", "submitter"])
+@pytest.mark.parametrize(
+    ("hand_over", "part"), [(_left, "owner"), (_stayed_as_a_developer, "former owner"), (_left, "submitter")]
+)
 def test_leaving_a_project_before_it_is_suspended_hides_nothing(
-    hand_over: Callable[[Project, Account, ProjectMember], None],
-    part: str,
-    app: Client,
-    owner: Account,
-    developer: Account,
-    reviewer: Account,
+    hand_over: Any, part: str, app: Client, owner: Account, developer: Account, reviewer: Account
 ) -> None:
     bad = developer if part == "submitter" else owner
     review = sent(app, developer)
@@ -241,24 +222,25 @@ def _promoted(project: Project, owner: Account, account: Account) -> None:
     members.change_role(member, "owner", owner)
 
 
-@pytest.mark.parametrize("join", [_invited, _promoted])
+def _created(project: Project, owner: Account, account: Account) -> None:
+    report_project_event("project.created", project, account)
+
+
+@pytest.mark.parametrize("join", [_created, _invited, _promoted])
 def test_a_permanently_deleted_project_is_remembered_for_every_owner(
-    join: Callable[[Project, Account, Account], None],
-    app: Client,
-    developer: Account,
-    owner: Account,
-    reviewer: Account,
-    later: Callable[[float], None],
-    settings: Any,
+    join: Any, app: Client, developer: Account, owner: Account, reviewer: Account, later: Any, settings: Any
 ) -> None:
     founder = make_account()
-    former = make_project(founder, name="Former")
+    former, stranger = make_project(founder, name="Former"), make_project(name="A stranger's")
     join(former, founder, owner)
-    reviewer_actions.suspend_project(former, reviewer, reasons=["unsafe"])
+    for project in (former, stranger):
+        reviewer_actions.suspend_project(project, reviewer, reasons=["unsafe"])
     delete_project(former, founder)
     later(timedelta(days=settings.PROJECT_RESTORE_DAYS + 1).total_seconds())
     assert purge_project(former)
-    assert result(sent(app, developer), "other_apps") == "fail"
+    review = sent(app, developer)
+    assert [(row.kind, row.project) for row in found_of(review).others.setbacks] == [("suspended", "Former")]
+    assert result(review, "other_apps") == "fail"
 
 
 def test_many_owners_give_a_warning_because_some_are_not_listed(app: Client, developer: Account) -> None:
@@ -372,9 +354,6 @@ def test_sign_ins_and_refusals_are_counted_among_the_newest(
     monkeypatch.setattr(usage, "MAX_SIGN_INS", 5)
     found = found_of(review).usage
     assert (found.sign_ins, found.cancelled, found.refused, found.sign_ins_is_more) == (0, 1, 4, True)
-
-
-# --- Bounds ---
 
 
 def crowd(app: Client, owner: Account) -> None:

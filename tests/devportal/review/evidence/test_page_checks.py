@@ -12,10 +12,9 @@ from core.outbound import Answer, Code, OutboundRefused
 from devportal.review.admin import other_pages
 from devportal.review.evidence import collecting, page_checks, tasks
 from devportal.review.models import AppReview, ReviewRevision
-from devportal.review.rules import workflow
 from devportal.review.submission import developer_actions
 from oidc.models import Client
-from tests.devportal.review.reviewing import BRANDING, Status, decide, fill, resent, sent
+from tests.devportal.review.reviewing import BRANDING, fill, sent
 
 pytestmark = pytest.mark.django_db
 
@@ -39,24 +38,6 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Web:
 
 def revision_of(review: AppReview) -> ReviewRevision:
     return ReviewRevision.objects.get(review=review, number=review.revision)
-
-
-def test_each_submission_is_stored_as_a_revision(app: Client, developer: Account, reviewer: Account) -> None:
-    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
-    developer_actions.save_submission(app, developer, {"name": "Orbit Two"})
-    review = resent(app, developer)
-    first, second = ReviewRevision.objects.filter(review=review).order_by("number")
-    assert (first.number, first.snapshot["name"], first.sent_by) == (1, "Orbit Notes", developer)
-    assert (second.number, second.snapshot["name"]) == (2, "Orbit Two")
-    assert second.sent_at > first.sent_at
-    assert (first.answers, set(second.answers)) == ({}, {"justification_vague", "note"})
-
-
-def test_a_rejected_submission_stores_no_revision(app: Client, developer: Account) -> None:
-    fill(app, developer, home_page_url="")
-    with pytest.raises(workflow.IncompleteSubmission):
-        developer_actions.submit(app, developer)
-    assert not ReviewRevision.objects.exists()
 
 
 def test_pages_are_checked_after_the_submission_is_committed(
@@ -100,9 +81,6 @@ def test_missing_urls_are_not_checked(app: Client, developer: Account, web: Web)
     assert [check["field"] for check in row.page_checks] == ["home_page_url", "privacy_policy_url"]
 
 
-# --- Who looks ---
-
-
 def test_lost_checks_are_repeated_by_the_timer(
     app: Client, developer: Account, web: Web, later: Callable[[float], None]
 ) -> None:
@@ -122,9 +100,6 @@ def test_checks_that_fail_for_a_day_are_given_up(
     sent(app, developer)
     later(timedelta(days=2).total_seconds())
     assert tasks.check_waiting_pages() == 0
-
-
-# --- Looking again ---
 
 
 def press(browser: Browser, review: AppReview) -> str:
