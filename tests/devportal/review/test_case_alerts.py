@@ -111,15 +111,10 @@ class TestMails:
 @pytest.mark.django_db
 class TestPages:
     def test_the_list_and_the_page_say_when_a_case_is_due(
-        self,
-        app: Client,
-        reviewer: Account,
-        settings: Any,
-        later: Callable[[float], None],
-        browser_of: Callable[[Account], Browser],
+        self, app: Client, reviewer: Account, settings: Any, later: Callable[[float], None], as_reviewer: Browser
     ) -> None:
         settings.CASE_TARGET_DAYS = 3
-        as_reviewer, case = browser_of(reviewer), cases.open_case("report", app.project, app)
+        case = cases.open_case("report", app.project, app)
         page, late = f"/admin/review/reviewcase/{case.pk}/change/", "/admin/review/reviewcase/?which=late"
         later(DAY + 60)
         for address in ("/admin/review/reviewcase/", page):
@@ -130,7 +125,7 @@ class TestPages:
         assert "late by 1 d" in as_reviewer.get(late).content.decode()
 
     def test_each_reporter_has_the_age_of_the_account_the_use_of_the_app_and_earlier_reports(
-        self, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]
+        self, app: Client, reviewer: Account, as_reviewer: Browser
     ) -> None:
         now = clock.now()
         people = {name: make_account(f"{name}@example.com") for name in ("user", "former", "stranger")}
@@ -145,9 +140,7 @@ class TestPages:
         for person in people.values():
             report_app(app, person, "pretends", "")
         case = ReviewCase.objects.get(client=app)
-        text = " ".join(
-            browser_of(reviewer).get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode().split()
-        )
+        text = " ".join(as_reviewer.get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode().split())
         said = {name: text.split(f"{name}@example.com")[1].split("</div>")[0] for name in people}
         since = now - timedelta(days=400)
         assert f"Account since {since.day} {since:%B %Y}" in said["user"]
@@ -157,13 +150,11 @@ class TestPages:
         assert "Has never allowed this app." in said["stranger"]
         assert "Earlier reports: 2, 1 of them upheld." in said["stranger"]
 
-    def test_a_report_of_a_deleted_account_says_nothing_of_the_person(
-        self, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]
-    ) -> None:
+    def test_a_report_of_a_deleted_account_says_nothing_of_the_person(self, app: Client, as_reviewer: Browser) -> None:
         person = make_account()
         report_app(app, person, "pretends", "It copies our bank.")
         person.delete()
         case = ReviewCase.objects.get()
-        text = browser_of(reviewer).get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
+        text = as_reviewer.get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
         assert "a deleted account" in text
         assert "Account since" not in text

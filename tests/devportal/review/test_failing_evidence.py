@@ -14,7 +14,7 @@ from devportal.review.decisions import reviewer_actions
 from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
 from devportal.review.rules.workflow import IncompleteSubmission
 from oidc.models import Client
-from tests.devportal.review.reviewing import BRANDING, SCOPE, Status, fresh, make_reviewer, sent, ticked, ticks
+from tests.devportal.review.reviewing import BRANDING, SCOPE, Status, approve, fresh, make_reviewer, sent, ticked
 
 WHY = "The page is down for maintenance until noon."
 
@@ -30,38 +30,31 @@ def failing(app: Client, developer: Account, reviewer: Account) -> AppReview:
     return review
 
 
-def approve(review: AppReview, reviewer: Account, despite: str) -> AppReview:
-    checked = ticks(review)
-    return reviewer_actions.approve(
-        review, reviewer, revision=1, scopes={SCOPE: True}, checked=checked, despite=despite, text="Well done."
-    )
-
-
-@pytest.mark.parametrize("despite", ["", " ", "\x00"])
-def test_without_a_reason_nothing_is_approved(failing: AppReview, reviewer: Account, despite: str) -> None:
-    with pytest.raises(IncompleteSubmission, match="although these checks fail: Home page"):
-        approve(failing, reviewer, despite)
+def test_without_a_reason_nothing_is_approved(failing: AppReview, reviewer: Account) -> None:
+    for despite in ("", " ", "\x00"):
+        with pytest.raises(IncompleteSubmission, match="although these checks fail: Home page"):
+            approve(failing, reviewer, despite=despite)
     assert not fresh(failing.client).is_verified
 
 
 def test_the_reason_is_in_the_timeline_and_not_in_the_audit_trail(failing: AppReview, reviewer: Account) -> None:
-    approve(failing, reviewer, WHY)
+    approve(failing, reviewer, despite=WHY)
     assert ReviewEntry.objects.get(kind="approved").details["despite"] == WHY
     assert WHY not in str(list(AuditEvent.objects.values()))
 
 
 def test_a_reason_that_nothing_calls_for_is_not_stored(app: Client, developer: Account, reviewer: Account) -> None:
-    approve(reviewer_actions.start(sent(app, developer), reviewer), reviewer, WHY)
+    approve(reviewer_actions.start(sent(app, developer), reviewer), reviewer, despite=WHY)
     assert "despite" not in ReviewEntry.objects.get(kind="approved").details
 
 
 @override_settings(REVIEW_SECOND_KEY_PEOPLE=0)
 def test_each_of_two_reviewers_says_why(failing: AppReview, reviewer: Account) -> None:
     second = make_reviewer()
-    approve(failing, reviewer, WHY)
+    approve(failing, reviewer, despite=WHY)
     with pytest.raises(IncompleteSubmission, match="Home page"):
-        approve(failing, second, "")
-    assert approve(failing, second, "I saw it working.").status == Status.APPROVED
+        approve(failing, second, despite="")
+    assert approve(failing, second, despite="I saw it working.").status == Status.APPROVED
     kept = [entry.details.get("despite") for entry in ReviewEntry.objects.order_by("pk")]
     assert [text for text in kept if text] == [WHY, "I saw it working."]
 
@@ -77,31 +70,23 @@ def set_failing(review: AppReview, *fields: str) -> None:
 
 
 def test_a_reason_does_not_cover_a_check_that_fails_since(
-    failing: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
+    failing: AppReview, reviewer: Account, as_reviewer: Browser
 ) -> None:
-    browser, page = browser_of(reviewer), f"/admin/review/appreview/{failing.pk}/"
-    shown = re.search(r'name="failing" value="([^"]*)"', browser.get(f"{page}change/").content.decode())
+    page = f"/admin/review/appreview/{failing.pk}/"
+    shown = re.search(r'name="failing" value="([^"]*)"', as_reviewer.get(f"{page}change/").content.decode())
     assert shown
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", **ticked(failing), "despite": WHY}
     set_failing(failing, "home_page_url", "privacy_policy_url")
-    text = browser.post(f"{page}do/approve/", {**form, "failing": shown[1]}).content.decode()
+    text = as_reviewer.post(f"{page}do/approve/", {**form, "failing": shown[1]}).content.decode()
     assert "These checks fail as well now: Privacy policy." in text
     assert WHY in text
     assert not fresh(failing.client).is_verified
     with pytest.raises(IncompleteSubmission, match="fail as well now: Privacy policy"):
-        reviewer_actions.approve(
-            failing,
-            reviewer,
-            revision=1,
-            scopes={SCOPE: True},
-            checked=ticks(failing),
-            despite=WHY,
-            failing=["home_page"],
-        )
+        approve(failing, reviewer, despite=WHY, failing=["home_page"])
     set_failing(failing, "home_page_url")
-    browser.post(f"{page}do/approve/", {**form, "failing": "home_page privacy_policy"})
+    as_reviewer.post(f"{page}do/approve/", {**form, "failing": "home_page privacy_policy"})
     assert fresh(failing.client).is_verified, "fewer checks may fail"
-    assert "Approved although these checks fail: Home page" in browser.get(f"{page}change/").content.decode()
+    assert "Approved although these checks fail: Home page" in as_reviewer.get(f"{page}change/").content.decode()
     assert ReviewEntry.objects.get(kind="approved").details["failing"] == ["home_page"]
 
 

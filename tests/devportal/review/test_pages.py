@@ -25,19 +25,18 @@ from devportal.review.submission import developer_actions
 from devportal.review.submission.consent_preview import consent_previews
 from oidc.models import Client, Project, ProjectMember
 from tests.devportal.review.reviewing import (
+    ASKED,
     BRANDING,
-    DEMO,
     JUSTIFICATION,
-    PLACE,
     SCOPE,
     Status,
     approved,
     decide,
     fill,
     fresh,
-    make_operator,
     make_reviewer,
     path_of,
+    post,
     resent,
     review_in,
     sent,
@@ -46,20 +45,14 @@ from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.django_db
+__all__ = ["ASKED", "png", "post"]  # also for tests/security
 MOST_STATEMENTS = 13  # the header's list of projects is one
-ASKED = {
-    "ask_account_read": "on", "why_account_read": JUSTIFICATION, "place_account_read": PLACE, "demo_url": DEMO,
-}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def media(settings: Any, tmp_path: Path) -> Path:
     settings.MEDIA_ROOT = tmp_path
     return tmp_path
-
-
-def post(browser: Browser, client: Client, step: str, **form: Any) -> Any:
-    return browser.post(path_of(client), {"step": step, **form})
 
 
 def messages_of(browser: Browser, client: Client) -> str:
@@ -203,24 +196,10 @@ def test_every_role_sees_every_state(
             assert set(forms) == {"answer", "withdraw"}
 
 
-@pytest.mark.parametrize("step", ["save", "preview", "send", "start_over", "withdraw", "answer", "nonsense"])
-def test_viewers_can_only_read_reviews(
-    step: str, as_viewer: Browser, as_outsider: Browser, app: Client, developer: Account
-) -> None:
-    sent(app, developer)
-    before = AuditEvent.objects.count()
-    assert post(as_viewer, app, step, **BRANDING, text="x").status_code == 403
-    assert post(as_outsider, app, step, **BRANDING, text="x").status_code == 404
-    assert post(Browser(), app, step, **BRANDING, text="x").status_code == 302
-    assert AuditEvent.objects.count() == before
-
-
-@pytest.mark.parametrize(
-    "step", ["approve", "reject", "request_changes", "start", "assign", "suspend", "", "__class__"]
-)
-def test_developers_can_not_take_reviewers_steps(step: str, as_owner: Browser, app: Client, owner: Account) -> None:
+def test_developers_can_not_take_reviewers_steps(as_owner: Browser, app: Client, owner: Account) -> None:
     sent(app, owner)
-    assert post(as_owner, app, step, status="approved", revision="1", scopes=SCOPE).status_code == 302
+    for step in ("approve", "start", "", "__class__"):
+        assert post(as_owner, app, step, status="approved", revision="1", scopes=SCOPE).status_code == 302
     assert AppReview.objects.get().status == Status.SUBMITTED
     assert not fresh(app).is_verified
 
@@ -254,22 +233,20 @@ def test_unknown_form_fields_are_ignored(as_owner: Browser, app: Client, owner: 
 
 WRONG: list[tuple[str, Any, str]] = [
     ("name", "", "Enter a name"),
-    ("name", " \t", "Enter a name"),
     ("name", "x" * 101, "at most 100"),
     ("name", "0penp\u0430rt 0penport", "anything that looks like it"),
     ("name", "Orbit\x00", "Null characters"),
     ("home_page_url", "http://example.com", "Use https"),
-    ("home_page_url", "https://", "not a valid URL"),
     ("home_page_url", "https://exa mple.com/", "no spaces"),
     ("privacy_policy_url", "javascript:alert(1)", "begins with https"),
     ("privacy_policy_url", "https://192.168.0.1/", "domain name"),
     ("terms_url", "https://example.com/" + "x" * 600, "at most 500"),
-    ("terms_url", "https://localhost:8000/terms", "domain name|service itself"),
     ("support_address", "nobody", "valid email address"),
-    ("support_address", "a@b.example\x00", "valid email address"),
+    ("demo_url", "http://example.com/demo", "Use https"),
+    ("place_account_read", "x" * 501, "at most 500"),
+    ("place_account_read", "a\x00b", "Null characters"),
     ("why_account_read", "x" * 4001, "at most 4000"),
     ("note", "x" * 4001, "at most 4000"),
-    ("logo", SimpleUploadedFile("x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"), "Use a JPEG"),
     ("logo", SimpleUploadedFile("x.png", b"", "image/png"), "empty"),
     ("logo", SimpleUploadedFile("x.png", b"\x89PNG\r\n\x1a\nxx", "image/png"), "Use a JPEG"),
 ]
@@ -321,14 +298,10 @@ def test_a_form_may_be_sent_twice_and_after_a_change_of_other_settings(as_develo
     assert len(AuditEvent.objects.filter(action="review.edited")) == 1
 
 
-@pytest.mark.parametrize("text", ["", " ", "x" * 4001, "a\x00b"])
-def test_an_answer_that_can_not_be_stored_is_refused(
-    text: str, as_developer: Browser, app: Client, developer: Account
-) -> None:
+def test_an_answer_that_can_not_be_stored_is_refused(as_developer: Browser, app: Client, developer: Account) -> None:
     review = sent(app, developer)
-    page = post(as_developer, app, "answer", text=text)
-    assert page.status_code == 200
-    assert page.context["answer"].errors["text"]
+    for text in ("", " ", "x" * 4001, "a\x00b"):
+        assert post(as_developer, app, "answer", text=text).context["answer"].errors["text"]
     assert review.entries.count() == 1
 
 
@@ -353,17 +326,11 @@ def test_former_members_are_not_named(as_owner: Browser, app: Client, developer:
     assert ("Renamed Since" in page, "a former member" in page) == (False, True)
 
 
-def test_unusual_uploads_and_fields_are_handled(as_developer: Browser, app: Client) -> None:
-    browser = as_developer
-    assert post(browser, app, "save", **BRANDING, logo="not a file").status_code == 302
-    assert post(browser, app, "save", **(BRANDING | {"name": ["a", "b"]})).status_code == 302
-    assert post(browser, app, "save", **BRANDING, logo=png(), remove_logo="on").status_code == 302
-    assert post(browser, app, "save", **BRANDING, remove_logo="on").status_code == 302
+def test_a_logo_that_is_sent_with_its_removal_is_removed(as_developer: Browser, app: Client) -> None:
+    uploads: list[dict[str, Any]] = [{"logo": png()}, {}]
+    for logo in uploads:
+        assert post(as_developer, app, "save", **BRANDING, **logo, remove_logo="on").status_code == 302
     assert fresh(app).logo.name == ""
-    for path in ("/preview/0", f"/preview/{'9' * 40}", "/logo/x.webp", f"/logo/{'a' * 500}.webp", "/preview/x"):
-        assert browser.get(path_of(app, path)).status_code == 404
-    form = "application/x-www-form-urlencoded"
-    assert browser.post(path_of(app), "step=save&name=%ff%fe", content_type=form).status_code in (200, 302)
 
 
 # --- The preview ---
@@ -401,15 +368,12 @@ def test_the_preview_is_the_real_page(
     assert pictures[0] == pictures[1]
 
 
-def test_a_preview_changes_nothing(as_owner: Browser, owner: Account, app: Client) -> None:
+def test_nothing_on_a_preview_can_be_clicked(as_owner: Browser, owner: Account, app: Client) -> None:
     fill(app, owner)
-    response = as_owner.get(path_of(app))
-    page = response.content.decode()
+    page = as_owner.get(path_of(app)).content.decode()
     part = page[page.index('id="preview"') : page.index('id="timeline"')]
     for active in ("<form", "<button", "<a ", "<input", "<script", "<iframe", "href", "action", "csrf"):
         assert active not in part.lower(), active
-    assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
-    assert response["X-Frame-Options"] == "DENY"
 
 
 def test_unsaved_input_can_be_previewed(as_developer: Browser, app: Client, developer: Account) -> None:
@@ -451,12 +415,10 @@ def test_the_preview_shows_the_approved_values_next_to_the_change(
 # --- What reviewers may open ---
 
 
-def test_only_reviewers_see_the_submission(
-    app: Client, developer: Account, reviewer: Account, as_viewer: Browser, as_outsider: Browser,
-    browser_of: Callable[[Account], Browser],
-) -> None:  # fmt: skip
+def test_reviewers_see_the_submission_and_no_draft(
+    app: Client, developer: Account, as_viewer: Browser, as_reviewer: Browser
+) -> None:
     fill(app, developer)
-    as_reviewer = browser_of(reviewer)
     assert as_viewer.get(path_of(app, "/preview/1")).status_code == 200
     assert as_reviewer.get(path_of(app, "/preview/1")).status_code == 404, "a draft is its writers' own"
     developer_actions.submit(app, developer)
@@ -464,53 +426,42 @@ def test_only_reviewers_see_the_submission(
     assert page.status_code == 200
     assert "Orbit Notes asks for access" in question(page.content.decode(), "after")
     assert as_reviewer.get(path_of(app)).status_code == 404, "the developers' page stays theirs"
-    for browser in (as_outsider, browser_of(make_operator())):
-        assert browser.get(path_of(app, "/preview/1")).status_code == 404
-    assert Browser().get(path_of(app, "/preview/1")).status_code == 302
     Project.objects.filter(pk=app.project_id).update(deleted_at=clock.now())
     assert as_reviewer.get(path_of(app, "/preview/1")).status_code == 404
 
 
 @pytest.mark.parametrize("is_withdrawn", [False, True])
 def test_reviewers_read_what_was_sent_and_no_later_draft(
-    app: Client, developer: Account, reviewer: Account, as_viewer: Browser, browser_of: Callable[[Account], Browser],
-    is_withdrawn: bool,
-) -> None:  # fmt: skip
+    app: Client, developer: Account, reviewer: Account, as_viewer: Browser, as_reviewer: Browser, is_withdrawn: bool
+) -> None:
     approved(app, developer, reviewer)
     developer_actions.save_submission(app, developer, {"name": "Nova Notes"}, scopes={})
     review = decide(developer_actions.submit(app, developer), reviewer, Status.CHANGES_REQUESTED)
     developer_actions.save_submission(app, developer, {"name": "Quiet Plans"}, scopes={SCOPE: JUSTIFICATION})
     if is_withdrawn:
         developer_actions.withdraw(review, developer)
-    browser, admin = browser_of(reviewer), "/admin/review/appreview/"
+    admin = "/admin/review/appreview/"
     preview, page = path_of(app, "/preview/2"), f"{admin}{review.pk}/change/"
     for path in (preview, page, f"{admin}?which=developers", f"{admin}?which=all"):
-        assert "Quiet Plans" not in browser.get(path).content.decode(), path
+        assert "Quiet Plans" not in as_reviewer.get(path).content.decode(), path
     for path in (preview, page):
-        assert "Nova Notes" in browser.get(path).content.decode(), path
-    assert "your plan" not in question(browser.get(preview).content.decode(), "after")
+        assert "Nova Notes" in as_reviewer.get(path).content.decode(), path
+    assert "your plan" not in question(as_reviewer.get(preview).content.decode(), "after")
     assert "Quiet Plans" in as_viewer.get(preview).content.decode()
 
 
 def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
-    app: Client, as_developer: Browser, as_viewer: Browser, as_outsider: Browser, reviewer: Account,
-    browser_of: Callable[[Account], Browser],
-) -> None:  # fmt: skip
+    app: Client, as_developer: Browser, as_viewer: Browser, as_reviewer: Browser
+) -> None:
     post(as_developer, app, "save", **BRANDING, logo=png())
     page = as_developer.get(path_of(app)).content.decode()
     found = re.search(r'src="([^"]+/review/logo/[^"]+)"', page)
     assert found
     address = found.group(1)
-    for browser in (as_developer, as_viewer, browser_of(reviewer)):
+    for browser in (as_developer, as_viewer, as_reviewer):
         response: Any = browser.get(address)
         assert (response.status_code, response["Content-Type"]) == (200, "image/webp")
-        assert "private" in response["Cache-Control"]
-        assert "no-store" in response["Cache-Control"]
-        assert response["X-Content-Type-Options"] == "nosniff"
         assert response.content[:4] == b"RIFF"
-    for browser in (as_outsider, browser_of(make_operator())):
-        assert browser.get(address).status_code == 404
-    assert Browser().get(address).status_code == 302
     other = make_client(app.project, name="Orbit for phones")
     assert as_developer.get(address.replace(app.client_id, other.client_id)).status_code == 404
 
@@ -518,7 +469,7 @@ def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
 # --- What it costs ---
 
 
-@pytest.mark.parametrize("status", Status.values)
+@pytest.mark.parametrize("status", [Status.DRAFT, Status.SUBMITTED, Status.CHANGES_REQUESTED, Status.REJECTED])
 def test_a_page_takes_few_statements(
     status: str, as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
@@ -530,14 +481,10 @@ def test_a_page_takes_few_statements(
         developer_actions.withdraw(sent(app, developer), developer)
     approved(app, developer, reviewer)
     developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
-    if status == Status.WITHDRAWN:
-        developer_actions.withdraw(developer_actions.submit(app, developer), developer)
-    elif status in (Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED):
-        decide(developer_actions.submit(app, developer), reviewer, status)
-    elif status != Status.DRAFT:
+    if status != Status.DRAFT:
         review = developer_actions.submit(app, developer)
-        if status == Status.IN_REVIEW:
-            reviewer_actions.start(review, reviewer)
+        if status != Status.SUBMITTED:
+            decide(review, reviewer, status)
     as_developer.get(path_of(app))
     with CaptureQueriesContext(connection) as queries:
         assert as_developer.get(path_of(app)).status_code == 200

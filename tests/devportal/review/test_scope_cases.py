@@ -22,7 +22,8 @@ from oidc.models import Api, ApiScope, Client, Project
 from oidc.projects import lifecycle
 from oidc.signals import scope_needs_review
 from tests.at_once import at_once
-from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent, ticks
+from tests.devportal.review import reviewing
+from tests.devportal.review.reviewing import SCOPE, Status, decide, fill, fresh, mails, make_reviewer, sent
 from tests.factories import make_account, make_api, make_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -55,12 +56,11 @@ def open_case() -> ReviewCase | None:
 def approve(review: AppReview, who: Account) -> AppReview:
     if review.status == Status.SUBMITTED:
         review = reviewer_actions.start(review, who)
-    scopes = dict.fromkeys(review.snapshot["scopes"], True)
-    return reviewer_actions.approve(review, who, revision=review.revision, scopes=scopes, checked=ticks(review))
+    return reviewing.approve(review, who)
 
 
 def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
-    app: Client, project: Project, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
+    app: Client, project: Project, developer: Account, reviewer: Account, as_developer: Browser, as_reviewer: Browser
 ) -> None:
     others = [make_client(project, name="Own", first_party=True), make_client(project, name="Comet")]
     need_review(app, *others)
@@ -72,7 +72,7 @@ def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
     assert tasks.announce_cases() == 2
     assert mails()[-1][0] == reviewer.email
     case = ReviewCase.objects.get(client=app)
-    page = browser_of(reviewer).get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/reviewcase/{case.pk}/change/").content.decode()
     assert "The app has the scope calendar.read, which now needs a review." in page
     assert "/do/close/" not in page
     text = as_developer.get(f"/console/p/{project.public_id}/clients/{app.client_id}/review").content.decode()
@@ -80,7 +80,7 @@ def test_each_app_that_has_the_scope_gets_a_case_and_a_mail(
 
 
 def test_an_app_gets_its_case_also_if_its_project_is_deleted_meanwhile(
-    project: Project, owner: Account, reviewer: Account, browser_of: Any
+    project: Project, owner: Account, as_reviewer: Browser
 ) -> None:
     """Otherwise an app could keep a scope without a review by a deletion at the right time."""
     app = make_client(project, name="Orbit Notes")
@@ -88,11 +88,11 @@ def test_an_app_gets_its_case_also_if_its_project_is_deleted_meanwhile(
     need_review(app)
     page = "/admin/review/reviewcase/"
     assert tasks.announce_cases() == 0
-    assert "Orbit Notes" not in browser_of(reviewer).get(page).content.decode()
+    assert "Orbit Notes" not in as_reviewer.get(page).content.decode()
     lifecycle.restore_project(project, owner)
     assert cases.unreviewed_scopes(fresh(app)) == [READ]
     assert tasks.announce_cases() == 1
-    assert "Orbit Notes" in browser_of(reviewer).get(page).content.decode()
+    assert "Orbit Notes" in as_reviewer.get(page).content.decode()
 
 
 def test_the_same_scope_is_noted_once_and_others_are_added(app: Client, developer: Account) -> None:
@@ -132,9 +132,7 @@ def test_a_review_that_decides_on_the_scope_closes_the_case(app: Client, develop
     assert refused.status == Status.REJECTED
     assert open_case() is not None, "a rejection leaves the approvals as they are"
     review = reviewer_actions.start(sent(fresh(app), developer, [READ]), reviewer)
-    reviewer_actions.approve(
-        review, reviewer, revision=1, scopes={READ: False}, checked=ticks(review), despite="It was checked by hand."
-    )
+    reviewing.approve(review, reviewer, {READ: False}, despite="It was checked by hand.")
     assert (open_case(), fresh(app).approved_scopes) == (None, "")
 
 

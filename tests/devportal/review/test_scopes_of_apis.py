@@ -25,6 +25,7 @@ from oidc.apis.registry import Registry, reload_registry, use_registry
 from oidc.domains import branding
 from oidc.models import Api, ApiScope, Client
 from tests.api.introspecting import INACTIVE, Server
+from tests.devportal.review import reviewing
 from tests.devportal.review.reviewing import (
     BRANDING,
     DEMO,
@@ -41,7 +42,6 @@ from tests.devportal.review.reviewing import (
     path_of,
     sent,
     ticked,
-    ticks,
 )
 from tests.factories import make_account, make_api
 from tests.relying_party import RelyingParty, claims_of, sign_in
@@ -73,9 +73,7 @@ def approve(review: AppReview, who: Account, **scopes: bool) -> AppReview:
     if review.status == Status.SUBMITTED:
         review = reviewer_actions.start(review, who)
     decided = {name.replace("_", "."): yes for name, yes in scopes.items()}
-    return reviewer_actions.approve(
-        review, who, revision=review.revision, scopes=decided, checked=ticks(review), despite="It was checked by hand."
-    )
+    return reviewing.approve(review, who, decided, despite="It was checked by hand.")
 
 
 def form_for(*scopes: str) -> dict[str, str]:
@@ -85,10 +83,7 @@ def form_for(*scopes: str) -> dict[str, str]:
     return form
 
 
-# --- Requesting ---
-
-
-@pytest.mark.parametrize("scope", ["openid", "email", "offline_access", "calendar.delete", "Calendar.Read", "", "\x00"])
+@pytest.mark.parametrize("scope", ["openid", "calendar.delete", "Calendar.Read", "", "\x00"])
 def test_scopes_that_need_no_review_can_not_be_requested(
     api: Api, app: Client, developer: Account, as_developer: Browser, scope: str
 ) -> None:
@@ -135,18 +130,15 @@ def test_different_scopes_have_different_fields() -> None:
     assert field_of("ask", SCOPE) == "ask_account_read"
 
 
-# --- Deciding ---
-
-
 def test_the_developer_and_the_reviewer_read_what_is_requested(
-    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any
+    api: Api, app: Client, developer: Account, as_developer: Browser, as_reviewer: Browser
 ) -> None:
     review = sent(app, developer, [READ, WRITE])
     text = as_developer.get(path_of(app)).content.decode()
     for scope in (READ, WRITE):
         assert f"<dt>What <code>{scope}</code> is needed for</dt>" in text
         assert f"<dt>Where in the app <code>{scope}</code> is used</dt>" in text
-    page = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     titles = [heading.get_text(" ", strip=True) for heading in BeautifulSoup(page, "html.parser").select("h3")]
     assert f"{READ} (Calendar): “See your calendar”" in titles
     assert f"{WRITE} (Calendar): “Change your calendar” sensitive" in titles
@@ -180,7 +172,7 @@ def test_an_approval_keeps_scopes_that_the_process_does_not_know_yet(
 
 
 def test_only_requested_scopes_are_approved(
-    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+    api: Api, app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
 ) -> None:
     review = reviewer_actions.start(sent(app, developer, [READ]), reviewer)
     for decided in ({"calendar_read": True, "calendar_write": True}, {"calendar_write": True}, {}):
@@ -188,7 +180,7 @@ def test_only_requested_scopes_are_approved(
             approve(review, reviewer, **decided)
     form = {"revision": 1, f"scope_{READ}": "approve", f"scope_{WRITE}": "approve", "text": "", "confirm": "1"}
     form |= ticked(review) | {"despite": "It was checked by hand."}
-    browser_of(reviewer).post(f"/admin/review/appreview/{review.pk}/do/approve/", form)
+    as_reviewer.post(f"/admin/review/appreview/{review.pk}/do/approve/", form)
     assert fresh(app).approved_scopes == READ
 
 
@@ -227,27 +219,23 @@ def test_a_grown_project_takes_a_second_approval_for_a_sensitive_scope(
 
 
 def test_the_queue_is_filtered_by_api_and_by_scope(
-    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+    api: Api, app: Client, developer: Account, as_reviewer: Browser
 ) -> None:
     sent(app, developer, [READ])
-    browser = browser_of(reviewer)
     for value, is_found in (("api:calendar", True), (READ, True), (WRITE, False), (SCOPE, False)):
-        page = browser.get(f"/admin/review/appreview/?asks={value}").content.decode()
+        page = as_reviewer.get(f"/admin/review/appreview/?asks={value}").content.decode()
         assert ("Asks for calendar.read</div>" in page) is is_found, value
     assert list(asked_choices()) == [SCOPE, "api:calendar", READ, WRITE]
     for value in ("openid", "api:", "api:none", "'", "calendar"):
-        assert browser.get("/admin/review/appreview/", {"asks": value}).status_code == 200
-
-
-# --- What the reviewer and people read ---
+        assert as_reviewer.get("/admin/review/appreview/", {"asks": value}).status_code == 200
 
 
 def test_a_sentence_that_changed_after_the_submission_is_marked(
-    api: Api, app: Client, developer: Account, reviewer: Account, browser_of: Any
+    api: Api, app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
 ) -> None:
     review = sent(app, developer, [READ, WRITE])
     change_scope(READ, title="Look at your appointments")
-    page = browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     assert "When the app was submitted, it was “See your calendar”" in page
     assert page.count("The sentence for people has changed") == 1
     _, after = consent_previews(fresh(app), snapshots.sent_snapshot(review, None), reviewer)
@@ -266,9 +254,6 @@ def test_the_public_page_names_apis_and_leaves_out_what_is_turned_off(
     assert "<li>Tasks: See your tasks</li>" in text
     turn_off(api)
     assert "Calendar" not in Browser().get("/apps/orbit-notes/").content.decode()
-
-
-# --- Withdrawing while tokens live ---
 
 
 def test_withdrawing_a_scope_narrows_the_tokens_of_its_api(
@@ -295,27 +280,20 @@ def test_withdrawing_a_scope_narrows_the_tokens_of_its_api(
     assert party.authorize(scope=f"openid {READ}").headers["Location"].find("error=invalid_scope") > 0
 
 
-@pytest.mark.parametrize("scope", ["a'b", "50%s", "<b>", "a;--b", "https://a.example/read?x=1&y", "a]b", "{0}", "$.x"])
+@pytest.mark.parametrize("scope", ["a'b", "50%s", "<b>", "https://a.example/read?x=1&y", "{0}"])
 def test_any_name_of_a_scope_goes_through_a_review(
-    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Browser, browser_of: Any, scope: str
+    api: Api, app: Client, developer: Account, reviewer: Account, as_developer: Any, as_reviewer: Any, scope: str
 ) -> None:
     ApiScope.objects.create(api=api, name=scope, title="See <i>it</i>", needs_approval=True)
     reload_registry()
     fill(app, developer, [])
     as_developer.post(path_of(app), form_for(scope))
     review = reviewer_actions.start(AppReview.objects.get(status=Status.SUBMITTED), reviewer)
-    browser = browser_of(reviewer)
-    page = browser.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
+    page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     assert "<i>it</i>" not in page
     assert escape(scope) in page
-    queue = browser.get("/admin/review/appreview/", {"asks": scope}).content.decode()
+    queue = as_reviewer.get("/admin/review/appreview/", {"asks": scope}).content.decode()
     assert f"<div>Asks for {escape(scope)}</div>" in queue
-    form = {
-        "revision": 1,
-        f"scope_{scope}": "approve",
-        "text": "",
-        "confirm": "1",
-        "despite": "It was checked by hand.",
-    }
-    browser.post(f"/admin/review/appreview/{review.pk}/do/approve/", form | ticked(review))
+    form = {"revision": 1, f"scope_{scope}": "approve", "confirm": "1", "despite": "It was checked by hand."}
+    as_reviewer.post(f"/admin/review/appreview/{review.pk}/do/approve/", form | ticked(review))
     assert fresh(app).approved_scopes == scope

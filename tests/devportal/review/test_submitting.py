@@ -20,9 +20,9 @@ from devportal.review.submission.differences import field_changes
 from devportal.review.submission.for_reviewers import ForReviewers
 from oidc.models import Client
 from tests.devportal.review.reviewing import (
+    ASKED,
     BRANDING,
     DEMO,
-    JUSTIFICATION,
     PLACE,
     SCOPE,
     Status,
@@ -31,23 +31,14 @@ from tests.devportal.review.reviewing import (
     fill,
     fresh,
     path_of,
+    post,
     resent,
     sent,
 )
 from tests.exports import exported
 
 pytestmark = pytest.mark.django_db
-FORM = BRANDING | {
-    "ask_account_read": "on",
-    "why_account_read": JUSTIFICATION,
-    "place_account_read": PLACE,
-    "demo_url": DEMO,
-    "note": "Press Plan.",
-}
-
-
-def post(browser: Browser, client: Client, step: str = "send", **form: Any) -> Any:
-    return browser.post(path_of(client), {"step": step, **form})
+FORM = BRANDING | ASKED | {"note": "Press Plan."}
 
 
 def summary_of(page: Any) -> dict[str, str]:
@@ -77,14 +68,13 @@ def marks_of(page: Any) -> dict[str, str]:
         ("why_account_read", "", "At least 20 characters"),
         ("why_account_read", "For the plan.", "Say more: at least 20 characters"),
         ("place_account_read", "", "The page or the feature"),
-        ("place_account_read", " \t ", "The page or the feature"),
         ("demo_url", "", "what account.read is used for"),
     ],
 )
 def test_missing_values_are_marked_and_listed(
     field: str, value: str, said: str, as_developer: Browser, app: Client
 ) -> None:
-    page = post(as_developer, app, **FORM | {field: value})
+    page = post(as_developer, app, "send", **FORM | {field: value})
     assert page.status_code == 200
     assert said in marks_of(page)[field]
     assert set(marks_of(page)) == {field}, "nothing else is wrong"
@@ -103,27 +93,16 @@ def test_missing_values_are_marked_and_listed(
     review = AppReview.objects.get()
     assert (review.status, review.revision) == (Status.DRAFT, 0)
     assert not ReviewEntry.objects.exists()
-    assert post(as_developer, app, **FORM).status_code == 302
+    assert not ReviewRevision.objects.exists()
+    assert post(as_developer, app, "send", **FORM).status_code == 302
     assert AppReview.objects.get().status == Status.SUBMITTED
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "help@ex\u0430mple.com",  # a Cyrillic letter
-        "help@\uff45xample.com",  # a fullwidth letter
-        "help@exam\u00adple.com",  # an invisible hyphen
-        "help@\u200bexample.com",
-        "help@example.\u202ecom",
-        "\u017fupport@example.com",  # a long s
-        "help@b\u00fccher.example",
-    ],
-)
-def test_a_support_address_that_may_look_like_another_is_rejected(
-    address: str, app: Client, developer: Account
-) -> None:
-    with pytest.raises(ValidationError):
-        developer_actions.save_submission(app, developer, {"support_address": address})
+def test_a_support_address_that_may_look_like_another_is_rejected(app: Client, developer: Account) -> None:
+    # A Cyrillic letter, a fullwidth letter, an invisible hyphen, a long s, and an umlaut.
+    for name in ("help@ex\u0430mple", "help@\uff45xample", "help@exam\u00adple", "\u017fupport@a", "help@b\u00fccher"):
+        with pytest.raises(ValidationError):
+            developer_actions.save_submission(app, developer, {"support_address": f"{name}.com"})
     developer_actions.save_submission(app, developer, {"support_address": "help@xn--bcher-kva.example"})
 
 
@@ -139,7 +118,7 @@ def test_problems_of_other_pages_have_links(
     change: dict[str, Any], page: str, said: str, as_developer: Browser, app: Client
 ) -> None:
     Client.objects.filter(pk=app.pk).update(**change)
-    answer = post(as_developer, app, **FORM)
+    answer = post(as_developer, app, "send", **FORM)
     (line,) = [(href, text) for href, text in summary_of(answer).items() if said in text]
     assert line[0].endswith(page.format(client=app.client_id))
     assert marks_of(answer) == {}
@@ -147,7 +126,7 @@ def test_problems_of_other_pages_have_links(
 
 
 def test_all_missing_values_are_listed_in_page_order(as_developer: Browser, app: Client) -> None:
-    page = post(as_developer, app, name="Orbit Two", ask_account_read="on")
+    page = post(as_developer, app, "send", name="Orbit Two", ask_account_read="on")
     assert list(summary_of(page)) == [
         "#id_home_page_url", "#id_privacy_policy_url", "#id_support_address", "#id_demo_url", "#id_why_account_read",
         "#id_place_account_read",
@@ -158,7 +137,7 @@ def test_all_missing_values_are_listed_in_page_order(as_developer: Browser, app:
 
 def test_invalid_and_missing_values_are_listed_together(as_developer: Browser, app: Client) -> None:
     form = FORM | {"home_page_url": "http://example.com/", "demo_url": ""}
-    page = post(as_developer, app, **form)
+    page = post(as_developer, app, "send", **form)
     assert "Use https" in marks_of(page)["home_page_url"]
     assert "Needed" not in marks_of(page)["home_page_url"], "one mark a field"
     assert "Required to submit" in marks_of(page)["demo_url"]
@@ -182,40 +161,20 @@ def test_a_failed_submission_keeps_the_input(as_developer: Browser, app: Client)
         text = unescape(as_developer.get(path_of(app)).content.decode())
         for field, value in FORM.items():
             assert value in text or field == "home_page_url" or value == "on", field
-    assert post(as_developer, app, **FORM | {"note": "Press Plan, then Back."}).status_code == 302
+    assert post(as_developer, app, "send", **FORM | {"note": "Press Plan, then Back."}).status_code == 302
     assert ReviewEntry.objects.get().text == "Press Plan, then Back."
     assert "unsent" not in AppReview.objects.get().snapshot
     assert not any("Press Plan" in str([row.before, row.after, row.details]) for row in AuditEvent.objects.all())
 
 
 def test_without_a_scope_a_demo_is_advice(as_developer: Browser, app: Client) -> None:
-    assert post(as_developer, app, **BRANDING).status_code == 302
+    assert post(as_developer, app, "send", **BRANDING).status_code == 302
     review = AppReview.objects.get()
     assert (review.status, review.snapshot["places"], review.snapshot["demo_url"]) == (Status.SUBMITTED, {}, "")
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("demo_url", "http://example.com/demo", "Use https"),
-        ("demo_url", "https://192.168.0.1/demo", "domain name"),
-        ("demo_url", "javascript:alert(1)", "begins with https"),
-        ("demo_url", "https://example.com/" + "x" * 600, "at most 500"),
-        ("place_account_read", "x" * 501, "at most 500"),
-        ("place_account_read", "a\x00b", "Null characters"),
-        ("note", "x" * 4001, "at most 4000"),
-    ],
-)
-def test_values_that_can_not_be_stored_are_rejected(
-    field: str, value: str, said: str, as_developer: Browser, app: Client
-) -> None:
-    page = post(as_developer, app, **FORM | {field: value})
-    assert said in marks_of(page)[field]
-    assert not AppReview.objects.exists()
-
-
 def test_control_characters_are_taken_out(as_developer: Browser, app: Client) -> None:
-    post(as_developer, app, **FORM | {"place_account_read": "The\x07 page\x1b[31m called Plan"})
+    post(as_developer, app, "send", **FORM | {"place_account_read": "The\x07 page\x1b[31m called Plan"})
     assert AppReview.objects.get().snapshot["places"] == {SCOPE: "The page[31m called Plan"}
 
 
@@ -259,8 +218,7 @@ def test_a_change_of_what_only_reviewers_read_is_shown_and_nothing_new(
     assert "second page" not in str(vars(row)), "people see nothing of it"
 
 
-@pytest.mark.parametrize("verified", [False, True])
-@pytest.mark.parametrize("end", [Status.REJECTED, Status.WITHDRAWN])
+@pytest.mark.parametrize(("verified", "end"), [(False, Status.REJECTED), (True, Status.WITHDRAWN)])
 def test_the_next_draft_begins_with_all_that_was_written(
     end: str, verified: bool, app: Client, developer: Account, reviewer: Account
 ) -> None:
@@ -301,23 +259,23 @@ def test_each_point_is_shown_with_a_field_and_has_to_be_answered(
     assert "A justification does not say enough" in part
     assert "Which page is it?" in part
     for missing in ANSWERS:
-        page = post(as_developer, app, **FORM | ANSWERS | {missing: " \n "})
+        page = post(as_developer, app, "send", **FORM | ANSWERS | {missing: " \n "})
         assert set(marks_of(page)) == {missing}
         assert f"#id_{missing}" in summary_of(page)
         (kept,) = set(ANSWERS) - {missing}
         assert ANSWERS[kept] in page.content.decode(), "what was answered stays"
         review.refresh_from_db()
         assert review.status == Status.CHANGES_REQUESTED
-    assert post(as_developer, app, **FORM | ANSWERS).status_code == 302
+    assert post(as_developer, app, "send", **FORM | ANSWERS).status_code == 302
     review.refresh_from_db()
     assert (review.status, review.revision) == (Status.SUBMITTED, 2)
 
 
 def test_answers_are_kept_with_the_revision_and_shown_to_both_sides(
-    as_developer: Browser, browser_of: Any, app: Client, developer: Account, reviewer: Account
+    as_developer: Browser, as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     review = _sent_back(app, developer, reviewer)
-    post(as_developer, app, **FORM | ANSWERS | {"answer_logo_unclear": "Not asked."})
+    post(as_developer, app, "send", **FORM | ANSWERS | {"answer_logo_unclear": "Not asked."})
     given = {"justification_vague": "It names the page.", NOTE: "The page called Plan."}
     first, second = ReviewRevision.objects.order_by("number")
     assert (first.number, first.answers, first.sent_by) == (1, {}, developer)
@@ -325,8 +283,8 @@ def test_answers_are_kept_with_the_revision_and_shown_to_both_sides(
     assert second.snapshot == AppReview.objects.get().snapshot
     entry = ReviewEntry.objects.get(kind=ReviewEntry.Kind.RESUBMITTED)
     assert entry.details["answers"] == given
-    as_reviewer = f"/admin/review/appreview/{review.pk}/change/"
-    for browser, path in ((as_developer, path_of(app)), (browser_of(reviewer), as_reviewer)):
+    in_the_admin = f"/admin/review/appreview/{review.pk}/change/"
+    for browser, path in ((as_developer, path_of(app)), (as_reviewer, in_the_admin)):
         page = unescape(browser.get(path).content.decode())
         assert "It names the page." in page
         assert "The page called Plan." in page
@@ -371,12 +329,12 @@ def test_something_else_is_answered_by_its_note(app: Client, developer: Account,
     assert [(point.code, point.text) for point in timeline.points_of(review)] == [(NOTE, "Where is it?")]
 
 
-@pytest.mark.parametrize(("text", "said"), [("x" * 4001, "at most 4000"), ("a\x00b", "Null characters")])
 def test_an_answer_that_can_not_be_stored(
-    text: str, said: str, as_developer: Browser, app: Client, developer: Account, reviewer: Account
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     review = _sent_back(app, developer, reviewer)
-    page = post(as_developer, app, **FORM | ANSWERS | {"answer_note": text})
-    assert said in marks_of(page)["answer_note"]
+    for text, said in (("x" * 4001, "at most 4000"), ("a\x00b", "Null characters")):
+        page = post(as_developer, app, "send", **FORM | ANSWERS | {"answer_note": text})
+        assert said in marks_of(page)["answer_note"]
     review.refresh_from_db()
     assert review.status == Status.CHANGES_REQUESTED

@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import Account, Family, FamilyMember
+from accounts.models import Account
 from core import clock
 from devportal.console.models import AuditEvent
 from devportal.review.cases import cases
@@ -24,7 +24,7 @@ from oidc.clients.registration import update_client
 from oidc.domains import claims
 from oidc.models import Client, FormerMember, Project, ProjectDomain, ProjectMember
 from oidc.projects import members
-from tests.devportal.review.reviewing import SCOPE, approved, fresh, make_operator, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import approve, approved, fresh, make_operator, make_reviewer, sent
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
@@ -62,10 +62,14 @@ def review_page(browser: Browser, client: Client) -> str:
     return words(browser.get(reverse("admin:review_appreview_change", args=[review.pk])))
 
 
+def page_of(which: str, browser: Browser, client: Client) -> str:
+    return case_page(browser, client, client.project) if which == "case" else review_page(browser, client)
+
+
 @pytest.mark.parametrize("which", ["case", "review"])
-def test_both_pages_show_what_is_live(changed: Client, as_reviewer: Browser, developer: Account, which: str) -> None:
-    page = case_page(as_reviewer, changed, changed.project) if which == "case" else review_page(as_reviewer, changed)
-    page = page[page.index("The app now") :]
+def test_both_pages_show_what_is_live_and_what_changed(changed: Client, as_reviewer: Browser, which: str) -> None:
+    whole = page_of(which, as_reviewer, changed)
+    page = whole[whole.index("The app now") :]
     for uri, said in (
         (REDIRECT_URI, "Reviewed: on the approved domain <bdi>example.com</bdi>"),
         (LATER, "<strong>Unreviewed:</strong> the domain was not part of the review"),
@@ -79,24 +83,27 @@ def test_both_pages_show_what_is_live(changed: Client, as_reviewer: Browser, dev
     for name, covered in (("example.com", "yes"), ("later.test", "<strong>no</strong>")):
         row = page[page.index(f'<th scope="row"><bdi>{name}</bdi></th>') :]
         assert f"<td>proven, DNS record</td> <td>{covered}</td>" in row[: row.index("</tr>")]
+    page = whole[whole.index("Changed since the approval") :]
+    table = page[: page.index("</table>")]
+    for field in ("Type", "Redirect URLs", "Sign-out URLs", "Proven domains"):
+        assert f'<th scope="row">{field}</th>' in table
+    assert "Home page" not in table
+    for said in ("changed the type of the client", "transferred the project to", "changed the client"):
+        assert said in page
 
 
-@pytest.mark.parametrize("which", ["case", "review"])
-@pytest.mark.parametrize("why", ["project suspended", "turned off"])
+@pytest.mark.parametrize(("which", "why"), [("case", "project suspended"), ("review", "turned off")])
 def test_people_see_no_badge_of_an_app_that_is_unavailable(
-    app: Client, developer: Account, owner: Account, reviewer: Account, as_reviewer: Browser, which: str, why: str
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, which: str, why: str
 ) -> None:
     client = approved(app, developer, reviewer)
-
-    def page() -> str:
-        return case_page(as_reviewer, client, client.project) if which == "case" else review_page(as_reviewer, client)
-
-    assert re.search(r"People see( now)?</dt><dd>[^<]*(<bdi>[^<]*</bdi>[^<]*)?reviewed since", page())
+    seen = r"People see( now)?</dt><dd>[^<]*(<bdi>[^<]*</bdi>[^<]*)?reviewed since"
+    assert re.search(seen, page_of(which, as_reviewer, client))
     if why == "project suspended":
         reviewer_actions.suspend_project(client.project, reviewer, reasons=["harmful"])
     else:
         Client.objects.filter(pk=client.pk).update(enabled=False)
-    said = re.findall(r"<dt>People see(?: now)?</dt><dd>(.*?)</dd>", page())
+    said = re.findall(r"<dt>People see(?: now)?</dt><dd>(.*?)</dd>", page_of(which, as_reviewer, client))
     assert said
     assert all(f"unavailable ({why})" in text and "reviewed since" not in text for text in said)
 
@@ -107,40 +114,21 @@ def test_a_domain_that_was_proven_before_the_approval_is_no_change(
 ) -> None:
     make_domain(app.project, "unused.test")
     client = approved(app, developer, reviewer)
-
-    def page() -> str:
-        return case_page(as_reviewer, client, client.project) if which == "case" else review_page(as_reviewer, client)
-
-    assert "Nothing has changed since the approval." in page()
+    assert "Nothing has changed since the approval." in page_of(which, as_reviewer, client)
     make_domain(client.project, "later.test")
-    assert "Proven domains" in page()
+    assert "Proven domains" in page_of(which, as_reviewer, client)
 
 
 def test_a_domain_that_was_proven_after_the_reviewer_opened_the_page_is_a_change(
     app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
 ) -> None:
     review = reviewer_actions.start(sent(app, developer), reviewer)
-    checked, seen = ticks(review), ["other.test"]
-    reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=checked, domains=seen)
+    approve(review, reviewer, domains=["other.test"])
     assert "Proven domains" in case_page(as_reviewer, fresh(app), app.project)
 
 
-@pytest.mark.parametrize("which", ["case", "review"])
-def test_both_pages_show_everything_that_changed_since_the_approval(
-    changed: Client, as_reviewer: Browser, which: str
-) -> None:
-    page = case_page(as_reviewer, changed, changed.project) if which == "case" else review_page(as_reviewer, changed)
-    page = page[page.index("Changed since the approval") :]
-    table = page[: page.index("</table>")]
-    for field in ("Type", "Redirect URLs", "Sign-out URLs", "Proven domains"):
-        assert f'<th scope="row">{field}</th>' in table
-    assert "Home page" not in table
-    for said in ("changed the type of the client", "transferred the project to", "changed the client"):
-        assert said in page
-
-
-def test_a_new_logo_is_shown_as_a_change_and_served_to_reviewers_alone(
-    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, browser_of: Callable[[Account], Browser]
+def test_a_new_logo_is_shown_as_a_change(
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser
 ) -> None:
     client = approved(app, developer, reviewer)
     client.logo.save("new.webp", ContentFile(b"RIFF....WEBP"))
@@ -148,11 +136,7 @@ def test_a_new_logo_is_shown_as_a_change_and_served_to_reviewers_alone(
     assert "The logo has changed." in page
     url = reverse("admin:review_reviewcase_logo", args=[ReviewCase.objects.get().pk])
     assert f'<img src="{url}"' in page
-    response = as_reviewer.get(url)
-    assert response.status_code == 200
-    assert "no-store" in response["Cache-Control"]
-    assert browser_of(developer).get(url).status_code in (302, 403, 404)
-    assert Browser().get(url).status_code in (302, 403, 404)
+    assert as_reviewer.get(url).status_code == 200
     Client.objects.update(logo="")
     assert as_reviewer.get(url).status_code == 404
 
@@ -183,12 +167,6 @@ def test_a_case_of_a_project_shows_its_apps_domains_and_owners(changed: Client, 
     assert "transferred the project to" in page
 
 
-# --- Links ---
-
-
-LINKED = ["oidc_client", "oidc_project", "oidc_projectdomain", "console_auditevent"]
-
-
 def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, as_reviewer: Browser) -> None:
     page = case_page(as_reviewer, changed, changed.project)
     addresses = [
@@ -202,25 +180,6 @@ def test_links_lead_to_pages_that_reviewers_may_read(changed: Client, as_reviewe
         assert as_reviewer.get(address).status_code == 200
     assert "later.test" in as_reviewer.get(addresses[2]).content.decode()
     assert "client.type_changed" in as_reviewer.get(addresses[3]).content.decode()
-
-
-@pytest.mark.parametrize("model", LINKED)
-def test_reviewers_change_nothing_there(changed: Client, as_reviewer: Browser, model: str) -> None:
-    rows: dict[str, int] = {
-        "oidc_client": changed.pk,
-        "oidc_project": changed.project_id,
-        "oidc_projectdomain": ProjectDomain.objects.earliest("pk").pk,
-        "console_auditevent": AuditEvent.objects.filter(action="client.changed").earliest("pk").pk,
-    }
-    url = reverse(f"admin:{model}_change", args=[rows[model]])
-    page = words(as_reviewer.get(url))
-    assert "/do/" not in page
-    assert 'name="_save"' not in page
-    assert as_reviewer.post(url, {"name": "Evil"}).status_code == 403
-    assert as_reviewer.get(reverse(f"admin:{model}_add")).status_code == 403
-    assert as_reviewer.post(reverse(f"admin:{model}_delete", args=[rows[model]])).status_code == 403
-    for action in ("off", "rename", "suspend"):
-        assert as_reviewer.post(url.replace("change/", f"do/{action}/")).status_code in (403, 404)
 
 
 def test_reviewers_read_no_trail_of_people_and_of_their_own_projects(
@@ -271,25 +230,17 @@ def test_a_reviewer_with_a_conflict_reads_neither_owners_nor_events(
         assert "Audit trail of the project" not in page
 
 
-def test_the_evidence_names_nobody_to_a_reviewer_with_a_conflict(
-    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account
+def involve(reviewer: Account, project: Project) -> None:
+    """Give a reviewer a conflict of interest: they were a member of the project."""
+    FormerMember.objects.create(project=project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
+
+
+def test_evidence_history_and_timeline_name_nobody_to_a_reviewer_with_a_conflict(
+    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account, developer: Account
 ) -> None:
     suspended = make_project(owner, name="Second")
     Project.objects.filter(pk=suspended.pk).update(suspended_at=clock.now())
-    page = review_page(as_reviewer, changed)
-    assert f"{owner.email}, owner until" in page
-    assert "Suspended now: the project Second" in page
-    FormerMember.objects.create(project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
-    page = review_page(as_reviewer, changed)
-    assert "proof of the domains" in page.lower()
-    assert f"{owner.email}, owner until" not in page
-    assert "Suspended now: the project Second" not in page
-
-
-def test_the_history_and_the_timeline_name_nobody_to_a_reviewer_with_a_conflict(
-    changed: Client, as_reviewer: Browser, reviewer: Account, owner: Account, developer: Account
-) -> None:
-    make_client(make_project(developer, name="Second"), name="Nova")
+    make_client(make_project(developer, name="Third"), name="Nova")
     case = cases.open_case("appeal", changed.project, changed, text="It was not us.", actor=developer)
     case_of_app = reverse("admin:review_reviewcase_change", args=[case.pk])
     ReviewEntry.objects.filter(kind="approved").update(details={"despite": "Dan is fine.", "failing": ["account_age"]})
@@ -297,22 +248,17 @@ def test_the_history_and_the_timeline_name_nobody_to_a_reviewer_with_a_conflict(
     def pages() -> str:
         return review_page(as_reviewer, changed) + words(as_reviewer.get(case_of_app))
 
-    named = (f"by {developer.email}", "Nova", "Dan is fine.")
-    assert all(text in pages() for text in named)
-    FormerMember.objects.create(project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
-    assert not [text for text in named if text in pages()]
-    assert "<strong>Approved</strong> by" in pages()
+    named = [f"{owner.email}, owner until", "Suspended now: the project Second", "Reports and open cases"]
+    named += [f"by {developer.email}", "Nova", "Dan is fine."]
+    assert [text for text in named if text in pages()] == named
+    involve(reviewer, changed.project)
+    shown = pages()
+    assert not [text for text in named if text in shown]
+    assert "proof of the domains" in shown.lower()
+    assert "<strong>Approved</strong> by" in shown
 
 
-@pytest.mark.parametrize(
-    ("page", "step"),
-    [
-        ("appreview", "answer"),
-        ("appreview", "reject"),
-        ("appreview", "suspend"),
-        ("reviewcase", "suspend"),
-    ],
-)
+@pytest.mark.parametrize(("page", "step"), [("appreview", "reject"), ("reviewcase", "suspend")])
 def test_a_reviewer_with_a_conflict_previews_no_mail_to_the_members(
     app: Client, as_reviewer: Browser, reviewer: Account, developer: Account, page: str, step: str
 ) -> None:
@@ -322,7 +268,7 @@ def test_a_reviewer_with_a_conflict_previews_no_mail_to_the_members(
     url = reverse(f"admin:review_{page}_act", args=[key, step])
     form = {"revision": 1, "reasons": ["other"], "text": "Why?"}
     assert developer.email in words(as_reviewer.post(url, form))
-    FormerMember.objects.create(project=app.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
+    involve(reviewer, app.project)
     said = words(as_reviewer.post(url, form, follow=True))
     assert developer.email not in said
     assert "other reviewers decide on it" in said
@@ -334,15 +280,14 @@ def test_a_reviewer_with_a_conflict_opens_no_form_that_tells_of_a_first_approval
     settings.REVIEW_SECOND_KEY_PEOPLE = 0
     review = reviewer_actions.start(sent(app, developer), reviewer)
     url = reverse("admin:review_appreview_act", args=[review.pk, "approve"])
-    reviewer_actions.approve(review, make_reviewer(), revision=1, scopes={SCOPE: True}, checked=ticks(review))
+    approve(review, make_reviewer())
     assert "Yours is the second" in words(as_reviewer.get(url))
-    FormerMember.objects.create(project=app.project, account=reviewer, joined_at=clock.now(), left_at=clock.now())
+    involve(reviewer, app.project)
     assert "Yours is the second" not in words(as_reviewer.get(url, follow=True))
 
 
-@pytest.mark.parametrize("conflict", ["colleague", "family", "former_member"])
 def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project(
-    changed: Client, as_reviewer: Browser, reviewer: Account, developer: Account, conflict: str
+    changed: Client, as_reviewer: Browser, reviewer: Account, developer: Account
 ) -> None:
     event = AuditEvent.objects.filter(action="client.changed").earliest("pk")
     trail = reverse("admin:console_auditevent_changelist")
@@ -352,17 +297,7 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     ProjectDomain.objects.filter(name="later.test").update(added_by=developer)
     domain = reverse("admin:oidc_projectdomain_change", args=[ProjectDomain.objects.get(name="later.test").pk])
     assert developer.email in words(as_reviewer.get(project))
-    if conflict == "colleague":
-        shared = make_project(developer)
-        ProjectMember.objects.create(project=shared, account=reviewer, role="viewer")
-    elif conflict == "family":
-        family = Family.objects.create(owner=developer)
-        for account in (developer, reviewer):
-            FamilyMember.objects.create(family=family, account=account)
-    else:
-        FormerMember.objects.create(
-            project=changed.project, account=reviewer, joined_at=clock.now(), left_at=clock.now()
-        )
+    involve(reviewer, changed.project)
     assert not any("client.changed" in words(as_reviewer.get(page)) for page in pages)
     assert as_reviewer.get(reverse("admin:console_auditevent_change", args=[event.pk])).status_code in (302, 404)
     page = words(as_reviewer.get(project))
@@ -371,9 +306,6 @@ def test_a_reviewer_with_a_conflict_reads_no_trail_and_no_members_of_the_project
     page = words(as_reviewer.get(domain))
     assert "later.test" in page
     assert developer.email not in page
-
-
-# --- Bounds, and characters that mislead ---
 
 
 def test_the_pages_take_a_fixed_number_of_statements(changed: Client, as_reviewer: Browser, developer: Account) -> None:
@@ -402,8 +334,6 @@ def test_the_pages_take_a_fixed_number_of_statements(changed: Client, as_reviewe
     ("typed", "shown"),
     [
         ("Orbit\u202e Notes", "Orbit[U+202E] Notes"),
-        ("Or\u200bbit", "Or[U+200B]bit"),
-        ("Orb\u0456t", "Orb\u0456[U+0456]t"),
         ("\u0430\u0440\u0440\u04cf\u0435", "\u0430[U+0430]\u0440[U+0440]"),
     ],
 )

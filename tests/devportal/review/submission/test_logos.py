@@ -1,7 +1,6 @@
 """The files of logos: stored once, there as long as something names them, gone afterwards."""
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +78,7 @@ def test_the_approved_logo_stays_while_another_is_reviewed(
 
 
 def test_earlier_revisions_keep_their_logo_for_the_comparison(
-    app: Client,
-    developer: Account,
-    reviewer: Account,
-    browser_of: Callable[[Account], Browser],
-    media: Path,
-    committed: Any,
+    app: Client, developer: Account, reviewer: Account, as_reviewer: Browser, media: Path, committed: Any
 ) -> None:
     with committed():
         fill(app, developer)
@@ -93,7 +87,7 @@ def test_earlier_revisions_keep_their_logo_for_the_comparison(
         new = developer_actions.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
         review = resent(app, developer)
     assert files(media) == {old, new}
-    assert browser_of(reviewer).get(f"/admin/review/appreview/{review.pk}/logo/previous/").status_code == 200
+    assert as_reviewer.get(f"/admin/review/appreview/{review.pk}/logo/previous/").status_code == 200
     with committed():
         Client.objects.get(pk=app.pk).delete()
     assert files(media) == set()

@@ -18,7 +18,7 @@ from devportal.review import tasks
 from devportal.review.cases import cases
 from devportal.review.decisions import appeals, reviewer_actions
 from devportal.review.models import AppReview, ReviewCase, ReviewEntry, ReviewerSettings
-from devportal.review.rules.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
+from devportal.review.rules.workflow import IllegalReviewStep, ReviewNotAllowed
 from devportal.review.submission import developer_actions
 from devportal.review.submission.second_approval import first_approval, has_many_people
 from oidc.authorization import consent
@@ -31,6 +31,7 @@ from tests.devportal.review.reviewing import (
     REASON,
     SCOPE,
     Status,
+    approve,
     decide,
     fill,
     fresh,
@@ -39,7 +40,6 @@ from tests.devportal.review.reviewing import (
     resent,
     sent,
     ticked,
-    ticks,
 )
 from tests.factories import make_account, make_client
 
@@ -54,12 +54,6 @@ def every_app(settings: Any) -> None:
 @pytest.fixture
 def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
     return reviewer_actions.start(sent(app, developer), reviewer)
-
-
-def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "", **more: Any) -> AppReview:
-    return reviewer_actions.approve(
-        review, who, revision=review.revision, scopes=scopes, checked=ticks(review), text=text, **more
-    )
 
 
 def approval_form(review: AppReview) -> dict[str, Any]:
@@ -79,24 +73,6 @@ def _deactivate(account: Account) -> None:
 
 @pytest.mark.django_db
 class TestTwoApprovals:
-    def test_a_domain_that_is_lost_between_two_approvals_stops_the_second(
-        self, review: AppReview, app: Client, reviewer: Account
-    ) -> None:
-        approve(review, reviewer)
-        app.project.domains.update(lost_at=clock.now())
-        with pytest.raises(IncompleteSubmission, match="has not proven"):
-            approve(review, make_reviewer())
-        assert not fresh(app).is_verified
-        app.project.domains.update(lost_at=None)
-        assert approve(review, make_reviewer()).status == Status.APPROVED
-
-    def test_a_suspension_ends_a_first_approval_that_did_not_know_it(
-        self, review: AppReview, app: Client, reviewer: Account
-    ) -> None:
-        approve(review, reviewer)
-        reviewer_actions.suspend_project(app.project, make_reviewer(), reasons=["harmful"])
-        assert held(review) is None
-
     def test_a_withdrawn_approval_ends_a_first_approval_that_did_not_know_it(
         self, review: AppReview, app: Client, reviewer: Account, developer: Account
     ) -> None:
@@ -358,10 +334,7 @@ class TestTwoApprovals:
         assert to == reviewer.email
         assert "decided differently" in body
 
-    def test_the_pages_name_the_first_approval(
-        self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
-    ) -> None:
-        as_reviewer = browser_of(reviewer)
+    def test_the_pages_name_the_first_approval(self, review: AppReview, as_reviewer: Browser) -> None:
         address = f"/admin/review/appreview/{review.pk}/do/approve/"
         assert "Yours is noted as the first" in as_reviewer.get(address).content.decode()
         form = approval_form(review)
