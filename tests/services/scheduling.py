@@ -41,7 +41,6 @@ THOROUGH = (
     "tests/core/test_worker_start.py::test_each_process_knows_what_to_start_after_setup",
     "tests/core/test_worker_start.py::test_loaded_modules_are_left_out_of_garbage_collection",
     "tests/core/test_wrong_method.py",
-    "tests/devportal/admin/test_admin_access.py",
     "tests/devportal/admin/test_canned_replies.py",
     "tests/devportal/admin/test_hostile_input.py",
     "tests/devportal/admin/test_lists.py",

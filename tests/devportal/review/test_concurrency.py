@@ -16,7 +16,7 @@ from devportal.review.submission import developer_actions, for_reviewers
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.at_once import at_once
-from tests.devportal.review.reviewing import REASON, SCOPE, Status, fill, fresh, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import REASON, Status, approve, fill, fresh, make_reviewer, sent
 from tests.factories import make_account
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -37,9 +37,7 @@ def test_two_concurrent_decisions(app: Client, developer: Account) -> None:
     def decide(number: int) -> str:
         who = people[number]
         if number % 2:
-            return attempt(
-                lambda: reviewer_actions.approve(review, who, revision=1, scopes={SCOPE: True}, checked=ticks(review))
-            )
+            return attempt(lambda: approve(review, who))
         return attempt(lambda: reviewer_actions.reject(review, who, revision=1, reasons=REASON))
 
     assert Counter(at_once(6, decide)) == {"done": 1, "too late": 5}
@@ -56,9 +54,7 @@ def test_a_withdrawal_and_an_approval_at_once(app: Client, developer: Account, r
         review = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
         steps: list[Callable[[], Any]] = [
             lambda review=review: developer_actions.withdraw(review, developer),  # type: ignore[misc]
-            lambda review=review: reviewer_actions.approve(
-                review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review)
-            ),  # type: ignore[misc]
+            lambda review=review: approve(review, reviewer),  # type: ignore[misc]
         ]
         results = at_once(2, lambda number, steps=steps: attempt(steps[number]))  # type: ignore[misc]
         assert Counter(results) == {"done": 1, "too late": 1}
@@ -128,7 +124,7 @@ def test_an_approval_while_people_arrive(app: Client, developer: Account, review
 
     def act(number: int) -> None:
         if number == 7:
-            reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+            approve(review, reviewer)
         else:
             consent.record_consent(people[number], app, ["openid", "email"])
 

@@ -224,3 +224,93 @@ def test_the_checklist_checks_itself(app: Client, developer: Account) -> None:
     AppReview.objects.all().delete()
     assert "something_new" in open_items()
     assert all(item.url_name.startswith("console:") for item in requirements.submission_requirements(app))
+
+
+def test_approval_removes_the_label_and_limit_immediately(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account, settings: Any
+) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 1
+    party.tokens()
+    second = party.beside(sign_in(Browser(), make_account()))
+    assert second.authorize().status_code == 403
+    assert "has not been reviewed" in consent_page(party)
+    approved(app, developer, reviewer)
+    assert "has not been reviewed" not in consent_page(party)
+    assert "Reviewed by" in consent_page(party)
+    assert "example.com" in consent_page(party)
+    assert second.tokens()["access_token"]
+
+
+def test_an_approved_scope_opens_the_plan(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+    sent(app, developer)
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+    review = snapshots.open_review(app)
+    assert review is not None
+    decide(review, reviewer, Status.APPROVED)
+    token = party.tokens(scope=WITH_PLAN)["access_token"]
+    answer = party.call("/v1/me/plan", token)
+    assert (answer.status_code, answer.json()["plan_id"]) == (200, "free")
+
+
+def test_an_app_can_be_approved_without_its_scope(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    review = approve(review, reviewer, {SCOPE: False}, text="Not needed.")
+    assert (review.status, review.decisions) == (Status.APPROVED, {SCOPE: False})
+    assert fresh(app).is_verified
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+
+
+def test_a_scope_no_longer_requested_is_removed(app: Client, developer: Account, reviewer: Account) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {}, scopes={})
+    assert fresh(app).approved_scopes == SCOPE, "until the change is approved"
+    review = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+    approve(review, reviewer)
+    assert fresh(app).approved_scopes == ""
+
+
+def test_provisioned_scopes_need_no_review(party: RelyingParty, app: Client) -> None:
+    Client.objects.filter(pk=app.pk).update(approved_scopes=SCOPE)
+    token = party.tokens(scope=WITH_PLAN)["access_token"]
+    assert party.call("/v1/me/plan", token).status_code == 200
+    assert not fresh(app).is_verified
+
+
+def test_withdrawing_a_scope_narrows_refreshes_and_calls(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    tokens = party.tokens(scope=WITH_PLAN)
+    assert party.call("/v1/me/plan", tokens["access_token"]).status_code == 200
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[SCOPE], reasons=["misuse_of_data"])
+    refused = party.call("/v1/me/plan", tokens["access_token"])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "insufficient_scope")
+    again = party.refresh(tokens["refresh_token"]).json()
+    assert SCOPE not in again["scope"].split()
+    assert party.call("/v1/me/plan", again["access_token"]).status_code == 403
+    assert party.call("/v1/me", again["access_token"]).status_code == 200, "the rest goes on"
+    assert fresh(app).is_verified
+    assert "Reviewed by" in consent_page(party)
+
+
+def test_suspension_reaches_pages_tokens_and_calls(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    tokens, code = party.tokens(), party.code()
+    reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"], text="It takes people's data.")
+    page = party.authorize(prompt="none")
+    assert page.status_code == 403
+    assert "is unavailable" in page.content.decode()
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert party.exchange(code).json()["error"] == "invalid_grant"
+    refused = party.call("/v1/me", tokens["access_token"])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "project_suspended")
+    reviewer_actions.lift_suspension(app.project, reviewer)
+    assert party.call("/v1/me", tokens["access_token"]).status_code == 200
+    assert party.authorize(prompt="none").status_code == 302

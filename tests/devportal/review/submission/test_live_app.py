@@ -353,3 +353,25 @@ def test_characters_that_mislead_are_made_visible_on_case_pages(
     listed = words(as_reviewer.get(reverse("admin:review_reviewcase_changelist")))
     assert typed not in listed
     assert shown in listed
+
+
+LINKED = ["oidc_client", "oidc_project", "oidc_projectdomain", "console_auditevent"]
+
+
+@pytest.mark.parametrize("model", LINKED)
+def test_reviewers_change_nothing_there(changed: Client, as_reviewer: Browser, model: str) -> None:
+    rows: dict[str, int] = {
+        "oidc_client": changed.pk,
+        "oidc_project": changed.project_id,
+        "oidc_projectdomain": ProjectDomain.objects.earliest("pk").pk,
+        "console_auditevent": AuditEvent.objects.filter(action="client.changed").earliest("pk").pk,
+    }
+    url = reverse(f"admin:{model}_change", args=[rows[model]])
+    page = words(as_reviewer.get(url))
+    assert "/do/" not in page
+    assert 'name="_save"' not in page
+    assert as_reviewer.post(url, {"name": "Evil"}).status_code == 403
+    assert as_reviewer.get(reverse(f"admin:{model}_add")).status_code == 403
+    assert as_reviewer.post(reverse(f"admin:{model}_delete", args=[rows[model]])).status_code == 403
+    for action in ("off", "rename", "suspend"):
+        assert as_reviewer.post(url.replace("change/", f"do/{action}/")).status_code in (403, 404)

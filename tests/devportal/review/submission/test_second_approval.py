@@ -73,6 +73,13 @@ def _deactivate(account: Account) -> None:
 
 @pytest.mark.django_db
 class TestTwoApprovals:
+    def test_a_suspension_ends_a_first_approval_that_did_not_know_it(
+        self, review: AppReview, app: Client, reviewer: Account
+    ) -> None:
+        approve(review, reviewer)
+        reviewer_actions.suspend_project(app.project, make_reviewer(), reasons=["harmful"])
+        assert held(review) is None
+
     def test_a_withdrawn_approval_ends_a_first_approval_that_did_not_know_it(
         self, review: AppReview, app: Client, reviewer: Account, developer: Account
     ) -> None:
