@@ -23,14 +23,7 @@ from oidc.models import Client, Connection, Delivery, EventReceiver, Project, Pr
 from oidc.values.event_types import EventType
 from tests import remembered
 from tests.devportal.review.reviewing import fill
-from tests.factories import (
-    make_access_token,
-    make_account,
-    make_api,
-    make_key,
-    make_project,
-    make_web_client,
-)
+from tests.factories import make_access_token, make_account, make_api, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
 INVITER = "iris@example.com"
@@ -40,6 +33,11 @@ def make_staff(email: str, *roles: str) -> Account:
     account = make_account(email)
     set_roles(account, roles)
     return account
+
+
+def last_event() -> AuditEvent:
+    """Return the newest event of the audit trail."""
+    return AuditEvent.objects.latest("pk")
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from core.credentials import digest
-from devportal.console.models import AuditEvent
-from oidc.apis import declarations
 from oidc.apis.credentials import MAX_LIVE_CREDENTIALS, create_credential
 from oidc.apis.declarations import rule_lines
-from oidc.models import Api, ApiCredential, ApiScope, Client
+from oidc.models import Api, ApiCredential, ApiScope
+from tests.devportal.admin.conftest import last_event
 from tests.factories import make_access_token, make_account, make_api, make_client
 
 pytestmark = pytest.mark.django_db
@@ -71,12 +70,6 @@ def press(browser: Browser, row: Api | ApiCredential, action: str, **form: Any) 
     return text
 
 
-def last_event() -> AuditEvent:
-    event = AuditEvent.objects.order_by("-pk").first()
-    assert event is not None
-    return event
-
-
 def test_an_operator_declares_an_api(as_operator: Browser, operator: Account) -> None:
     assert as_operator.get(ADD).status_code == 200
     write = {"name": "calendar.write", "title": "Change your events", "description": "", "sensitive": "on"}
@@ -98,31 +91,20 @@ def test_an_operator_declares_an_api(as_operator: Browser, operator: Account) ->
     ("changes", "text"),
     [
         ({"slug": "account"}, "The service itself uses this slug"),
-        ({"slug": "Kalender"}, "lower-case letters"),
-        ({"identifier": "https://calendar.example.com/#x"}, "Remove the part after #"),
         ({"identifier": "http://calendar.example.com"}, "has to begin with https"),
-        ({"identifier": "http://localhost:8000/"}, "belongs to the service itself"),
-        ({"identifier": "https://me@calendar.example.com"}, "Remove the user name"),
         ({"documentation_url": "javascript:alert(1)"}, "not an absolute URL"),
-        ({"openapi_url": "ftp://example.com"}, "not an absolute URL"),
         ({"name": "a\u202eb"}, "invisible characters"),
-        ({"name": "\x00"}, "Null characters"),
         ({"calls_per_minute": "0"}, "Enter a number from 1"),
-        ({"calls_per_minute": "9" * 40}, "Enter a number from 1"),
         ({"calls_per_minute": ""}, "This field is required"),
         ({"rule_lines": "GET /events"}, "Line 1: Enter a method, a path and a scope"),
         ({"rule_lines": "\r\nget /events calendar.read"}, "Line 2: A method is *"),
-        ({"rule_lines": "GET events calendar.read"}, "Line 1: A path begins with a slash"),
         ({"rule_lines": "GET /* account.read"}, "A rule needs the scope account.read"),
         ({"rule_lines": "GET /* calendar.read\n" * 101}, "at most 100 rules"),
         ({"rule_lines": "x" * 50_001}, "at most 50000 characters"),
         ({"scopes-0-name": "openid"}, "belongs to the service itself"),
-        ({"scopes-0-name": "a b"}, "no spaces"),
-        ({"scopes-0-name": 'a"b'}, "no spaces, quotes"),
         ({"scopes-0-name": "x" * 101}, "at most 100 characters"),
         ({"scopes-0-name": "tasks.read"}, "already exists"),
         ({"scopes-0-title": ""}, "This field is required"),
-        ({"scopes-0-title": "x" * 201}, "at most 200 characters"),
         ({"scopes-0-description": "x" * 2001}, "at most 2000 characters"),
         ({"identifier": "https://tasks.example.com"}, "already exists"),
         ({"slug": "tasks"}, "already exists"),
@@ -136,16 +118,9 @@ def test_wrong_values_give_form_errors(as_operator: Browser, changes: dict[str, 
     assert Api.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "management",
-    [
-        {"scopes-TOTAL_FORMS": "x"},
-        {"scopes-INITIAL_FORMS": "9"},
-        {"scopes-0-id": "9" * 40},
-    ],
-)
-def test_a_malformed_form_breaks_nothing(as_operator: Browser, management: dict[str, str]) -> None:
-    assert as_operator.post(ADD, API | scopes(READ) | management).status_code == 200
+def test_a_malformed_form_breaks_nothing(as_operator: Browser) -> None:
+    for management in ({"scopes-TOTAL_FORMS": "x"}, {"scopes-INITIAL_FORMS": "9"}, {"scopes-0-id": "9" * 40}):
+        assert as_operator.post(ADD, API | scopes(READ) | management).status_code == 200
     assert not Api.objects.exists()
 
 
@@ -168,13 +143,6 @@ def test_an_operator_changes_an_api(as_operator: Browser, operator: Account) -> 
     assert set(event.after) == {"name", "scope calendar.read"}
 
 
-def test_saving_without_a_change_reports_nothing(as_operator: Browser) -> None:
-    api = make_api(rules=[("GET", "/a", "calendar.read"), ("*", "/*", "calendar.write")])
-    before = AuditEvent.objects.count()
-    assert as_operator.post(change_url(api), of(api) | existing(api)).status_code == 302
-    assert AuditEvent.objects.count() == before
-
-
 def test_a_scope_in_use_is_not_removed(as_operator: Browser) -> None:
     api = make_api()
     make_access_token(make_client(), make_account(), ["openid", "calendar.read"], api.identifier)
@@ -194,13 +162,6 @@ def test_a_scope_that_a_rule_needs_is_not_removed(as_operator: Browser) -> None:
     assert not ApiScope.objects.filter(name="calendar.write").exists()
 
 
-def test_apps_keep_a_scope_that_becomes_sensitive(as_operator: Browser) -> None:
-    api, client = make_api(), make_client()
-    make_access_token(client, make_account(), ["openid", "calendar.read"], api.identifier)
-    as_operator.post(change_url(api), of(api) | existing(api, calendar_read={"sensitive": "on"}))
-    assert Client.objects.get(pk=client.pk).approved_scopes == "calendar.read"
-
-
 def test_a_change_at_the_same_time_is_explained(as_operator: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """The form was valid, and then somebody else used the scope."""
     api = make_api()
@@ -209,9 +170,6 @@ def test_a_change_at_the_same_time_is_explained(as_operator: Browser, monkeypatc
     form = of(api) | existing(api, calendar_write={"DELETE": "on"})
     response = as_operator.post(change_url(api), form, follow=True)
     assert "Nothing was saved. calendar.write can&#x27;t be deleted" in response.content.decode()
-
-
-# --- Actions ---
 
 
 def test_turning_an_api_off_takes_a_reason(as_operator: Browser, operator: Account) -> None:
@@ -235,9 +193,6 @@ def test_an_unused_api_is_deleted_and_a_used_one_is_not(as_operator: Browser) ->
     assert "is deleted" in press(as_operator, api, "delete")
     assert not Api.objects.exists()
     assert as_operator.post(f"/admin/oidc/api/{api.pk}/delete/", {"post": "yes"}).status_code in (302, 403, 404)
-
-
-# --- Credentials ---
 
 
 def test_a_new_credential_is_shown_once(as_operator: Browser, operator: Account) -> None:
@@ -285,24 +240,9 @@ def test_a_credential_is_rotated_and_revoked(as_operator: Browser) -> None:
     assert ApiCredential.objects.live().count() == 1
 
 
-# --- Who may ---
-
-
 def test_reviewers_only_read(as_reviewer: Browser) -> None:
     api = make_api(rules=[("*", "/*", "calendar.read")])
-    row, _ = create_credential(api)
     text = as_reviewer.get(change_url(api)).content.decode()
     assert "calendar.write" in text
     assert "* /* calendar.read" in text
     assert "Turn off" not in text
-    assert as_reviewer.post(change_url(api), of(api) | {"name": "Mine"} | existing(api)).status_code == 403
-    assert as_reviewer.post(ADD, API | {"slug": "mine"} | scopes(READ)).status_code == 403
-    for action in ("off", "on", "delete", "credential"):
-        assert as_reviewer.post(f"/admin/oidc/api/{api.pk}/do/{action}/", {"confirm": "1"}).status_code == 403
-    for action in ("rotate", "revoke"):
-        url = f"/admin/oidc/apicredential/{row.pk}/do/{action}/"
-        assert as_reviewer.post(url, {"overlap": "0", "confirm": "1"}).status_code == 403
-    assert as_reviewer.get("/admin/oidc/apicredential/").status_code == 403
-    api.refresh_from_db()
-    assert (api.name, api.enabled) == ("Calendar", True)
-    assert declarations.rule_lines(api) == ["* /* calendar.read"]

@@ -39,9 +39,6 @@ def note_in(text: str) -> str:
     return html.unescape(found[1]).replace("\r\n", "\n")
 
 
-# --- Writing them ---
-
-
 @pytest.mark.parametrize("who", ["as_reviewer", "as_operator"])
 def test_reviewers_and_operators_can_write_replies(db: None, request: pytest.FixtureRequest, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
@@ -76,15 +73,6 @@ def test_unknown_placeholders_are_rejected_on_save(as_reviewer: Browser, text: s
     assert not CannedReply.objects.exists()
 
 
-def test_developers_and_outsiders_can_not_write_replies(
-    as_owner: Browser, as_outsider: Browser, reply: CannedReply
-) -> None:
-    for browser in (as_owner, as_outsider):
-        for end in ("", "add/", f"{reply.pk}/change/", f"{reply.pk}/delete/"):
-            assert browser.post(REPLIES + end, {"title": "x", "text": "y", "post": "yes"}).status_code == 302
-    assert list(CannedReply.objects.values_list("title", flat=True)) == ["Thanks"]
-
-
 def test_placeholder_values_are_not_expanded() -> None:
     assert filled_in("{app} of {project}", {"app": "{project}", "project": "{app}"}) == "{project} of {app}"
     assert filled_in("{gone} {", {}) == "{gone} {"
@@ -92,9 +80,6 @@ def test_placeholder_values_are_not_expanded() -> None:
     assert clean_reply("{service} } {") == "{service} } {"
     with pytest.raises(IncompleteSubmission):
         clean_reply("{ app }")
-
-
-# --- Beginning with one ---
 
 
 def test_inserting_a_reply_keeps_the_typed_text(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
@@ -171,22 +156,6 @@ def test_a_reply_that_makes_the_note_too_long_shows_an_error(
     assert "thank you" in note_in(text)
 
 
-def test_without_replies_there_is_no_choice(as_reviewer: Browser, review: AppReview) -> None:
-    assert "begin_with" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
-    assert "Insert the reply" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
-
-
-@pytest.mark.parametrize("step", ["answer", "request-changes", "reject", "approve", "suspend", "withdraw-approval"])
-def test_each_form_with_a_note_offers_replies(
-    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, reply: CannedReply, step: str
-) -> None:
-    if step == "withdraw-approval":
-        row = approved(app, developer, reviewer).reviews.get()
-    else:
-        row = reviewer_actions.start(sent(app, developer), reviewer)
-    assert "Insert the reply" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
-
-
 def test_operators_can_use_replies_for_projects(as_operator: Browser, project: Project, reply: CannedReply) -> None:
     form = {"begin_with": reply.pk, "edit": "reply", "reasons": ["unsafe"]}
     text = as_operator.post(f"/admin/oidc/project/{project.pk}/do/suspend/", form).content.decode()
@@ -203,23 +172,32 @@ def test_titles_are_escaped(as_reviewer: Browser, review: AppReview) -> None:
     assert "<script>alert" not in as_reviewer.post(f"{DESK}{review.pk}/do/answer/", form).content.decode()
 
 
-@pytest.mark.parametrize(
-    ("step", "kind"), [("reject", "rejected"), ("request-changes", "changes_requested"), ("suspend", "suspended")]
-)
-def test_a_decision_with_a_reply_goes_through(
-    as_reviewer: Browser, review: AppReview, reply: CannedReply, step: str, kind: str
+NOTES = {
+    "answer": "comment",
+    "request-changes": "changes_requested",
+    "reject": "rejected",
+    "approve": "approved",
+    "suspend": "suspended",
+    "withdraw-approval": "approval_withdrawn",
+}
+
+
+@pytest.mark.parametrize("step", NOTES)
+def test_each_form_with_a_note_offers_replies_and_sends_them(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, step: str
 ) -> None:
-    press(as_reviewer, review, step, begin_with=reply.pk, reasons=["other"], text="This.")
-    assert ReviewEntry.objects.get(kind=kind).text.endswith("thank you for Orbit Notes.\n\nThis.")
-
-
-def test_an_approval_with_a_reply_goes_through(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
-    press(as_reviewer, review, "approve", begin_with=reply.pk, **{f"scope_{SCOPE}": "approve"}, **ticked(review))
-    assert review.status == Status.APPROVED
-    assert review.reason_text.endswith("thank you for Orbit Notes.")
-
-
-# --- In notes on cases ---
+    if step == "withdraw-approval":
+        row = approved(app, developer, reviewer).reviews.get()
+    else:
+        row = reviewer_actions.start(sent(app, developer), reviewer)
+    assert "begin_with" not in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/"), "there is none yet"
+    reply = CannedReply.objects.create(title="Thanks", text="Thank you for {app}.")
+    assert "Insert the reply" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
+    form: dict[str, Any] = (
+        {f"scope_{SCOPE}": "approve"} if step == "approve" else {"reasons": ["other"], "what": [SCOPE]}
+    )
+    press(as_reviewer, row, step, begin_with=reply.pk, text="This.", **form)
+    assert ReviewEntry.objects.get(kind=NOTES[step]).text.endswith("Thank you for Orbit Notes.\n\nThis.")
 
 
 @pytest.mark.parametrize("whole_project", [False, True])
@@ -238,3 +216,12 @@ def test_texts_about_a_case_can_use_a_reply(
 def test_internal_notes_offer_no_replies(reply: CannedReply, app: Client, as_reviewer: Browser) -> None:
     case = cases.open_case("report", app.project, app)
     assert "begin_with" not in text_of(as_reviewer, f"/admin/review/reviewcase/{case.pk}/do/note/")
+
+
+def test_developers_and_outsiders_can_not_write_replies(
+    as_owner: Browser, as_outsider: Browser, reply: CannedReply
+) -> None:
+    for browser in (as_owner, as_outsider):
+        for end in ("", "add/", f"{reply.pk}/change/", f"{reply.pk}/delete/"):
+            assert browser.post(REPLIES + end, {"title": "x", "text": "y", "post": "yes"}).status_code == 302
+    assert list(CannedReply.objects.values_list("title", flat=True)) == ["Thanks"]

@@ -1,6 +1,7 @@
 """What no page of the admin links to, sent all the same: it is refused or ignored, and never a failure."""
 
 import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from django.test import RequestFactory
 from accounts.models import Account, Plan, Subscription
 from core import clock
 from core.admin.actions import ActionRefused
-from devportal.console.models import AuditEvent
 from devportal.review.admin.project_admin import NameForm, _rename
 from devportal.review.models import AppReview
 from oidc.models import Project
@@ -21,7 +21,7 @@ from tests.devportal.admin.conftest import World
 from tests.factories import make_account
 from tests.security.forms_on_pages import Form, forms_on, send_all
 
-# The models of the admin are divided, so that several processes try its forms.
+# The models and the queries are divided, so that several processes try them.
 PARTS = 4
 # Forms that each part has at least.
 MOST_KNOWN = 5
@@ -40,9 +40,9 @@ older_than=1&newer_than=1
 )
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_query_never_breaks_a_list(as_superuser: Browser, world: World, query: str) -> None:
-    for model in admin.site._registry:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_query_never_breaks_a_list(as_superuser: Browser, world: World, part: int) -> None:
+    for query, model in product(QUERIES[part::PARTS], admin.site._registry):
         url = f"/admin/{model._meta.app_label}/{model._meta.model_name}/?{query}"
         assert as_superuser.get(url).status_code in (200, 302, 400, 403), url
 
@@ -91,16 +91,6 @@ def test_malformed_forms_break_no_action(as_superuser: Browser, world: World, fo
             assert response.status_code in (200, 302, 400), (base, act.name)
 
 
-@pytest.mark.parametrize("reason", ["", "%00", "%20%0a%09", "a" * 2001, "%F0%9F%90%99" * 2001])
-def test_an_invalid_reason_deactivates_nobody(as_superuser: Browser, world: World, reason: str) -> None:
-    url = f"/admin/accounts/account/{world.person.pk}/do/deactivate/"
-    response = as_superuser.post(url, f"reason={reason}", content_type="application/x-www-form-urlencoded")
-    assert response.status_code in (200, 400)
-    world.person.refresh_from_db()
-    assert world.person.is_active
-    assert not AuditEvent.objects.filter(action="account.deactivated").exists()
-
-
 TO_FIELDS = ["", "%20", "%00", "x", "password", "pk", "a" * 5000, "%F0%9F%90%99", "id__exact", "_meta", "emailaddress"]
 
 
@@ -111,27 +101,13 @@ def test_an_unknown_popup_field_is_handled(as_superuser: Browser, world: World) 
         row = model._default_manager.order_by("-pk").first()
         relations = [field.name for field in model._meta.get_fields(include_hidden=True) if not field.concrete]
         for field in (*TO_FIELDS[: 11 if model is Account else 1], *relations[:2]):
-            urls = [f"{base}?_to_field={field}", *([f"{base}{row.pk}/change/?_to_field={field}"] if row else [])]
+            urls = [f"{base}?_to_field={field}"]
+            urls += [f"{base}{row.pk}/{page}/?_to_field={field}" for page in ("change", "delete") if row]
             for url in urls:
                 assert as_superuser.get(url).status_code in (200, 302, 400, 403, 404), url
         if row is not None:
             posted = as_superuser.post(f"{base}{row.pk}/change/", {"_to_field": ""})
             assert posted.status_code in (200, 302, 400, 403, 404), base
-
-
-@pytest.mark.parametrize("page", ["change", "delete"])
-def test_an_empty_field_of_a_popup_is_a_bad_request(as_superuser: Browser, world: World, page: str) -> None:
-    for base in ("accounts/account", "accounts/plan", "oidc/project"):
-        row = apps.get_model(base.replace("/", "."))._default_manager.order_by("-pk").first()
-        assert as_superuser.get(f"/admin/{base}/{row.pk}/{page}/?_to_field=").status_code in (400, 403), base
-    assert as_superuser.get(f"/admin/accounts/account/{world.person.pk}/change/?_to_field=").status_code == 400
-
-
-@pytest.mark.parametrize(
-    "path", ["r/1/1/", "r/x/y/", "r/999/999/", "no/such/", "accounts/", "auth/", "oidc/", "x/y/1/change/"]
-)
-def test_unusual_urls_of_the_admin(as_operator: Browser, world: World, path: str) -> None:
-    assert as_operator.get(f"/admin/{path}").status_code in (200, 302, 404)
 
 
 def test_only_the_admin_has_the_looser_content_policy(as_operator: Browser) -> None:
@@ -143,19 +119,13 @@ def test_only_the_admin_has_the_looser_content_policy(as_operator: Browser) -> N
         assert "unsafe" not in as_operator.get(path)["Content-Security-Policy"]
 
 
-def test_admin_pages_are_not_cached(as_operator: Browser, world: World) -> None:
-    for path in ("", "accounts/account/", f"accounts/account/{world.person.pk}/change/", "console/auditevent/"):
-        assert "no-store" in as_operator.get(f"/admin/{path}")["Cache-Control"]
-
-
-@pytest.mark.parametrize("value", ["99999999999999999999", "words"])
-def test_filters_by_invalid_keys_are_rejected(as_superuser: Browser, world: World, value: str) -> None:
+def test_filters_by_words_instead_of_keys_are_rejected(as_superuser: Browser, world: World) -> None:
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         for name in page.link_filters:  # type: ignore[attr-defined]
-            assert as_superuser.get(f"{base}?{name}__id__exact={value}").status_code == 302, (base, name)
-        assert as_superuser.get(f"{base}?id__exact={value}").status_code in (302, 400), base
-        assert as_superuser.get(f"{base}{value}/change/").status_code in (302, 404), base
+            assert as_superuser.get(f"{base}?{name}__id__exact=words").status_code == 302, (base, name)
+        assert as_superuser.get(f"{base}?id__exact=words").status_code in (302, 400), base
+        assert as_superuser.get(f"{base}words/change/").status_code in (302, 404), base
 
 
 LOOKUPS = ("", "__exact", "__id__exact", "__pk__exact", "__in")
@@ -180,12 +150,6 @@ def test_no_spelling_of_a_key_breaks_a_list_or_a_page(as_superuser: Browser, wor
         for path in ("change/", "do/export/", "delete/", "history/"):
             # Django takes the digits of every script for a number, and there may be a row of that number.
             assert as_superuser.get(f"{base}{value}/{path}").status_code in (200, 302, 403, 404), (base, path)
-
-
-def test_a_filter_by_a_key_is_taken(as_superuser: Browser, world: World) -> None:
-    url = f"/admin/accounts/subscription/?account__id__exact={world.person.pk}"
-    assert "Lumen" in as_superuser.get(url).content.decode()
-    assert as_superuser.get("/admin/accounts/subscription/?account__id__exact=9223372036854775807").status_code == 200
 
 
 CHOSEN = ("", "words", "a\x00", "9" * 20, "9" * 5000, "-1", "1.5", "\ud800".encode("utf-8", "surrogatepass"))

@@ -60,26 +60,6 @@ def test_pages_link_to_the_next_and_previous_page(as_operator: Browser, crowd: l
     assert emails(as_operator.get(PEOPLE + before).content.decode()) == crowd[50:100]
 
 
-def test_too_few_newer_rows_show_the_first_page(as_operator: Browser, crowd: list[str]) -> None:
-    tenth = Account.objects.get(email=crowd[9])
-    text = as_operator.get(f"{PEOPLE}?newer_than={tenth.pk}").content.decode()
-    assert emails(text) == crowd[:50]
-    assert link(text, "prev") is None
-
-
-def test_a_page_keeps_its_rows_when_others_are_added(as_operator: Browser, crowd: list[str]) -> None:
-    following = link(as_operator.get(PEOPLE).content.decode(), "next")
-    assert following is not None
-    make_account("late@example.com")
-    assert emails(as_operator.get(PEOPLE + following).content.decode()) == crowd[50:100]
-
-
-@pytest.mark.parametrize("key", ["abc", "", "-1", "1.5", "٣", "9" * 19, "9" * 400, "1%20or%201"])
-@pytest.mark.parametrize("name", ["older_than", "newer_than"])
-def test_invalid_page_keys_are_handled(as_operator: Browser, name: str, key: str) -> None:
-    assert as_operator.get(f"{PEOPLE}?{name}={key}").status_code == 200
-
-
 @pytest.mark.parametrize("query", ["o=1", "o=-2.1", "p=7", "all=", "_facets=True", "e=1", "o=x&p=x"])
 def test_no_other_order_and_no_other_page_can_be_asked_for(as_operator: Browser, crowd: list[str], query: str) -> None:
     assert emails(as_operator.get(f"{PEOPLE}?{query}").content.decode()) == crowd[:50]
@@ -228,20 +208,6 @@ def test_a_call_with_an_unknown_credential_is_found_by_its_request_id(as_operato
     assert (row.project, row.status, row.code) == (None, 401, "invalid_token")
     assert "an-old-token" not in page.content.decode()
     assert as_operator.get(f"/admin/api/requestlog/{row.pk}/change/").status_code == 200
-
-
-def test_each_empty_list_says_what_it_would_hold() -> None:
-    pages = [page for page in admin.site._registry.values() if isinstance(page, ServiceModelAdmin)]
-    texts = [page.empty_text for page in pages if page.empty_text != ServiceModelAdmin.empty_text]
-    # The two lists of reviews and cases have a text for each of their lists.
-    assert len(texts) >= len(pages) - 2
-
-
-def test_a_person_s_page_leads_to_their_projects(as_operator: Browser, world: World) -> None:
-    page = as_operator.get(f"{PEOPLE}{world.person.pk}/change/").content.decode()
-    assert f"/admin/oidc/project/?q={world.person.email.replace('@', '%40')}" in page
-    rows = as_operator.get("/admin/oidc/project/", {"q": world.person.email}).context["cl"].result_list
-    assert [row.pk for row in rows] == [world.project.pk]
 
 
 @pytest.mark.parametrize(("path", "found"), [("oidc/client", 0), ("oidc/projectdomain", 0), ("oidc/project", 1)])

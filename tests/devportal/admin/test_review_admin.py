@@ -3,12 +3,9 @@
 import html
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
@@ -25,6 +22,7 @@ from tests.devportal.console.notices.noticing import forget_mails
 from tests.devportal.review.reviewing import (
     SCOPE,
     Status,
+    approve,
     approved,
     fill,
     fresh,
@@ -33,9 +31,8 @@ from tests.devportal.review.reviewing import (
     review_in,
     sent,
     ticked,
-    ticks,
 )
-from tests.factories import make_account, make_api, make_client, make_domain, make_project
+from tests.factories import make_account, make_api, make_domain
 
 QUEUE = "/admin/review/appreview/"
 
@@ -73,32 +70,6 @@ def review(app: Client, developer: Account) -> AppReview:
     return sent(app, developer)
 
 
-# --- The queue ---
-
-
-def submit_one(name: str, minutes: float, assignee: Account | None = None) -> AppReview:
-    person = make_account()
-    client = make_client(make_project(person, name=f"Project of {name}"))
-    fill(client, person, name=name)
-    row = developer_actions.submit(client, person)
-    AppReview.objects.filter(pk=row.pk).update(submitted_at=clock.now() - timedelta(minutes=minutes), assignee=assignee)
-    return row
-
-
-def test_the_queue_is_by_age_with_kind_and_assignee(as_reviewer: Browser, reviewer: Account, owner: Account) -> None:
-    submit_one("Younger", 5, reviewer)
-    submit_one("Oldest", 60 * 50)
-    submit_one("Older", 90)
-    text = text_of(as_reviewer, QUEUE)
-    assert names(text) == ["Oldest", "Older", "Younger"]
-    for shown in ("2 d 2 h", "1 h 30 min", "5 min", "new", reviewer.email, "Project of Oldest"):
-        assert shown in text
-    assert "0 h 5" not in text
-    assert names(text_of(as_reviewer, f"{QUEUE}?which=mine")) == ["Younger"]
-    assert names(text_of(as_reviewer, f"{QUEUE}?which=nobodys")) == ["Oldest", "Older"]
-    assert names(text_of(as_reviewer, f"{QUEUE}?which=nonsense")) == ["Oldest", "Older", "Younger"]
-
-
 def test_drafts_are_not_shown_to_reviewers(as_reviewer: Browser, app: Client, developer: Account) -> None:
     draft = fill(app, developer)
     for which in ("waiting", "mine", "nobodys", "developers", "all"):
@@ -115,6 +86,9 @@ def test_each_review_is_in_the_list_of_its_state(
     assert names(text_of(as_reviewer, f"{QUEUE}?which=developers")) == ["Orbit Notes"]
     resent(app, developer)
     assert "resubmitted" in text_of(as_reviewer, QUEUE)
+    for deleted_at, found in ((clock.now(), []), (None, ["Orbit Notes"])):
+        Project.objects.filter(pk=app.project_id).update(deleted_at=deleted_at)
+        assert names(text_of(as_reviewer, QUEUE)) == found
     developer_actions.withdraw(AppReview.objects.get(pk=row.pk), developer)
     assert names(text_of(as_reviewer, QUEUE)) == []
     assert names(text_of(as_reviewer, f"{QUEUE}?which=all")) == ["Orbit Notes"]
@@ -123,51 +97,10 @@ def test_each_review_is_in_the_list_of_its_state(
     assert names(text_of(as_reviewer, f"{QUEUE}?q=elsewhere")) == []
 
 
-def test_deleted_projects_are_not_in_the_queue(as_reviewer: Browser, review: AppReview, project: Project) -> None:
-    Project.objects.filter(pk=project.pk).update(deleted_at=clock.now())
-    assert names(text_of(as_reviewer, QUEUE)) == []
-
-
-# --- The page ---
-
-
-def test_the_page_shows_everything_for_a_decision(as_reviewer: Browser, review: AppReview, developer: Account) -> None:
-    text = text_of(as_reviewer, page(review))
-    for shown in (
-        "nothing was approved before", "https://example.com/privacy", "help@example.com", SCOPE,
-        "The overview shows which plan you have", "Nobody has authorized the app yet", "Submitted", developer.email,
-        "Redirect URLs",
-    ):  # fmt: skip
-        assert shown in text, shown
-    assert steps_on(text) == {"take", "assign", "start", "answer", "suspend"}
-
-
-def test_a_submitted_logo_is_shown_only_to_reviewers(
-    as_reviewer: Browser, as_operator: Browser, as_owner: Browser, app: Client, developer: Account
-) -> None:
-    name = default_storage.save("logos/one.webp", ContentFile(b"pixels"))
-    fill(app, developer)
-    AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"logo": name})
-    row = developer_actions.submit(app, developer)
-    url = f"{QUEUE}{row.pk}/logo/asked/"
-    assert url in text_of(as_reviewer, page(row))
-    response = as_reviewer.get(url)
-    assert (response.status_code, b"".join(response)) == (200, b"pixels")
-    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("image/webp", "nosniff")
-    assert "no-store" in response["Cache-Control"]
-    assert as_operator.get(url).status_code == 403
-    assert as_owner.get(url).status_code == 302
-    for other in ("before", "nonsense"):
-        assert as_reviewer.get(f"{QUEUE}{row.pk}/logo/{other}/").status_code == 404
-    assert as_reviewer.get(f"{QUEUE}999999/logo/asked/").status_code == 404
-
-
-# --- Steps ---
-
-
 def test_a_reviewer_takes_starts_and_approves(
     as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client
 ) -> None:
+    assert steps_on(text_of(as_reviewer, page(review))) == {"take", "assign", "start", "answer", "suspend"}
     press(as_reviewer, review, "take")
     assert review.assignee == reviewer
     assert "take" not in steps_on(text_of(as_reviewer, page(review)))
@@ -182,20 +115,6 @@ def test_a_reviewer_takes_starts_and_approves(
     event = AuditEvent.objects.order_by("-pk")[0]
     assert (event.action, event.actor) == ("review.approved", reviewer)
     assert steps_on(text_of(as_reviewer, page(review))) == {"withdraw-approval", "suspend"}
-
-
-def test_starting_takes_one_click_and_its_mail_can_be_previewed(as_reviewer: Browser, review: AppReview) -> None:
-    text = text_of(as_reviewer, page(review))
-    form = re.search(r'<form[^>]*action="([^"]*/do/start/)"(.*?)</form>', text, re.S)
-    assert form is not None
-    assert re.search(r'<button[^>]*name="confirm" value="1"[^>]*>Start the review<', form[2])
-    shown = html.unescape(as_reviewer.post(form[1], {}).content.decode())
-    assert "Subject: " in shown
-    review.refresh_from_db()
-    assert review.status == Status.SUBMITTED, "a preview starts nothing"
-    as_reviewer.post(form[1], {"confirm": "1"})
-    review.refresh_from_db()
-    assert review.status == Status.IN_REVIEW
 
 
 def test_decisions_are_made_on_the_page_of_the_review(
@@ -245,7 +164,7 @@ def test_the_mail_that_is_shown_is_the_mail_that_is_queued(
     if step in ("approve", "reject", "request-changes", "withdraw-approval"):
         review = reviewer_actions.start(review, reviewer)
     if step == "withdraw-approval":
-        review = reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+        review = approve(review, reviewer)
     form = {"revision": review.revision, **(ticked(review) if step == "approve" else {}), **MAILED[step]}
     if step == "lift":
         suspended_at = reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"]).suspended_at
@@ -283,11 +202,9 @@ def test_the_mail_can_be_changed_after_the_preview(as_reviewer: Browser, reviewe
     ("form", "said"),
     [
         ({}, "This field is required"),
-        ({"reasons": []}, "This field is required"),
         ({"reasons": ["other"]}, "Write a note that explains the reason"),
         ({"reasons": ["nonsense"]}, "nonsense is not one of the available choices"),
         ({"reasons": ["logo_unclear"], "text": "x" * 5000}, "at most 4000 characters"),
-        ({"reasons": ["logo_unclear"], "revision": ""}, "This field is required"),
         ({"reasons": ["logo_unclear"], "revision": "x"}, "Enter a whole number"),
     ],
 )
@@ -339,17 +256,20 @@ def test_reviews_can_only_be_assigned_to_reviewers(
     for nobody in (operator, outsider, owner):
         assert "Select a valid choice" in press(as_reviewer, review, "assign", assignee=str(nobody.pk))
     assert review.assignee == rob
+    boss = make_account("boss@example.com", is_superuser=True, is_staff=True)
+    press(as_reviewer, review, "assign", assignee=str(boss.pk))
+    assert review.assignee == boss
     press(as_reviewer, review, "assign", assignee="")
     assert review.assignee is None
 
 
-@pytest.mark.parametrize("role", ["owner", "developer", "viewer", "former member"])
+@pytest.mark.parametrize("role", ["viewer", "former member"])
 def test_nobody_decides_on_a_project_of_their_own(
     as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client, role: str
 ) -> None:
     reviewer_actions.start(review, make_staff("rob@example.com", "reviewer"))
     said = "You are a member of this project, so other reviewers decide on it."
-    project.members.create(account=reviewer, role="viewer" if role == "former member" else role)
+    project.members.create(account=reviewer, role="viewer")
     if role == "former member":
         members.leave_project(project, reviewer)
         said = "You were a member of this project"
@@ -407,36 +327,3 @@ def test_a_name_that_became_reserved_is_not_approved(
     text = press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "approve"})
     assert "A name can't contain" in text
     assert not fresh(app).is_verified
-
-
-@pytest.mark.parametrize("who", ["as_operator", "as_owner", "as_outsider"])
-def test_review_pages_are_for_reviewers(request: pytest.FixtureRequest, review: AppReview, who: str) -> None:
-    browser: Browser = request.getfixturevalue(who)
-    bounced = (403,) if who == "as_operator" else (302,)
-    for path in ("", f"{review.pk}/change/", f"{review.pk}/do/take/", f"{review.pk}/do/approve/"):
-        assert browser.get(QUEUE + path).status_code in bounced
-        assert browser.post(QUEUE + path, {"confirm": "1"}).status_code in bounced
-    review.refresh_from_db()
-    assert review.assignee is None
-
-
-def test_reviews_can_not_be_edited_directly(as_reviewer: Browser, as_superuser: Browser, review: AppReview) -> None:
-    before = AppReview.objects.values().get()
-    for browser in (as_reviewer, as_superuser):
-        for path in (f"{review.pk}/change/", f"{review.pk}/delete/", "add/"):
-            assert browser.post(QUEUE + path, {"status": "approved", "post": "yes"}).status_code == 403
-    assert AppReview.objects.values().get() == before
-
-
-@pytest.mark.parametrize("key", ["0", "x", "9" * 40, "-1"])
-def test_unknown_reviews_are_not_found(as_reviewer: Browser, key: str) -> None:
-    for end in ("change/", "do/take/", "history/"):
-        assert as_reviewer.get(f"{QUEUE}{key}/{end}").status_code == 404
-
-
-def test_a_review_can_be_given_to_a_superuser(as_reviewer: Browser, app: Client, developer: Account) -> None:
-    review = sent(app, developer)
-    boss = make_account("boss@example.com", is_superuser=True, is_staff=True)
-    as_reviewer.post(f"/admin/review/appreview/{review.pk}/do/assign/", {"assignee": boss.pk})
-    review.refresh_from_db()
-    assert review.assignee == boss

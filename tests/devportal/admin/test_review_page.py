@@ -20,7 +20,7 @@ from devportal.review.evidence.facts import Result
 from devportal.review.models import AppReview, CannedReply, InternalNote, ReviewEntry, ReviewRevision
 from devportal.review.rules import workflow
 from devportal.review.submission import developer_actions
-from oidc.models import Client, Project, ProjectMember
+from oidc.models import Client, Project
 from oidc.projects import members
 from tests.devportal.admin.conftest import make_staff
 from tests.devportal.admin.test_review_admin import page, press, text_of
@@ -128,66 +128,9 @@ def test_a_first_review_that_was_sent_again_is_compared_with_its_last_revision(
     assert '<th scope="row">Name</th>' not in text
 
 
-def test_long_texts_differ_word_by_word_in_words_for_screen_readers(
-    as_reviewer: Browser, resubmitted: AppReview
-) -> None:
-    words = row(text_of(as_reviewer, page(resubmitted)), f"Why {SCOPE}")
-    kept = re.sub(r"<(del|ins)>.*?</\1>", "", words, flags=re.S)
-    assert plain(kept).startswith("The overview shows which plan you")
-    assert '<ins><span class="unseen">New: </span>' in words
-    assert '<del><span class="unseen">Gone: </span>' in words
-    new = re.sub(r"<del>.*?</del>|<span[^>]*>[^<]*</span>", "", words, flags=re.S)
-    assert plain(new) == LONGER
-
-
-def test_lists_differ_line_by_line(as_reviewer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
-    approved(app, developer, reviewer)
-    stays, goes, comes = (f"https://app.example.com/{end}" for end in ("callback", "old", "new"))
-    AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"redirect_urls": [stays, goes]})
-    Client.objects.filter(pk=app.pk).update(redirect_uris=f"{stays} {comes}")
-    fill(fresh(app), developer, name="Comet Notes")
-    cells = row(text_of(as_reviewer, page(developer_actions.submit(fresh(app), developer))), "Redirect URLs")
-    assert re.findall(r"</span>(https[^<]+)<span[^>]*>\. </span></del>", cells) == [goes]
-    assert re.findall(r"</span>(https[^<]+)<span[^>]*>\. </span></ins>", cells) == [comes]
-    assert cells.count(f"<div>{stays}</div>") == 2
-
-
-def test_places_stand_beside_their_scope(as_reviewer: Browser, review: AppReview) -> None:
-    AppReview.objects.update(snapshot={key: value for key, value in review.snapshot.items() if key != "places"})
-    text = text_of(as_reviewer, page(review))
-    assert "Where it is used" not in text
-    AppReview.objects.update(snapshot=review.snapshot | {"places": {SCOPE: "Settings, then <Plan>"}})
-    text = as_reviewer.get(page(review)).content.decode()
-    assert "Where it is used" in text
-    assert "Settings, then &lt;Plan&gt;" in text
-    assert f"Where {SCOPE} is used" in text
-
-
-def test_answers_to_what_was_asked_stand_with_the_difference(as_reviewer: Browser, resubmitted: AppReview) -> None:
-    keep(resubmitted, 2, resubmitted.snapshot, answers={"justification_vague": "It says <when> now.", "gone": "Yes."})
-    text = as_reviewer.get(page(resubmitted)).content.decode()
-    assert "A justification is too vague" in text
-    assert "It says &lt;when&gt; now." in text
-    assert "Yes." in text
-
-
 def without_live_values(text: str) -> str:
     """Return a page without what people see of the app today: edits of an app that is not reviewed count at once."""
     return re.sub(r'<section class="sheet" aria-labelledby="(consent|live)">.*?</section>', "", text, flags=re.S)
-
-
-def test_drafts_after_requested_changes_are_not_shown(
-    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
-) -> None:
-    keep(review, 1, review.snapshot)
-    decide(review, reviewer, Status.CHANGES_REQUESTED)
-    developer_actions.save_submission(
-        app, developer, {"support_address": "unsent@example.com"}, scopes={SCOPE: "Half a thought"}
-    )
-    text = text_of(as_reviewer, page(review))
-    assert "Half a thought" not in text
-    assert JUSTIFICATION in text
-    assert "unsent@example.com" not in without_live_values(text)
 
 
 def test_links_lead_to_what_was_sent_while_developers_draft_something_else(
@@ -209,25 +152,13 @@ def test_logos_of_both_sides_are_shown_to_reviewers(as_reviewer: Browser, resubm
     base = f"{QUEUE}{resubmitted.pk}/logo"
     for which, side in (("previous", "old"), ("asked", "new")):
         assert f"{base}/{which}/" in row(text, "Logo")
-        assert b"".join(as_reviewer.get(f"{base}/{which}/")) == side.encode()
+        response = as_reviewer.get(f"{base}/{which}/")
+        assert (b"".join(response), response["Content-Type"]) == (side.encode(), "image/webp")
     for none in ("before", "current"):
         assert as_reviewer.get(f"{base}/{none}/").status_code == 404
 
 
 # --- The whole page ---
-
-
-def test_the_decision_stands_beside_evidence_and_difference(as_reviewer: Browser, resubmitted: AppReview) -> None:
-    text = text_of(as_reviewer, page(resubmitted))
-    marks = ['id="asks"', 'id="evidence"', 'id="changed"', 'id="scopes"', 'id="decide"', 'id="live"', 'id="consent"',
-             'id="asked"', 'id="history"', 'id="notes"', 'id="timeline"', 'class="review-bar"']  # fmt: skip
-    places = [text.index(mark) for mark in marks]
-    assert places == sorted(places)
-    decide = text[text.index('id="decide"') : text.index('id="live"')]
-    assert re.findall(r"/do/([\w-]+)/", decide) == ["approve", "request-changes", "reject", "assign", "answer"]
-    assert re.findall(r'href="#do-([\w-]+)"', text[places[-1] :]) == ["approve", "request-changes", "reject"]
-    ids = re.findall(r' id="([^"]+)"', text)
-    assert len(ids) == len(set(ids)), "each form has its own ids"
 
 
 def test_the_consent_page_stands_inline_before_and_after(
@@ -337,11 +268,8 @@ def test_reviewers_write_notes_for_each_other(
     assert (event.actor, event.project, event.details) == (reviewer, "", {"review": review.number})
 
 
-@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED])
-def test_notes_can_be_written_on_decided_reviews(
-    as_reviewer: Browser, reviewer: Account, review: AppReview, status: str
-) -> None:
-    decide(review, reviewer, status)
+def test_notes_can_be_written_on_decided_reviews(as_reviewer: Browser, reviewer: Account, review: AppReview) -> None:
+    decide(review, reviewer, Status.APPROVED)
     press(as_reviewer, review, "note", note="Look at it again in spring.")
     assert "Look at it again in spring." in text_of(as_reviewer, page(review))
 
@@ -367,24 +295,17 @@ def test_developers_never_read_notes(
             text = browser.get(url).content.decode()
             assert "Zanzibar" not in text
             assert "note_written" not in text
-        assert browser.get(page(review)).status_code == 302
-        assert browser.post(at_note(review), {"note": "x"}).status_code == 302
     assert not Outbox.objects.exists(), "a note is mailed to nobody"
     assert InternalNote.objects.count() == 1
 
 
-@pytest.mark.parametrize("how", ["viewer", "left", "sent"])
 def test_a_reviewer_with_a_conflict_of_interest_neither_reads_nor_writes_notes(
-    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, how: str
+    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project
 ) -> None:
     notes.write_note(review, make_staff("rob@example.com", "reviewer"), "Zanzibar")
     assert "Zanzibar" in text_of(as_reviewer, page(review))
-    if how == "sent":
-        AppReview.objects.update(submitted_by=reviewer)
-    else:
-        project.members.create(account=reviewer, role="viewer")
-    if how == "left":
-        members.leave_project(project, reviewer)
+    project.members.create(account=reviewer, role="viewer")
+    members.leave_project(project, reviewer)
     text = text_of(as_reviewer, page(review))
     assert "Zanzibar" not in text
     assert 'name="note"' not in text
@@ -396,28 +317,16 @@ def test_a_reviewer_with_a_conflict_of_interest_neither_reads_nor_writes_notes(
     assert "Zanzibar" not in as_reviewer.get(at_note(review), follow=True).content.decode()
 
 
-def test_operators_and_outsiders_write_no_notes(
-    as_operator: Browser, as_outsider: Browser, review: AppReview, operator: Account, outsider: Account
+def test_others_write_no_notes_and_drafts_have_none(
+    app: Client, developer: Account, reviewer: Account, operator: Account, outsider: Account
 ) -> None:
-    assert as_operator.post(at_note(review), {"note": "x"}).status_code == 403
-    assert as_outsider.post(at_note(review), {"note": "x"}).status_code == 302
-    for person in (operator, outsider):
-        with pytest.raises(workflow.ReviewNotAllowed):
-            notes.write_note(review, person, "x")
-    assert not InternalNote.objects.exists()
-
-
-def test_a_draft_has_no_notes(app: Client, developer: Account, reviewer: Account) -> None:
     draft = fill(app, developer)
     with pytest.raises(workflow.ReviewNotAllowed):
         notes.write_note(draft, reviewer, "x")
-
-
-def test_notes_need_the_form_s_token(reviewer: Account, review: AppReview) -> None:
-    strict = Browser(enforce_csrf_checks=True)
-    strict.force_login(reviewer)
-    assert strict.post(at_note(review), {"note": "x"}).status_code == 403
-    assert not InternalNote.objects.exists()
+    review = developer_actions.submit(app, developer)
+    for person in (operator, outsider):
+        with pytest.raises(workflow.ReviewNotAllowed):
+            notes.write_note(review, person, "x")
 
 
 def test_notes_are_in_the_data_export_of_their_author(review: AppReview, reviewer: Account, developer: Account) -> None:
@@ -449,7 +358,7 @@ def test_an_approval_keeps_what_was_ticked(as_reviewer: Browser, reviewer: Accou
     assert "of_old" in text
 
 
-@pytest.mark.parametrize("code", ["signed_in", "home_page", "privacy_policy", "identity", "scopes"])
+@pytest.mark.parametrize("code", ["signed_in", "scopes"])
 def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, review: AppReview, code: str) -> None:
     review = reviewer_actions.start(review, reviewer)
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done"}
@@ -526,14 +435,6 @@ def test_a_new_warning_has_to_be_read_before_the_decision(
     assert review.status == Status.IN_REVIEW
 
 
-def test_a_reviewer_with_a_conflict_reads_nothing_of_reports(
-    as_reviewer: Browser, reviewer: Account, review: AppReview
-) -> None:
-    assert "Reports and open cases" in text_of(as_reviewer, page(review))
-    ProjectMember.objects.create(project=review.client.project, account=reviewer, role=ProjectMember.Role.VIEWER)
-    assert "Reports and open cases" not in text_of(as_reviewer, page(review))
-
-
 @pytest.mark.parametrize("measure", ["withdrawn", "suspended"])
 def test_an_approval_from_before_another_reviewers_measure_is_rejected(
     as_reviewer: Browser, reviewer: Account, review: AppReview, developer: Account, measure: str
@@ -603,3 +504,17 @@ def test_reviewers_who_write_or_assign_after_a_request_for_changes_read_no_draft
     reviewer_actions.assign(review, reviewer, other)
     assert "Quiet Plans" not in str([mail for mail in mails() if mail[0] == other.email])
     assert not AuditEvent.objects.filter(action="review.assigned", details__name="Quiet Plans").exists()
+
+
+def test_drafts_after_requested_changes_are_not_shown(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    keep(review, 1, review.snapshot)
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(
+        app, developer, {"support_address": "unsent@example.com"}, scopes={SCOPE: "Half a thought"}
+    )
+    text = text_of(as_reviewer, page(review))
+    assert "Half a thought" not in text
+    assert JUSTIFICATION in text
+    assert "unsent@example.com" not in without_live_values(text)

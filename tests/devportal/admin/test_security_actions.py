@@ -99,13 +99,5 @@ def test_a_reason_is_required_and_opening_changes_nothing(as_operator: Browser, 
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_accounts_with_more_permissions_are_protected(as_operator: Browser, superuser: Account, name: str) -> None:
-    browser = sign_in(Browser(), superuser)
-    assert act(as_operator, superuser, name, reason=REASON).status_code == 403
-    assert is_signed_in(browser)
-    assert not SecurityEvent.objects.filter(account=superuser, by="operator").exists()
-
-
-@pytest.mark.parametrize("name", ACTS)
 def test_reviewers_can_not_use_security_actions(as_reviewer: Browser, person: Account, name: str) -> None:
     assert act(as_reviewer, person, name, reason=REASON).status_code == 403

@@ -27,25 +27,20 @@ def who(browser: Browser) -> str | None:
     return browser.session.get("_auth_user_id") if browser.cookies else None
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_stranger_is_sent_to_the_sign_in_page(method: str, place: str, operator: Account) -> None:
-    browser = Browser()
-    response = getattr(browser, method)(place, credentials(operator))
-    assert response.status_code == 302
-    assert response["Location"].startswith(("/account/login/?next=/admin/", "/admin/"))
-    assert who(browser) is None
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("method", METHODS)
-def test_a_signed_in_person_stays_who_they_are(
-    method: str, place: str, signed_in: Browser, person: Account, operator: Account
+def test_nothing_that_is_sent_to_the_admin_signs_anyone_in(
+    method: str, signed_in: Browser, person: Account, operator: Account
 ) -> None:
-    response = getattr(signed_in, method)(place, credentials(operator))
-    assert response.status_code in (302, 403)
-    assert b"password" not in response.content
-    assert who(signed_in) == str(person.pk)
+    stranger = Browser()
+    for place in PLACES:
+        response = getattr(stranger, method)(place, credentials(operator))
+        assert response.status_code == 302
+        assert response["Location"].startswith(("/account/login/?next=/admin/", "/admin/"))
+        assert who(stranger) is None
+        response = getattr(signed_in, method)(place, credentials(operator))
+        assert response.status_code in (302, 403)
+        assert b"password" not in response.content
+        assert who(signed_in) == str(person.pk)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -54,6 +49,15 @@ def test_staff_are_sent_to_the_index(method: str, as_reviewer: Browser, operator
     response = getattr(as_reviewer, method)("/admin/login/", credentials(operator))
     assert (response.status_code, response["Location"]) == (302, "/admin/")
     assert who(as_reviewer) == before
+    assert world.person.email not in as_reviewer.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize("url", ["/admin/logout/", "/admin/password_change/", "/admin/password_change/done/"])
+def test_the_admin_has_no_account_pages_of_its_own(as_operator: Browser, url: str) -> None:
+    response = as_operator.post(url)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/account/")
+    assert as_operator.get("/admin/").status_code == 200
 
 
 def test_other_people_see_an_error_and_no_redirect_loop(signed_in: Browser) -> None:
