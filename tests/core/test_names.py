@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001  (names in disguise)
 """No app and no project passes for the service itself."""
 
+import re
 import time
 from contextlib import suppress
 from typing import Any
@@ -14,248 +15,63 @@ from core.names import skeletons, validate_name
 from oidc.models import Client
 
 DISGUISES = [
-    "Openport",
-    "OPENPORT",
-    "My openport app",
-    "Open Port",
-    "O p e n p o r t",
-    "open-port",
-    "open.port",
-    "o_p_e_n_p_o_r_t",
-    "Ｏｐｅｎｐｏｒｔ",  # full width
-    "𝐎𝐩𝐞𝐧𝐩𝐨𝐫𝐭",  # mathematical bold
-    "𝓞𝓹𝓮𝓷𝓹𝓸𝓻𝓽",  # mathematical script
-    "ⓞⓟⓔⓝⓟⓞⓡⓣ",  # circled
-    "Оpenport",  # Cyrillic O
-    "Openроrt",  # Cyrillic er and o
-    "Οpenport",  # Greek Omicron
-    "οpenpοrt",  # Greek omicron
-    "0penport",
-    "0penp0rt",
-    "Op3nport",
-    "Openpor7",
-    "Open\u200bport",  # zero-width space
-    "Open\u200dport",  # zero-width joiner
-    "Open\u00adport",  # soft hyphen
-    "\u202eOpenport",  # right-to-left override
-    "Op\u0301enport",  # a combining accent
-    "Õpénpört",
-    "ᴏᴘᴇɴᴘᴏʀᴛ",  # small capitals
-    "Open\ufeffport",
-    "Ope\U000e0061nport",  # a tag character
-    "Openport®",
-    "The Open Port Team",
-    "Openport\u2060",
-    "Opeŋport",
-    "Opeᴎport",
-    "Openpoʁt",
-    "Opɜnport",
-    "Ꟁpenport",
-    "Oꟼenport",
-    "ɸpenport",
-    "ㅇpenport",  # Korean letters, which may be mixed with Latin ones
-    "ㅁpㅌnport",
-    "Openporㅜ",
-    "Openporㄒ",  # and Chinese ones
-    "Oㄗeㄇport",
-    "ᴼᵖᵉⁿᵖᵒʳᵗ",  # superscripts
-    # What is not drawn
-    "Op\u3164enport",  # a Hangul filler, which is a letter
-    "Op\u115fen\u1160port",
-    "Op\uffa0enport",
-    "Op\u034fenport",
-    "Op\ufe0fen\ufe00port",
-    "Op\U000e0100enport",
-    "Op\u17b4enport",
-    "Op\u180e\u180benport",
-    "Op\u2065\u2062enport",
-    "Op\ufff0enport",  # default-ignorable though unassigned
-    "Op\u2800enport",
+    "Openport", "OPENPORT", "My openport app", "Openport®", "The Open Port Team",
+    "Open Port", "O p e n p o r t", "open-port", "open.port", "o_p_e_n_p_o_r_t",
+    "0penport", "0penp0rt", "Op3nport", "Openpor7",
+    # Full width, mathematical, circled, small capitals, superscripts
+    "Ｏｐｅｎｐｏｒｔ", "𝐎𝐩𝐞𝐧𝐩𝐨𝐫𝐭", "𝓞𝓹𝓮𝓷𝓹𝓸𝓻𝓽", "ⓞⓟⓔⓝⓟⓞⓡⓣ", "ᴏᴘᴇɴᴘᴏʀᴛ", "ᴼᵖᵉⁿᵖᵒʳᵗ",
+    # Cyrillic and Greek letters
+    "Оpenport", "Openроrt", "Οpenport", "οpenpοrt",
+    # Accents
+    "Op\u0301enport", "Õpénpört",
+    # Letters that look similar, also Korean and Chinese ones, which may be mixed with Latin ones
+    "Opeŋport", "Opeᴎport", "Openpoʁt", "Opɜnport", "Ꟁpenport", "Oꟼenport", "ɸpenport",
+    "ㅇpenport", "ㅁpㅌnport", "Openporㅜ", "Openporㄒ", "Oㄗeㄇport",
+    # What is not drawn; \ufff0 is default-ignorable though unassigned
+    "Open\u200bport", "Open\u200dport", "Open\u00adport", "\u202eOpenport", "Open\ufeffport", "Ope\U000e0061nport",
+    "Openport\u2060", "Op\u3164enport", "Op\u115fen\u1160port", "Op\uffa0enport", "Op\u034fenport",
+    "Op\ufe0fen\ufe00port", "Op\U000e0100enport", "Op\u17b4enport", "Op\u180e\u180benport", "Op\u2065\u2062enport",
+    "Op\ufff0enport", "Op\u2800enport",
     # Letters in frames, and flags
-    "🄾🄿🄴🄽🄿🄾🅁🅃",
-    "🅾🅿🅴🅽🅿🅾🆁🆃",
-    "🅞🅟🅔🅝🅟🅞🅡🅣",
-    "Open🅿ort",
-    "🇴🇵🇪🇳🇵🇴🇷🇹",
-    "OPEN🇵🇴🇷🇹",
+    "🄾🄿🄴🄽🄿🄾🅁🅃", "🅾🅿🅴🅽🅿🅾🆁🆃", "🅞🅟🅔🅝🅟🅞🅡🅣", "Open🅿ort", "🇴🇵🇪🇳🇵🇴🇷🇹", "OPEN🇵🇴🇷🇹",
     # Strokes, and other Latin letters
-    "Øpenpørt",
-    "Openporŧ",
-    "OpenⱣort",
-    "Opɇnport",
-    "opǝnport",
-    "ɔpɛnpɔrt",
-    "o\u0338pe\u0338nport",
-    "Openpor†",
+    "Øpenpørt", "Openporŧ", "OpenⱣort", "Opɇnport", "opǝnport", "ɔpɛnpɔrt", "o\u0338pe\u0338nport", "Openpor†",
     # Other scripts, mixed or not
-    "οpεnpοrτ",
-    "ΟΡΕΝΡΟRΤ",
-    "Орепрогт",
-    "ОРЕПРОГТ",
-    "0ρєиρ0яτ",
-    "Ο p e n ρ o r t",
-    "Openᑭort",  # Canadian syllabics
-    "Openꮲort",  # Cherokee
-    "ꓳꓑꓰꓠꓑꓳꓣꓔ",  # Lisu
-    "Ⲟpenpⲟrt",  # Coptic
-    "Օpenport",  # Armenian
-    "𐐄penport",  # Deseret
-    "口尸乇几尸口尺丅",  # ideographs
-    # Symbols that stand for letters
-    "⭕penp⭕rt",
-    "🔵penp🔴rt",
-    "●penp◉rt",
-    "Op€nport",
-    "Op£nport",
-    "Openpor+",
-    "Openpor✝",
-    "Open₱ort",
-    "₳₱₱: 0₱€₦₱0®₮",
-    "()penp()rt",
-    "[]penp[]rt",
-    "{}pen<>port",
-    "Oþenþort",
-    "Ope∩port",
-    "O|>en|>ort",
-    "0p3n-p0|2-7",
-    "O9en9ort",
-    "Op∑nport",
-    "@penp@rt",
-    "🍩penp🍩rt",  # any picture, for one letter in four
-    "Op*nport",
-    "Ope♞port",
-    "My ⭕penp⭕rt app",
-]
+    "οpεnpοrτ", "ΟΡΕΝΡΟRΤ", "Орепрогт", "ОРЕПРОГТ", "0ρєиρ0яτ", "Ο p e n ρ o r t", "Openᑭort", "Openꮲort", "ꓳꓑꓰꓠꓑꓳꓣꓔ",
+    "Ⲟpenpⲟrt", "Օpenport", "𐐄penport", "口尸乇几尸口尺丅",
+    # Symbols that stand for letters, and any picture, for one letter in four
+    "⭕penp⭕rt", "🔵penp🔴rt", "●penp◉rt", "Op€nport", "Op£nport", "Openpor+", "Openpor✝", "Open₱ort", "₳₱₱: 0₱€₦₱0®₮",
+    "()penp()rt", "[]penp[]rt", "{}pen<>port", "Oþenþort", "Ope∩port", "O|>en|>ort", "0p3n-p0|2-7", "O9en9ort",
+    "Op∑nport", "@penp@rt", "🍩penp🍩rt", "Op*nport", "Ope♞port", "My ⭕penp⭕rt app",
+]  # fmt: skip
 
 INNOCENT = [
-    "Orbit Notes",
-    "Open",
-    "Port",
-    "Porto Travel",
-    "Opera",
-    "Airport Shuttle",
-    "Report Open",
-    "Operator",
-    "Import Export",
-    "Passport",
-    "Transport",
-    "Open Source Portal",
-    "Süßwaren-Shop",
-    "Заметки",
-    "東京メモ",
-    "ملاحظات",
-    "Łódź Events",
-    "Ålesund Fisk",
-    "C# Playground",
-    "Ποίηση",
-    "2048",
-    "Sport",
+    "Orbit Notes", "Open", "Port", "Porto Travel", "Opera", "Airport Shuttle", "Report Open", "Operator",
+    "Import Export", "Passport", "Transport", "Open Source Portal", "Süßwaren-Shop", "Заметки", "東京メモ", "ملاحظات",
+    "Łódź Events", "Ålesund Fisk", "C# Playground", "Ποίηση", "2048", "Sport",
     # As apps are called, in other scripts
-    "Госуслуги",
-    "Яндекс Погода",
-    "Дія",
-    "2ГИС",
-    "Εφημερίδα",
-    "Հայաստան Քարտեզ",
-    "საქართველოს ბანკი",
-    "עברית יומית",
-    "צ׳אט",
-    "طلبات",
-    "نرم\u200cافزار",  # Persian parts words so
-    "می\u200cخواهم",
-    "हिन्दी समाचार",
-    "क्\u200dष",
-    "বাংলা অভিধান",
-    "ਪੰਜਾਬੀ ਰੇਡੀਓ",
-    "ગુજરાતી",
-    "தமிழ் நாட்காட்டி",
-    "తెలుగు",
-    "ಕನ್ನಡ",
-    "മലയാളം",
-    "ශ්\u200dරී ලංකා",  # Sinhala joins so
-    "ไทยรัฐ",
-    "ລາວ",
-    "မြန်မာ ပြက္ခဒိန်",
-    "ភាសាខ្មែរ",
-    "བོད་ཡིག",
-    "ދިވެހި",
-    "አማርኛ ዜና",
-    "카카오톡",
-    "네이버 지도",
-    "카카오 Talk",
-    "微信",
-    "支付宝 Pay",
-    "注音 ㄅㄆㄇ",
-    "LINEマンガ",
-    "メルカリ",
-    "日本語ノート々",
+    "Госуслуги", "Яндекс Погода", "Дія", "2ГИС", "Εφημερίδα", "Հայաստան Քարտեզ", "საქართველოს ბანკი", "עברית יומית",
+    "צ׳אט", "طلبات",
+    # Persian separates words, and Sinhala joins them, with characters that are not drawn
+    "نرم\u200cافزار", "می\u200cخواهم", "हिन्दी समाचार", "क्\u200dष", "বাংলা অভিধান", "ਪੰਜਾਬੀ ਰੇਡੀਓ", "ગુજરાતી",
+    "தமிழ் நாட்காட்டி", "తెలుగు", "ಕನ್ನಡ", "മലയാളം", "ශ්\u200dරී ලංකා", "ไทยรัฐ", "ລາວ", "မြန်မာ ပြက္ခဒိန်",
+    "ភាសាខ្មែរ", "བོད་ཡིག", "ދިވެހި", "አማርኛ ዜና", "카카오톡", "네이버 지도", "카카오 Talk", "微信", "支付宝 Pay",
+    "注音 ㄅㄆㄇ", "LINEマンガ", "メルカリ", "日本語ノート々",
     # As they are in Latin letters
-    "Tiếng Việt",
-    "Türkçe İşler",
-    "Ħobż Malti",
-    "Smørrebrød",
-    "o’zbekcha oʻyin",
-    "Tom & Jerry’s “Best” (2.0)",
-    "Crème № 5",
-    "½ Price",
+    "Tiếng Việt", "Türkçe İşler", "Ħobż Malti", "Smørrebrød", "o’zbekcha oʻyin", "Tom & Jerry’s “Best” (2.0)",
+    "Crème № 5", "½ Price",
     # Pictures
-    "I ❤\ufe0f Notes",
-    "Open 🍩 Sort",
-    "⭕ Circle",
-    "C++ Tutor",
-    "Notes+",
-    "$ave",
-    "(Parentheses)",
-    "Þorlákur",
-    "Cash€w",
-    "√2 Calculator",
-    "√x Solver",
+    "I ❤\ufe0f Notes", "Open 🍩 Sort", "⭕ Circle", "C++ Tutor", "Notes+", "$ave", "(Parentheses)", "Þorlákur",
+    "Cash€w", "√2 Calculator", "√x Solver",
     # Words that would claim something elsewhere
-    "Support Desk Pro",
-    "Orbit Support",
-    "Supporta",
-    "Home Security",
-    "Security Camera Viewer",
-    "Signal",
-    "Signage",
-    "Signs",
-    "Accountant",
-    "Your Accountant",
-    "Accountable",
-    "Account Book Keeper",
-    "Password Manager",
-    "Authorize.net Tools",
-    "Helper",
-    "Helping Hands",
-    "Admiral",
-    "Staffroom",
-    "Official Monster Raving Party Planner",
-    "Official Journal Reader",
-    "Peer Reviewed",
-    "FDA-approved Drugs",
-    "Certified Barista Exam",
-    "Trusted Advisor",
-    "Unverified Rumours",
-    "Checkmate",
-    "Check Please",
-    "Review",
-    "Identity",
-    "Billing",
-    "Team",
-    "My App",
-    "Notes 🗒",
-    "Deutsch 🇩🇪",
-    "👾",
-    "☪ Prayer Times",
-    "✡ Calendar",
-    "Star Maps",
-    "Lockwood",
-    "Allowance",
-    "Continue Writing",
-    "Orbit Two-step",
-    "이미지 노트",
-    "ㄗㄇ",
-]
+    "Support Desk Pro", "Orbit Support", "Supporta", "Home Security", "Security Camera Viewer", "Signal", "Signage",
+    "Signs", "Accountant", "Your Accountant", "Accountable", "Account Book Keeper", "Password Manager",
+    "Authorize.net Tools", "Helper", "Helping Hands", "Admiral", "Staffroom", "Official Monster Raving Party Planner",
+    "Official Journal Reader", "Peer Reviewed", "FDA-approved Drugs", "Certified Barista Exam", "Trusted Advisor",
+    "Unverified Rumours", "Checkmate", "Check Please", "Review", "Identity", "Billing", "Team", "My App", "Notes 🗒",
+    "Deutsch 🇩🇪", "👾", "☪ Prayer Times", "✡ Calendar", "Star Maps", "Lockwood", "Allowance", "Continue Writing",
+    "Orbit Two-step", "이미지 노트", "ㄗㄇ",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DISGUISES)
@@ -270,50 +86,14 @@ def test_an_innocent_name_is_not(name: str) -> None:
 
 
 CLAIMS = [
-    "✓ Orbit",
-    "Orbit ✔",
-    "Orbit ✔\ufe0f",
-    "☑ Orbit",
-    "✅",
-    "Or🗸bit",
-    "🗹 Orbit",
-    "⍻ Orbit",
-    "√ Orbit",
-    "Orbit √",
-    "✓ Reviewed by Openpor",
-    "Reviewed by experts",
-    "REVIEWED-BY Us",
-    "Approved by Orbit",
-    "Orbit, certified by us",
-    "Verified",
-    "Orbit Verified",
-    "Orbit (Verified)",
-    "Orbit – verified app",
-    "V e r i f i e d",
-    "V3r1f1ed Orbit",
-    "√erified Orbit",
-    "Ⓥⓔⓡⓘⓕⓘⓔⓓ",
-    "ᴠᴇʀɪꜰɪᴇᴅ Orbit",
-    "Official",
-    "Orbit Official",
-    "Orbit [0fficial]",
-    "Orbit (approved)",
-    "Orbit – certified",
-    "Orbit | Trusted!",
-    "This app was reviewed",
-    "Orbit has been approved",
-    "Officially reviewed Orbit",
-    "0ff1c1ally trusted",
-    "🛡 Orbit",
-    "Orbit 🛡️",
-    "Orbit 🔒",
-    "🔐",
-    "⭐ Orbit",
-    "★★★★★ Orbit",
-    "Orbit 🏅",
-    "Orbit 👍",
-    "🆗 Orbit",
-]
+    "✓ Orbit", "Orbit ✔", "Orbit ✔\ufe0f", "☑ Orbit", "✅", "Or🗸bit", "🗹 Orbit", "⍻ Orbit", "√ Orbit", "Orbit √",
+    "✓ Reviewed by Openpor", "Reviewed by experts", "REVIEWED-BY Us", "Approved by Orbit", "Orbit, certified by us",
+    "Verified", "Orbit Verified", "Orbit (Verified)", "Orbit – verified app", "V e r i f i e d", "V3r1f1ed Orbit",
+    "√erified Orbit", "Ⓥⓔⓡⓘⓕⓘⓔⓓ", "ᴠᴇʀɪꜰɪᴇᴅ Orbit", "Official", "Orbit Official", "Orbit [0fficial]",
+    "Orbit (approved)", "Orbit – certified", "Orbit | Trusted!", "This app was reviewed", "Orbit has been approved",
+    "Officially reviewed Orbit", "0ff1c1ally trusted", "🛡 Orbit", "Orbit 🛡️", "Orbit 🔒", "🔐", "⭐ Orbit",
+    "★★★★★ Orbit", "Orbit 🏅", "Orbit 👍", "🆗 Orbit",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -323,82 +103,21 @@ def test_a_name_that_claims_a_review_is_refused(name: str) -> None:
 
 
 AS_THE_SERVICE = [
-    "Support",
-    "SUPPORT!!!",
-    "(Support)",
-    "$upport",
-    "Supp⭕rt",
-    "S u p p o r t",
-    "Support 🛟",
-    "Customer Support Team",
-    "Help",
-    "The Help Center",
-    "Helpdesk",
-    "Account",
-    "My Account",
-    "Account Security",
-    "Account-Security",
-    "AccountSecurity",
-    "Security",
-    "Security Team",
-    "Sign in",
-    "Sign-In",
-    "S1gn 1n",
-    "signin",
-    "Log In",
-    "Login",
-    "Password Reset",
-    "Two-factor authentication",
-    "Identity Verification",
-    "Trust & Safety",
-    "Admin",
-    "Administrator",
-    "Official App",
-    "Sign in to your account",
-    "Sign in with Orbit",
-    "Your account was suspended",
-    "Verify your email",
-    "Security alert: act now",
-    "App Review",
-    "Review Team",
-    "Security check",
-    "Fraud Prevention",
-    "Allow",
-    "Yes, allow",
-    "A11ow",
-    "Allow access to your files",
-    "Press Allow to continue",
-    "Cancel",
-    "Continue",
-    "Continue to Orbit",
-    "C0ntinue with Orbit",
-    "Deny",
-    "Accept",
-    "2-step verification",
-    "Delete your account",
-]
+    "Support", "SUPPORT!!!", "(Support)", "$upport", "Supp⭕rt", "S u p p o r t", "Support 🛟", "Customer Support Team",
+    "Help", "The Help Center", "Helpdesk", "Account", "My Account", "Account Security", "Account-Security",
+    "AccountSecurity", "Security", "Security Team", "Sign in", "Sign-In", "S1gn 1n", "signin", "Log In", "Login",
+    "Password Reset", "Two-factor authentication", "Identity Verification", "Trust & Safety", "Admin", "Administrator",
+    "Official App", "Sign in to your account", "Sign in with Orbit", "Your account was suspended", "Verify your email",
+    "Security alert: act now", "App Review", "Review Team", "Security check", "Fraud Prevention", "Allow", "Yes, allow",
+    "A11ow", "Allow access to your files", "Press Allow to continue", "Cancel", "Continue", "Continue to Orbit",
+    "C0ntinue with Orbit", "Deny", "Accept", "2-step verification", "Delete your account",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", AS_THE_SERVICE)
 def test_a_name_that_reads_as_the_service_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="Openport itself"):
         validate_name(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("Orbit ✔", "A name can't contain “✔”: people would read it as the result of a review. Remove it."),
-        ("Orbit (Verified)", "A name can't contain “Verified”: people would read it as the result of a review."),
-        ("Orbit (approved)", "A name can't end with “approved”: people would read it as the result of a review."),
-        ("Sign in to Orbit", "A name can't begin with “Sign in to”: it looks like a message from Openport itself."),
-        ("Support", "“Support” looks as if it came from Openport itself. Add the name of your product, as in"),
-    ],
-)
-def test_the_message_quotes_what_is_refused_and_says_what_to_do(name: str, message: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        validate_name(name)
-    assert refused.value.messages[0].startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -442,13 +161,14 @@ UNREADABLE = [
     "a\nb",
     "a\u2028b",
     "\ud800",
-    "\u200b",  # a space of no width
-    "\u3164",  # a letter that is blank
-    "\u2800",  # a sign that is blank
-    "\u0301",  # a mark with nothing below it
-    "\u202etropnepo",  # reads as the service's name, from its end
+    # Blank characters, a mark with nothing below it, and names that are read from their end
+    "\u200b",
+    "\u3164",
+    "\u2800",
+    "\u0301",
+    "\u202etropnepo",
     "\u2067notes\u2069",
-    # What is not drawn, in a name that is nobody else's
+    # What is not drawn, in a name that is nobody else's: joiners that join nothing, or pictures
     "Orbit\u200b Notes",
     "Orbit\u200cNotes",
     "Orbit\u200dNotes",
@@ -461,10 +181,10 @@ UNREADABLE = [
     "Orbit\ufe0f",
     "1\ufe0f",
     "Orbit\U000e0061",
-    "می\u200c",  # where it joins nothing
+    "می\u200c",
     "\u200cمی",
-    "क\u200dष",  # not after a virama
-    "\U0001f469\u200d\U0001f467",  # pictures joined to one
+    "क\u200dष",
+    "\U0001f469\u200d\U0001f467",
     "辻\U000e0100",
     # Scripts that nobody writes names in
     "ᏣᎳᎩ",
@@ -474,7 +194,7 @@ UNREADABLE = [
     "ⲁⲃⲅ",
     "Notes\u2800",
     "Notes \U000e01f0",
-    "Notes \U0003fffd",  # unassigned
+    "Notes \U0003fffd",
     # Scripts that nobody writes together
     "Orbit Νotes",
     "Νotes",
@@ -496,17 +216,22 @@ def test_invalid_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "message"),
     [
-        ("Orbit\u200b Notes", r"Remove U\+200B"),
-        ("Orbit\u202e Notes", r"Remove U\+202E"),
+        ("Orbit ✔", "A name can't contain “✔”: people would read it as the result of a review. Remove it."),
+        ("Orbit (Verified)", "A name can't contain “Verified”: people would read it as the result of a review."),
+        ("Orbit (approved)", "A name can't end with “approved”: people would read it as the result of a review."),
+        ("Sign in to Orbit", "A name can't begin with “Sign in to”: it looks like a message from Openport itself."),
+        ("Support", "“Support” looks as if it came from Openport itself. Add the name of your product, as in"),
+        ("Orbit\u200b Notes", "Remove U+200B"),
+        ("Orbit\u202e Notes", "Remove U+202E"),
         ("Orbit Ꮳ", "“Ꮳ”: its script is not supported"),
         ("Orbit Заметки", "Use one script"),
-        ("Orbit \U0001cce4", r"unknown character U\+1CCE4"),  # an O of a newer Unicode version
+        ("Orbit \U0001cce4", "unknown character U+1CCE4"),  # an O of a newer Unicode version
     ],
 )
-def test_the_reason_says_what_to_fix(name: str, reason: str) -> None:
-    with pytest.raises(ValidationError, match=reason):
+def test_the_message_quotes_what_is_refused_and_says_what_to_do(name: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(message)):
         validate_name(name)
 
 
@@ -542,15 +267,12 @@ def test_a_service_may_have_a_name_of_any_script(own: str, settings: Any) -> Non
     validate_name("Orbit Notes")
 
 
-def test_an_m_is_read_like_rn(settings: Any) -> None:
-    settings.SERVICE_NAME = "Harmony"
-    with pytest.raises(ValidationError, match="Harmony"):
-        validate_name("Harrnony")
-
-
-def test_an_l_may_be_a_capital_i(settings: object) -> None:
-    settings.SERVICE_NAME = "Portal"  # type: ignore[attr-defined]
-    for name in ("PortaI", "Porta1", "Porta|", "PORTAL"):
-        with pytest.raises(ValidationError):
-            validate_name(name)
+@pytest.mark.parametrize(
+    ("own", "name"),
+    [("Harmony", "Harrnony"), ("Portal", "PortaI"), ("Portal", "Porta1"), ("Portal", "Porta|"), ("Portal", "PORTAL")],
+)
+def test_an_m_is_read_like_rn_and_an_l_like_a_capital_i(own: str, name: str, settings: Any) -> None:
+    settings.SERVICE_NAME = own
+    with pytest.raises(ValidationError, match=own):
+        validate_name(name)
     validate_name("Portfolio")
