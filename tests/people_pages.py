@@ -78,52 +78,26 @@ _PAGES = """
 # tests/oidc/authorization/test_account_choice.py open them.
 IN_BETWEEN = frozenset(
     {
-        "/connect/authorize",
-        "/connect/consent",
-        "/connect/step-up",
-        "/connect/resume",
-        "/account/choose/photo",
-        "/account/confirm-email/",
-        "/account/login/mailbox/",
-        "/account/reauthenticate/email/",
-        "/account/password/reset/confirm/",
-        "/account/password/reset/complete/",
-        "/account/2fa/authenticate/",
+        "/connect/authorize", "/connect/consent", "/connect/step-up", "/connect/resume", "/account/choose/photo",
+        "/account/confirm-email/", "/account/login/mailbox/", "/account/reauthenticate/email/",
+        "/account/password/reset/confirm/", "/account/password/reset/complete/", "/account/2fa/authenticate/",
         "/account/recovery/start/",
     }
-)
+)  # fmt: skip
 # URLs without a page: actions, requests of scripts, redirects, and pages that these settings do not use.
 NOTHING_SHOWN = frozenset(
     {
-        "/connect/dismiss",
-        "/connect/logout/confirm",
-        "/account/apps/which-account",
-        "/account/apps/{connection}/ask-again",
-        "/account/export",
-        "/apps/report/{shown}/sent",
-        "/account/export/file",
-        "/account/goodbye",
-        "/account/closed",
-        "/account/plan/invitations/{to_me}/accept",
-        "/account/plan/invitations/{to_me}/decline",
-        "/account/plan/family/invite",
-        "/account/plan/family/invitations/{from_me}/withdraw",
-        "/account/password/set/",
-        "/account/login/code/confirm/",
-        "/account/reauthenticate/code/",
-        "/account/reauthenticate/code/confirm/",
-        "/account/sessions/{session}/end",
-        "/account/2fa/webauthn/conditional/",
-        "/account/2fa/webauthn/login/",
-        "/account/2fa/first-codes/",
-        "/account/2fa/staff/",
-        "/account/2fa/webauthn/signup/",
-        "/account/signup/password/",
-        "/favicon.ico",
-        "/llms.txt",
-        "/robots.txt",
+        "/connect/dismiss", "/connect/logout/confirm", "/account/apps/which-account",
+        "/account/apps/{connection}/ask-again", "/account/export", "/apps/report/{shown}/sent", "/account/export/file",
+        "/account/goodbye", "/account/closed", "/account/plan/invitations/{to_me}/accept",
+        "/account/plan/invitations/{to_me}/decline", "/account/plan/family/invite",
+        "/account/plan/family/invitations/{from_me}/withdraw", "/account/password/set/", "/account/login/code/confirm/",
+        "/account/reauthenticate/code/", "/account/reauthenticate/code/confirm/", "/account/sessions/{session}/end",
+        "/account/2fa/webauthn/conditional/", "/account/2fa/webauthn/login/", "/account/2fa/first-codes/",
+        "/account/2fa/staff/", "/account/2fa/webauthn/signup/", "/account/signup/password/", "/favicon.ico",
+        "/llms.txt", "/robots.txt",
     }
-)
+)  # fmt: skip
 # URLs that are not pages of people: the console, the admin, the docs, and endpoints for programs.
 OTHERS = (
     *("/admin/", "/console/", "/docs/", "/v1", "/.well-known/", "//.well-known/", "/health/", "/hooks/"),

@@ -26,10 +26,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("core/http/template_tags.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
     ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
-    ("devportal/console/charts.py", "SafeString"): (
-        1,
-        "The XML serializer escapes each text and attribute.",
-    ),
+    ("devportal/console/charts.py", "SafeString"): (1, "The XML serializer escapes each text and attribute."),
     ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
     #
     # Composed SQL statements
@@ -54,10 +51,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "What Django compiled from a queryset; values are parameters.",
     ),
-    ("core/limits/redis.py", "eval"): (
-        3,
-        "Lua scripts of ours, written out beside them, run by Redis.",
-    ),
+    ("core/limits/redis.py", "eval"): (3, "Lua scripts of ours, written out beside them, run by Redis."),
     ("core/limits/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     #
     # Forms without a CSRF token: they don't use cookies, or they only lead to a page that asks again
@@ -221,10 +215,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/review/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/partials/review_decide.html", "link {{ step.path }}"): (1, "The same."),
     ("templates/admin/review/partials/review_at_once.html", "link {{ step.path }}"): (1, "The same."),
-    ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (
-        None,
-        "A query on this page, beginning with `?`.",
-    ),
+    ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (None, "A query on this page, beginning with `?`."),
     ("templates/admin/review/lists.html", "link {{ *.url }}"): (3, "The same."),
     ("templates/admin/review/case_lists.html", "link {{ link.url }}"): (1, "The same."),
     ("templates/review/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),

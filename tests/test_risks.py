@@ -70,41 +70,19 @@ def test_each_silenced_warning_says_why() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "mark_safe(text)",
-        "safestring.mark_safe(text)",
-        "SafeString(text)",
-        "@html_safe\nclass A: pass",
-        "format_html(text)",
-        "format_html(f'<b>{text}</b>')",
-        "format_html_join(comma, '{}', rows)",
-        "format_html_join('', template, rows)",
-        "Model.objects.raw(sql)",
-        "Model.objects.extra(where=[sql])",
-        "RawSQL(sql, [])",
-        "migrations.RunSQL(sql)",
-        "cursor.execute(sql)",
-        "cursor.execute(f'SELECT {name}')",
-        "cursor.executemany(sql, rows)",
-        "eval(text)",
-        "exec(text)",
-        "compile(text, '', 'exec')",
-        "import pickle",
-        "from subprocess import run",
-        "import yaml",
-        "from xml.dom import minidom",
-        "run(command, shell=True)",
-        "os.system(command)",
-        "requests.get(url, verify=False)",
-        "Context(values, autoescape=False)",
-        "@csrf_exempt\ndef view(request): pass",
-        "path('', csrf_exempt(view))",
-        "@method_decorator(xframe_options_exempt)\nclass A: pass",
-        "@cache_page(60)\ndef view(request): pass",
-        "redirect(request.GET['next'])",
-        "HttpResponseRedirect(f'{base}/account')",
+        "mark_safe(text)", "safestring.mark_safe(text)", "SafeString(text)", "@html_safe\nclass A: pass",
+        "format_html(text)", "format_html(f'<b>{text}</b>')", "format_html_join(comma, '{}', rows)",
+        "format_html_join('', template, rows)", "Model.objects.raw(sql)", "Model.objects.extra(where=[sql])",
+        "RawSQL(sql, [])", "migrations.RunSQL(sql)", "cursor.execute(sql)", "cursor.execute(f'SELECT {name}')",
+        "cursor.executemany(sql, rows)", "eval(text)", "exec(text)", "compile(text, '', 'exec')", "import pickle",
+        "from subprocess import run", "import yaml", "from xml.dom import minidom", "run(command, shell=True)",
+        "os.system(command)", "requests.get(url, verify=False)", "Context(values, autoescape=False)",
+        "@csrf_exempt\ndef view(request): pass", "path('', csrf_exempt(view))",
+        "@method_decorator(xframe_options_exempt)\nclass A: pass", "@cache_page(60)\ndef view(request): pass",
+        "redirect(request.GET['next'])", "HttpResponseRedirect(f'{base}/account')",
         "HttpResponseRedirect(f'{reverse(name)}{rest}')",
     ],
-)
+)  # fmt: skip
 def test_a_risk_in_python_is_found(text: str) -> None:
     assert list(in_python(text))
 
@@ -112,17 +90,11 @@ def test_a_risk_in_python_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "format_html('<b>{}</b>', text)",
-        "format_html_join('', '<b>{}</b>', rows)",
-        "cursor.execute('SELECT 1')",
-        "re.compile(text)",
-        "HttpResponseRedirect(reverse('home'))",
-        "HttpResponseRedirect(f'{reverse(name)}?{query}')",
-        "redirect('account_plan')",
-        "requests.get(url, verify=True)",
-        "raw = row.raw",
+        "format_html('<b>{}</b>', text)", "format_html_join('', '<b>{}</b>', rows)", "cursor.execute('SELECT 1')",
+        "re.compile(text)", "HttpResponseRedirect(reverse('home'))", "HttpResponseRedirect(f'{reverse(name)}?{query}')",
+        "redirect('account_plan')", "requests.get(url, verify=True)", "raw = row.raw",
     ],
-)
+)  # fmt: skip
 def test_harmless_python_is_accepted(text: str) -> None:
     assert list(in_python(text)) == []
 
@@ -130,25 +102,14 @@ def test_harmless_python_is_accepted(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{{ text|safe }}",
-        "{{ text|default:other|safe }}",
-        "{% autoescape off %}{{ text }}{% endautoescape %}",
-        "<p class={{ name }}>",
-        '<p id="a" class={{ name }}>',
-        '<a href="{{ url }}">',
-        '<a href=" {{ url }}">',
-        '<img src="{{ url }}/a.png">',
-        "<script>run()</script>",
-        "<script nonce='a'>run()</script>",
-        "<style>p { color: red }</style>",
-        '<p style="color: red">',
-        '<p onclick="run()">',
-        '<a href="javascript:run()">',
-        '<a href="https://example.com/" target="_blank">',
-        '<form method="post"><input name="a"></form>',
-        '<form class="form" method="post" action="{% url \'home\' %}">',
+        "{{ text|safe }}", "{{ text|default:other|safe }}", "{% autoescape off %}{{ text }}{% endautoescape %}",
+        "<p class={{ name }}>", '<p id="a" class={{ name }}>', '<a href="{{ url }}">', '<a href=" {{ url }}">',
+        '<img src="{{ url }}/a.png">', "<script>run()</script>", "<script nonce='a'>run()</script>",
+        "<style>p { color: red }</style>", '<p style="color: red">', '<p onclick="run()">',
+        '<a href="javascript:run()">', '<a href="https://example.com/" target="_blank">',
+        '<form method="post"><input name="a"></form>', '<form class="form" method="post" action="{% url \'home\' %}">',
     ],
-)
+)  # fmt: skip
 def test_a_risk_in_a_template_is_found(text: str) -> None:
     assert list(in_template(text))
 
@@ -156,17 +117,13 @@ def test_a_risk_in_a_template_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{{ text }}",
-        '<p class="{{ name }}">',
-        "{% include 'a.html' with name=value %}",
-        "<a href=\"{% url 'home' %}?a={{ value }}\">",
-        '<a href="?a={{ value }}" class="b">',
+        "{{ text }}", '<p class="{{ name }}">', "{% include 'a.html' with name=value %}",
+        "<a href=\"{% url 'home' %}?a={{ value }}\">", '<a href="?a={{ value }}" class="b">',
         '<a href="https://example.com/" target="_blank" rel="noopener noreferrer">',
-        "<script src=\"{% static 'js/a.js' %}\" defer></script>",
-        '<form method="get"><input name="a"></form>',
+        "<script src=\"{% static 'js/a.js' %}\" defer></script>", '<form method="get"><input name="a"></form>',
         '<form method="post">{% csrf_token %}</form>',
     ],
-)
+)  # fmt: skip
 def test_harmless_templates_are_accepted(text: str) -> None:
     assert list(in_template(text)) == []
 

@@ -99,17 +99,11 @@ def test_every_exception_is_needed() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "What is wrong, and how to mend it.",
-        "MENDS = {}",
-        "def judge_names() -> None:",
-        "The reviewers' desk sees it.",
-        "Whoever signs in sees it.",
-        "A folder of its own.",
-        "on connections of their own, which close",
-        "def test_who_has_not_signed_in() -> None:",
-        "Send an e-mail.",
+        "What is wrong, and how to mend it.", "MENDS = {}", "def judge_names() -> None:",
+        "The reviewers' desk sees it.", "Whoever signs in sees it.", "A folder of its own.",
+        "on connections of their own, which close", "def test_who_has_not_signed_in() -> None:", "Send an e-mail.",
     ],
-)
+)  # fmt: skip
 def test_a_word_of_the_table_is_found(line: str) -> None:
     assert list(found_in("core/clock.py", line))
 
