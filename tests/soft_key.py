@@ -12,12 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.test import Client as Browser
 from fido2.cose import ES256
 from fido2.utils import sha256, websafe_decode, websafe_encode
-from fido2.webauthn import (
-    AttestationObject,
-    AttestedCredentialData,
-    AuthenticatorData,
-    CollectedClientData,
-)
+from fido2.webauthn import AttestationObject, AttestedCredentialData, AuthenticatorData, CollectedClientData
 
 from accounts.models import Account
 from accounts.sessions import keys

@@ -331,15 +331,9 @@ def test_an_import_of_a_higher_layer_is_found(tmp_path: Path, where: str, text: 
         ("devportal/settings/libraries.py", "from devportal.settings import environment\nimport oidc.apis.scopes"),
         ("devportal/urls.py", "from api import urls\npath = include('devportal.console.urls')"),
         ("devportal/__init__.py", "from devportal.celery import app"),
-        (
-            "accounts/people.py",
-            "scope = 'api.read'\nword = ('oidc', 'a scope')\nkey = ForeignKey('accounts.Plan')",
-        ),
+        ("accounts/people.py", "scope = 'api.read'\nword = ('oidc', 'a scope')\nkey = ForeignKey('accounts.Plan')"),
         ("accounts/migrations/0001.py", "dependencies = [('accounts', '0000_first')]"),
-        (
-            "accounts/people.py",
-            '"""Shown at /console/ and in console_auditevent."""\nSCOPE = "api_scope"\nX = "/v10"',
-        ),
+        ("accounts/people.py", '"""Shown at /console/ and in console_auditevent."""\nSCOPE = "api_scope"\nX = "/v10"'),
         ("api/keys.py", "ENDPOINTS = ['/v1/me', '/connect/token', 'api_apikey']"),
     ],
 )

@@ -85,13 +85,7 @@ def test_an_insert_of_anothers_is_seen_at_once(spa: Client) -> None:
     assert [tuple(row) for row in query.rows("Later")] == [(made.pk,)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "DEALLOCATE ALL",
-        "ALTER TABLE oidc_client ALTER COLUMN name TYPE varchar(200)",
-    ],
-)
+@pytest.mark.parametrize("change", ["DEALLOCATE ALL", "ALTER TABLE oidc_client ALTER COLUMN name TYPE varchar(200)"])
 def test_a_stale_statement_is_prepared_again(spa: Client, change: str) -> None:
     statement = PreparedStatement("SELECT * FROM (SELECT name FROM oidc_client WHERE client_id = %s) AS found")
     wrapper: Any = connection

@@ -42,10 +42,7 @@ def test_django_keeps_a_response_for_hours_by_default(protected: Callable[[str],
 
 @pytest.mark.parametrize(
     ("line", "other"),
-    [
-        (CACHING, CACHING.replace("1", "0")),
-        ('    "RESOURCE_SERVER_TOKEN_RESOURCE_VALIDATOR": is_for_this_api,\n', ""),
-    ],
+    [(CACHING, CACHING.replace("1", "0")), ('    "RESOURCE_SERVER_TOKEN_RESOURCE_VALIDATOR": is_for_this_api,\n', "")],
     ids=["no time", "no validator"],
 )
 def test_django_refuses_every_token(protected: Callable[[str], ProtectedApi], line: str, other: str) -> None:

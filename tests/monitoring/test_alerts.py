@@ -208,11 +208,7 @@ def unit_test(rule: str, series: Series, *, fires: bool) -> dict[str, object]:
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in given.items()],
         "promql_expr_test": [
-            {
-                "expr": query,
-                "eval_time": f"{MINUTES - 1}m",
-                "exp_samples": [{"labels": "{}", "value": int(fires)}],
-            }
+            {"expr": query, "eval_time": f"{MINUTES - 1}m", "exp_samples": [{"labels": "{}", "value": int(fires)}]}
         ],
     }
 

@@ -145,13 +145,7 @@ def _create_cluster(programs: Path, home: Path, user: str | None) -> str:
     secret.write_text(password)
     if user is not None:
         shutil.chown(secret, user)
-    options = [
-        "--username=postgres",
-        "--auth=password",
-        f"--pwfile={secret}",
-        "--encoding=UTF8",
-        "--locale=C",
-    ]
+    options = ["--username=postgres", "--auth=password", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C"]
     made = subprocess.run(
         [programs / "initdb", *options, "--no-sync", "--pgdata", home / "data"],
         cwd=home,
