@@ -4,7 +4,6 @@ import gzip
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.test import Client as Browser
@@ -88,13 +87,3 @@ def test_endpoints_of_programs_and_static_files_are_not_compressed_here(path: st
 
     monkeypatch.setattr(GZipMiddleware, "process_response", fail)
     assert Browser().get(path, headers=ASKS).status_code < 500
-
-
-def test_its_place() -> None:
-    order = [name.rpartition(".")[2] for name in settings.MIDDLEWARE]
-    assert (
-        order.index("DirectDispatchMiddleware")
-        < order.index("PageHeadersMiddleware")
-        < order.index("StaticFilesMiddleware")
-        < order.index("SessionMiddleware")
-    )

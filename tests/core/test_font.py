@@ -23,30 +23,12 @@ def font_of(folder: Path) -> Path:
     return font
 
 
-def test_there_is_one_font_and_it_is_small() -> None:
-    assert font_of(ROOT).stat().st_size < HEAVIEST
-
-
-def test_its_name_is_its_hash_wherever_it_is_named() -> None:
+def test_the_font_is_small_and_has_its_hash_in_its_name() -> None:
     font = font_of(ROOT)
+    assert font.stat().st_size < HEAVIEST
     assert font.name == f"inter-{hashlib.sha256(font.read_bytes()).hexdigest()[:12]}.woff2"
     for file in MADE[:2]:
         assert re.findall(r"[\w-]+\.woff2", (ROOT / file).read_text()) == [font.name], file
-
-
-def test_pages_load_it_and_have_a_stand_in_of_its_size() -> None:
-    tokens, sheet = ((ROOT / "static/css" / name).read_text() for name in ("tokens.css", "fonts.css"))
-    assert '--font: Inter, "Inter stand-in",' in tokens
-    assert re.findall(r'font-family: "(.+)"', sheet) == ["Inter", "Inter stand-in"]
-    assert re.search(r"size-adjust: \d+\.\d+%", sheet)
-    assert "font-display: swap" in sheet
-    assert "partials/font.html" in (ROOT / "templates/partials/base_sheets.html").read_text()
-
-
-def test_its_licence_lies_beside_it() -> None:
-    licence = (ROOT / "static/fonts/LICENSE.txt").read_text()
-    assert "SIL OPEN FONT LICENSE Version 1.1" in licence.replace("\n", " ")
-    assert "Reserved Font Name" not in licence.partition("-----")[0]  # so a subset may be called as the whole is
 
 
 def test_it_has_the_weights_and_letters_of_the_pages() -> None:

@@ -102,16 +102,6 @@ def test_a_value_that_is_cleared_while_it_is_loaded_is_not_kept() -> None:
     assert [kept.current(), kept.current()] == [1, 2]
 
 
-def test_a_process_that_was_idle_uses_no_old_value() -> None:
-    """Nobody asked for hours, so nothing has renewed the value meanwhile."""
-    numbers = [1]
-    kept = Snapshot("numbers", lambda previous: numbers[0], lambda: 60.0)
-    kept.current()
-    numbers[0] = 2
-    kept._loaded_at -= 3600
-    assert kept.current() == 2
-
-
 def test_requests_at_once_in_a_process_that_was_idle_use_no_old_value() -> None:
     numbers, loading = [1], threading.Event()
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.http import HttpResponse
 from django.templatetags.static import static
@@ -134,7 +133,3 @@ def test_in_production_the_collected_files_are_served(tmp_path: Path, settings: 
     settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS, settings.WHITENOISE_AUTOREFRESH = str(tmp_path), False, False
     assert body(get("/static/a.css")) == b"collected"
     assert get("/static/css/base.css").status_code == 404
-
-
-def test_wired() -> None:
-    assert settings.STORAGES["staticfiles"]["BACKEND"].endswith("HashedNamesStorage")
