@@ -27,87 +27,70 @@ def as_stored(session: SessionStore) -> dict[str, Any]:
     return dict(SessionStore(session.session_key).items())
 
 
-def test_both_requests_keep_what_they_stored() -> None:
-    one, other = two_of(kept=1, changed=1, removed=1)
-    one["changed"], one["new"] = 2, 1
-    one.save()
-    del other["removed"]
-    other["other"] = 1
-    other.save()
-    assert as_stored(one) == {"kept": 1, "changed": 2, "new": 1, "other": 1}
-    assert dict(other.items()) == as_stored(one)
+GONE = object()  # of a value that a request removes
+KEY = interactions.SESSION_KEY
+# What is stored, what one request and then the other one changes, and what is stored afterwards.
+CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "both requests keep what they stored": (
+        {"kept": 1, "changed": 1, "removed": 1},
+        {"changed": 2, "new": 1},
+        {"removed": GONE, "other": 1},
+        {"kept": 1, "changed": 2, "new": 1, "other": 1},
+    ),
+    "a removed value does not come back": ({"code": "once", "kept": 1}, {"code": GONE}, {"kept": 2}, {"kept": 2}),
+    "each request that waits for a sign-in is a separate value": (
+        {"waiting": {"a": {"query": "?a"}, "b": {"query": "?b"}}},
+        {"waiting": {"a": {"query": "?a"}, "b": {"query": "?b"}, "c": {"query": "?c"}}},
+        {"waiting": {"b": {"query": "?b", "answered": True}, "d": {"query": "?d"}}},
+        {"waiting": {"b": {"query": "?b", "answered": True}, "c": {"query": "?c"}, "d": {"query": "?d"}}},
+    ),
+    "two tabs note something about the same request": (
+        {KEY: {"a": {"query": "?a", "dismissed": True}}},
+        {KEY: {"a": {"query": "?a", "dismissed": True, "answered": True}}},
+        {KEY: {"a": {"query": "?a", "steps": ["seen"]}}},
+        {KEY: {"a": {"query": "?a", "answered": True, "steps": ["seen"]}}},
+    ),
+    "the last entry is removed while another one is added": (
+        {"waiting": {"a": {"query": "?a"}}},
+        {"waiting": {"a": {"query": "?a"}, "b": {"query": "?b"}}},
+        {"waiting": GONE},
+        {"waiting": {"b": {"query": "?b"}}},
+    ),
+    "the last entry is removed": ({"waiting": {"a": {"query": "?a"}}}, {"seen": 1}, {"waiting": GONE}, {"seen": 1}),
+    "values about two accounts are not mixed": (
+        {"proved": {"of": "1", "ids": [1]}},
+        {"proved": {"of": "2", "ids": [5]}},
+        {"proved": {"of": "1", "ids": [1, 7]}},
+        {"proved": {"of": "1", "ids": [1, 7]}},
+    ),
+    "two sign-ins are not mixed": (
+        {"account_login": "ada", "account_code": "ada's", "waiting": 1},
+        {"account_login": "bob", "account_code": "bob's", "account_stamp": 1, "waiting": 2},
+        {"account_code": "ada's, typed once"},
+        {"account_login": "ada", "account_code": "ada's, typed once", "waiting": 2},
+    ),
+    "a request that changes nothing of a sign-in keeps it": (
+        {"account_login": "ada", "account_code": "ada's"},
+        {"account_login": "bob", "account_code": "bob's"},
+        {"waiting": 1},
+        {"account_login": "bob", "account_code": "bob's", "waiting": 1},
+    ),
+}
 
 
-def test_what_one_request_removed_does_not_come_back() -> None:
-    one, other = two_of(code="once", kept=1)
-    del one["code"]
-    one.save()
-    other["kept"] = 2
-    other.save()
-    assert as_stored(one) == {"kept": 2}
-
-
-def test_each_request_that_waits_for_a_sign_in_is_a_separate_value() -> None:
-    one, other = two_of(waiting={"a": {"query": "?a"}, "b": {"query": "?b"}})
-    one["waiting"] = one["waiting"] | {"c": {"query": "?c"}}
-    one.save()
-    other["waiting"] = {"b": {"query": "?b", "answered": True}, "d": {"query": "?d"}}
-    other.save()
-    left = {"b": {"query": "?b", "answered": True}, "c": {"query": "?c"}, "d": {"query": "?d"}}
-    assert as_stored(one) == {"waiting": left}
-
-
-def test_what_two_tabs_note_about_the_same_request_is_kept() -> None:
-    waiting = {"a": {"query": "?a", "dismissed": True}}
-    one, other = two_of(**{interactions.SESSION_KEY: waiting})
-    one[interactions.SESSION_KEY] = {"a": {"query": "?a", "dismissed": True, "answered": True}}
-    one.save()
-    other[interactions.SESSION_KEY] = {"a": {"query": "?a", "steps": ["seen"]}}
-    other.save()
-    assert as_stored(one)[interactions.SESSION_KEY] == {"a": {"query": "?a", "answered": True, "steps": ["seen"]}}
-
-
-def test_the_last_entry_can_be_removed_while_another_is_added() -> None:
-    one, other = two_of(waiting={"a": {"query": "?a"}})
-    one["waiting"] = one["waiting"] | {"b": {"query": "?b"}}
-    one.save()
-    del other["waiting"]
-    other.save()
-    assert as_stored(one) == {"waiting": {"b": {"query": "?b"}}}
-    one, other = two_of(waiting={"a": {"query": "?a"}})
-    one["seen"] = 1
-    one.save()
-    del other["waiting"]
-    other.save()
-    assert as_stored(one) == {"seen": 1}
-
-
-def test_a_value_about_one_account_is_not_mixed_with_that_of_another() -> None:
-    one, other = two_of(proved={"of": "1", "ids": [1]})
-    one["proved"] = {"of": "2", "ids": [5]}
-    one.save()
-    other["proved"] = {"of": "1", "ids": [1, 7]}
-    other.save()
-    assert as_stored(one) == {"proved": {"of": "1", "ids": [1, 7]}}
-
-
-def test_a_sign_in_is_not_mixed_with_another_one() -> None:
-    one, other = two_of(account_login="ada", account_code="ada's", waiting=1)
-    one["account_login"], one["account_code"], one["account_stamp"] = "bob", "bob's", 1
-    one["waiting"] = 2
-    one.save()
-    other["account_code"] = "ada's, typed once"
-    other.save()
-    assert as_stored(one) == {"account_login": "ada", "account_code": "ada's, typed once", "waiting": 2}
-
-
-def test_a_request_that_changes_nothing_of_a_sign_in_keeps_it() -> None:
-    one, other = two_of(account_login="ada", account_code="ada's")
-    one["account_login"], one["account_code"] = "bob", "bob's"
-    one.save()
-    other["waiting"] = 1
-    other.save()
-    assert as_stored(one) == {"account_login": "bob", "account_code": "bob's", "waiting": 1}
+@pytest.mark.parametrize(("stored", "by_one", "by_other", "left"), CHANGES.values(), ids=CHANGES)
+def test_no_request_undoes_what_another_one_stores(
+    stored: dict[str, Any], by_one: dict[str, Any], by_other: dict[str, Any], left: dict[str, Any]
+) -> None:
+    one, other = two_of(**stored)
+    for session, changes in ((one, by_one), (other, by_other)):
+        for name, value in changes.items():
+            if value is GONE:
+                del session[name]
+            else:
+                session[name] = value
+        session.save()
+    assert as_stored(one) == dict(other.items()) == left
 
 
 def test_a_request_can_save_several_times() -> None:
