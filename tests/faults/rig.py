@@ -10,7 +10,8 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -160,6 +161,14 @@ def rig(
             yield Rig(service, database, counters)
         finally:
             service.end()
+
+
+def wait_until(what: Callable[[], bool], why: str, seconds: float = 60) -> None:
+    """Wait until `what` returns True. Fails with `why` after `seconds`: the machine may be busy."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, why
+        time.sleep(0.05)
 
 
 def _collect_static(service: ProductionService) -> None:

@@ -3,14 +3,14 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.load import Ledger, declare, load
 from tests.faults.mail_servers import MailServer
 from tests.faults.people import NewPerson
-from tests.faults.rig import Rig, rig
+from tests.faults.rig import Rig, rig, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
 
@@ -29,13 +29,6 @@ def production(mail_server: MailServer) -> Iterator[Rig]:
         for number in range(2):
             made.service.start_celery("beat", "--schedule", str(made.service.home / f"beat-{number}"))
         yield made
-
-
-def wait_until(what: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.1)
 
 
 def test_tasks_of_a_killed_worker_are_done_once_by_the_next_one(production: Rig, mail_server: MailServer) -> None:

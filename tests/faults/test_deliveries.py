@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.faults.rig import Rig, rig
+from tests.faults.rig import Rig, rig, wait_until
 from tests.faults.session_ends import SESSIONS
 from tests.relying_party import claims_of
 from tests.services import names
@@ -27,7 +27,6 @@ from tests.services.service import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
 
-SECONDS = 60  # the longest wait for one thing, on a busy machine
 GOOD = "good"
 FAULTY = ("slow", "late", "hanging", "failing", "gone")
 
@@ -175,13 +174,6 @@ def world(tmp_path: Path) -> Iterator[World]:
         finally:
             process.kill()
             process.communicate()
-
-
-def wait_until(what: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.1)
 
 
 def test_each_session_end_that_was_committed_is_told_and_no_other(world: World) -> None:

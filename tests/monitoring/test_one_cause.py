@@ -12,7 +12,6 @@ from tests.monitoring.test_alerts import MONITORING, RULES, Series, needs_promto
 
 ALERTMANAGER: dict[str, Any] = yaml.safe_load(RULES.with_name("alertmanager.yaml").read_text(encoding="utf-8"))
 WEB, WORKER, BEAT = 'job="openport-web"', 'job="openport-worker"', 'job="openport-beat"'
-Alert = frozenset[tuple[str, str]]
 # Each value is for 15 seconds. The fault begins after five minutes.
 BEGIN, END = 300, 1200
 DOWN, ALL_WELL, STILL, GONE = "1x20 0x100", "1x120", "0+15x20 300x100", "1x20 _x100"
@@ -111,10 +110,7 @@ FAULTS = {
         ("StateUnread source=redis", "StateUnread source=broker", "BeatSilent", *WAITING),
     ),
     "the mail server is down": Fault(
-        {
-            MAIL: RISES_SOON,
-            f'openport_mails_total{{{WORKER},outcome="unreachable"}}': "0x20 0+1x100",
-        },
+        {MAIL: RISES_SOON, f'openport_mails_total{{{WORKER},outcome="unreachable"}}': "0x20 0+1x100"},
         "MailServerDown",
         150,
         ("MailWaits",),

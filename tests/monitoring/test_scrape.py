@@ -3,8 +3,6 @@
 import contextlib
 import json
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,9 @@ import httpx
 import pytest
 
 from devportal import __version__
+from tests.faults.rig import ProductionService, rig
 from tests.monitoring.test_alerts import ROOT, RULES
 from tests.services import keeper
-from tests.services.service import Service, running
 
 pytestmark = [pytest.mark.redis, pytest.mark.postgres, pytest.mark.slow]
 DASHBOARD = ROOT / "deploy" / "grafana" / "dashboard.json"
@@ -49,63 +47,29 @@ def ports() -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def service(ports: dict[str, int], redis_url: str) -> Iterator[Service]:
-    """The service with metrics, its tasks run by Celery as well."""
-    given = {"REDIS_URL": redis_url, "METRICS_PORT": str(ports["web"]), "FAILURES_PER_MINUTE": "1"}
-    with running(**given) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def celery(service: Service, ports: dict[str, int]) -> Iterator[None]:
-    # In the embedded environment beat would run the tasks itself.
-    production = {
-        "ENVIRONMENT": "production",
-        "AUTH_URL": "https://auth.example.com",
-        "BASE_URL": "https://api.example.com",
-        "SECRET_KEY_FILE": str(service.home / "secret_key"),
-        "KEY_ENCRYPTION_KEY_FILE": str(service.home / "key_encryption_key"),
-        "EMAIL_URL": "smtp+tls://127.0.0.1:1",
+def service(ports: dict[str, int]) -> Iterator[ProductionService]:
+    """The service in production with metrics of all its processes."""
+    metrics: dict[str, Any] = {
+        "METRICS_PORT": str(ports["web"]),
         "WORKER_METRICS_PORT": str(ports["worker"]),
         "BEAT_METRICS_PORT": str(ports["beat"]),
     }
-    environment = service.environment() | production
-    commands = (
-        ["worker", "--concurrency", "2", "--without-gossip", "--without-mingle"],
-        ["beat", "--schedule", str(service.home / "beat")],
-    )
-    logs = [service.home / f"{command[0]}.log" for command in commands]
-    processes = []
-    for command, log in zip(commands, logs, strict=True):
-        with log.open("wb") as output:
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "celery", "-A", "devportal", *command],
-                    cwd=ROOT,
-                    env=environment,
-                    stdout=output,
-                    stderr=output,
-                )
-            )
-    yield
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.wait(20)
+    with rig(FAILURES_PER_MINUTE="1", **metrics) as made:
+        made.service.start_celery("worker", "--concurrency", "2", "--without-gossip", "--without-mingle")
+        made.service.start_celery("beat", "--schedule", str(made.service.home / "beat"))
+        yield made.service
 
 
-def use(service: Service) -> None:
+def use(service: ProductionService) -> None:
     """Send what makes the counters begin that have no value before."""
-    base = service.address
-    httpx.get(f"{base}/v1/me", headers={"Authorization": "Bearer nobody"})
-    httpx.get(f"{base}/health/ready")
+    client = service.client()
+    client.get("/v1/me", headers={"Authorization": "Bearer nobody"})
+    client.get("/health/ready")
     for _ in range(4):  # more than FAILURES_PER_MINUTE, whenever a minute ends
-        httpx.post(
-            f"{base}/connect/token", data={"grant_type": "refresh_token", "client_id": "x", "refresh_token": "y"}
-        )
+        client.post("/connect/token", data=REFUSED)
 
 
-def test_every_metric_that_is_asked_for_is_scraped(service: Service, celery: None, ports: dict[str, int]) -> None:
+def test_every_metric_that_is_asked_for_is_scraped(service: ProductionService, ports: dict[str, int]) -> None:
     use(service)
     (service.home / "last-backup").touch()  # as after a backup
     wanted = asked_for() - {"openport_replica_fresh"}  # tests/faults/test_replica.py
@@ -123,7 +87,7 @@ def test_every_metric_that_is_asked_for_is_scraped(service: Service, celery: Non
     assert 'openport_limits_met_total{limit="failures"}' in texts["web"]
 
 
-def test_metrics_are_not_on_the_services_own_port(service: Service) -> None:
-    assert httpx.get(f"{service.address}/metrics").status_code == 404
+def test_metrics_are_not_on_the_services_own_port(service: ProductionService) -> None:
+    assert service.client().get("/metrics").status_code == 404
     private = [path for path in Path("/tmp").glob("openport-metrics-*") if path.stat().st_mode & 0o077]
     assert private == []
