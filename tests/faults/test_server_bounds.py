@@ -61,21 +61,43 @@ def answer(response: Any) -> Any:
     return application
 
 
-@pytest.mark.parametrize(
-    "length", [1, buffers.PIECE_BYTES, buffers.PIECE_BYTES + 1, buffers.IN_MEMORY_BYTES + 1, 3 * MEGABYTE]
-)
-def test_a_body_arrives_whole_whatever_its_size(length: int) -> None:
-    sent = bytes(number % 251 for number in range(length))
-    got = []
+def held(gate: threading.Event, *paths: str) -> Any:
+    """Return an application that answers at these paths when the gate is opened, and at others at once."""
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        got.append(hashlib.sha256(environ["wsgi.input"].read()).digest())
+        if environ["PATH_INFO"] in paths:
+            gate.wait(10)
         start_response("200 OK", [])
         return HttpResponse()
 
-    status, _, _ = ask(bounded(application), source=io.BytesIO(sent), CONTENT_LENGTH=str(length))
+    return application
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize(
+    "length",
+    [
+        0,
+        1,
+        buffers.PIECE_BYTES,
+        buffers.PIECE_BYTES + 1,
+        buffers.IN_MEMORY_BYTES,
+        buffers.IN_MEMORY_BYTES + 1,
+        5 * MEGABYTE,
+    ],
+)
+def test_a_body_arrives_whole_with_its_length(length: int, is_chunked: bool) -> None:
+    sent = bytes(number % 251 for number in range(length))
+    got: list[Any] = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        got.extend([environ["CONTENT_LENGTH"], hashlib.sha256(environ["wsgi.input"].read()).digest()])
+        return answer(HttpResponse())(environ, start_response)
+
+    announced = {"HTTP_TRANSFER_ENCODING": "Chunked"} if is_chunked else {"CONTENT_LENGTH": str(length)}
+    status, _, _ = ask(bounded(application), source=io.BytesIO(sent), **announced)
     assert status == "200 OK"
-    assert got == [hashlib.sha256(sent).digest()]
+    assert got == [str(length), hashlib.sha256(sent).digest()]
 
 
 @pytest.mark.parametrize(
@@ -87,19 +109,6 @@ def test_an_invalid_too_large_or_unreached_content_length_is_rejected(announced:
     status, headers, _ = ask(bounded(answer(HttpResponse())), source=source, CONTENT_LENGTH=announced)
     assert status.startswith(expected)
     assert headers["Connection"] == "close"
-
-
-@pytest.mark.parametrize("length", [0, 1, buffers.IN_MEMORY_BYTES, buffers.IN_MEMORY_BYTES + 1, 5 * MEGABYTE])
-def test_a_chunked_body_arrives_with_its_length(length: int) -> None:
-    sent = bytes(number % 251 for number in range(length))
-    got: list[Any] = []
-
-    def application(environ: dict[str, Any], start_response: Any) -> Any:
-        got.extend([environ["CONTENT_LENGTH"], hashlib.sha256(environ["wsgi.input"].read()).digest()])
-        return answer(HttpResponse())(environ, start_response)
-
-    ask(bounded(application), source=io.BytesIO(sent), HTTP_TRANSFER_ENCODING="Chunked")
-    assert got == [str(length), hashlib.sha256(sent).digest()]
 
 
 @pytest.mark.parametrize(
@@ -114,32 +123,6 @@ def test_a_chunked_body_that_is_too_large_or_coded_otherwise_is_rejected(
     assert status.startswith(expected)
     assert headers["Connection"] == "close"
     assert source.tell() <= 5 * MEGABYTE + 1
-
-
-@pytest.mark.parametrize("announced", [{"CONTENT_LENGTH": "10"}, {"HTTP_TRANSFER_ENCODING": "chunked"}])
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/v1/me"),
-        ("HEAD", "/account/login/"),
-        ("OPTIONS", "/connect/token"),
-        ("DELETE", "/connect/forward-auth/calendar"),
-        ("POST", "/connect/forward-auth/calendar/events/1"),
-        ("POST", "/connect/userinfo"),
-        ("POST", "/.well-known/jwks"),
-        ("POST", "/health/live"),
-    ],
-)
-def test_endpoints_that_read_no_body_do_not_wait_for_one(method: str, path: str, announced: dict[str, str]) -> None:
-    bodies = []
-
-    def application(environ: dict[str, Any], start_response: Any) -> Any:
-        bodies.append((environ["wsgi.input"].read(), environ.get("CONTENT_LENGTH")))
-        return answer(HttpResponse())(environ, start_response)
-
-    status, headers, _ = ask(bounded(application, most=0), path, Gate(), REQUEST_METHOD=method, **announced)
-    assert (status, headers["Connection"]) == ("200 OK", "close")
-    assert bodies == [(b"", None)]
 
 
 def test_an_empty_body_that_is_not_read_keeps_the_connection_open() -> None:
@@ -181,14 +164,7 @@ def test_the_number_of_bodies_received_at_once_is_limited(length: int, most: int
 
 def test_requests_wait_briefly_for_a_slot_and_others_are_answered() -> None:
     gate = threading.Event()
-
-    def application(environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["PATH_INFO"] == "/v1/stuck":
-            gate.wait(10)
-        start_response("200 OK", [])
-        return HttpResponse()
-
-    bound = bounded(application)
+    bound = bounded(held(gate, "/v1/stuck"))
     stuck = threading.Thread(target=ask, args=(bound, "/v1/stuck"))
     stuck.start()
     time.sleep(0.1)
@@ -212,15 +188,8 @@ def test_requests_wait_briefly_for_a_slot_and_others_are_answered() -> None:
 
 def test_pages_and_endpoints_of_programs_do_not_wait_for_each_other() -> None:
     gate = threading.Event()
-
-    def application(environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["PATH_INFO"].endswith("/stuck"):
-            gate.wait(10)
-        start_response("200 OK", [])
-        return HttpResponse()
-
     for stuck_at, free in (("/account/stuck", "/v1/me"), ("/v1/stuck", "/account/")):
-        bound = bounded(application)
+        bound = bounded(held(gate, stuck_at))
         stuck = threading.Thread(target=ask, args=(bound, stuck_at))
         stuck.start()
         time.sleep(0.1)
@@ -242,8 +211,7 @@ def test_a_slot_is_lent_while_the_database_is_not_used() -> None:
                 gate.wait(10)
             connected.append(id(connections["default"]))
             connection.validate_thread_sharing()
-        start_response("200 OK", [])
-        return HttpResponse()
+        return answer(HttpResponse())(environ, start_response)
 
     bound = bounded(application)
     lending = threading.Thread(target=ask, args=(bound, "/lends"))
@@ -266,10 +234,7 @@ def test_a_request_that_lent_its_slot_and_gets_none_back_gets_503() -> None:
             with lend_slot():
                 while len(asked) < 2:
                     time.sleep(0.01)
-        elif environ["PATH_INFO"] == "/stuck":
-            gate.wait(10)
-        start_response("200 OK", [])
-        return HttpResponse()
+        return held(gate, "/stuck")(environ, start_response)
 
     bound = bounded(application)
     stuck = threading.Thread(target=ask, args=(bound, "/stuck"))
@@ -289,8 +254,7 @@ def test_a_slot_is_kept_inside_a_transaction() -> None:
         if environ["PATH_INFO"] == "/lends":
             with transaction.atomic(), lend_slot():
                 assert ask(bound, "/account/")[0].startswith("503")
-        start_response("200 OK", [])
-        return HttpResponse()
+        return answer(HttpResponse())(environ, start_response)
 
     bound = bounded(application)
     asking = threading.Thread(target=ask, args=(bound, "/lends"))
@@ -305,8 +269,7 @@ def test_the_connection_belongs_to_the_slot_and_not_to_the_thread() -> None:
     def application(environ: dict[str, Any], start_response: Any) -> Any:
         used.append((id(connections["default"]), id(caches["default"])))
         connection.validate_thread_sharing()
-        start_response("200 OK", [])
-        return HttpResponse()
+        return answer(HttpResponse())(environ, start_response)
 
     bound = bounded(application)
     own = connections["default"]
