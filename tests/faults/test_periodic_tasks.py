@@ -1,9 +1,7 @@
 """Periodic tasks run late, twice at once and in vain: nothing is done twice, and no heap of them is left."""
 
-import re
 import subprocess
 import sys
-import threading
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -12,7 +10,6 @@ import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core import mail
-from django.db import connections
 from django.utils.module_loading import import_string
 
 from accounts.mail import outbox
@@ -24,6 +21,7 @@ from core import clock
 from devportal.celery import app as celery
 from devportal.console.models import IdempotencyToken, SignInEvent
 from oidc.models import AccessToken, Project, SigningKey, TokenFamily
+from tests.at_once import together
 from tests.factories import make_access_token, make_account, make_client, make_project
 
 SCHEDULE: dict[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
@@ -47,21 +45,6 @@ def test_each_process_knows_all_tasks_from_its_start() -> None:
 
 def test_every_task_has_a_time_limit() -> None:
     assert celery.conf.task_soft_time_limit < celery.conf.task_time_limit <= 600
-
-
-def test_the_page_for_operators_names_each_task() -> None:
-    page = (settings.PROJECT_DIR / "docs" / "retention.md").read_text(encoding="utf-8")
-    table = page.partition("## Periodic tasks")[2].partition("\n## ")[0]
-    named = dict(re.findall(r"^\| `([\w.]+)` \| ([\w ]+) \|", table, re.MULTILINE))
-    units = {"second": 1, "minute": 60, "hour": 3600}
-
-    def seconds(text: str) -> float:
-        number, _, unit = text.rpartition(" ")
-        return int(number or 1) * units[unit.removesuffix("s")]
-
-    assert {task: seconds(text) for task, text in named.items()} == {
-        entry["task"]: entry["schedule"] for entry in SCHEDULE.values()
-    }
 
 
 # --- Two at once: two beats, or a run that takes longer than its period ---
@@ -90,34 +73,13 @@ def make_work(monkeypatch: pytest.MonkeyPatch) -> None:
         usage_counts.record_call(CallLabels(client.project_id, "", client.client_id, "/v1/me", 200, ""), 0.01)
 
 
-def run_twice_at_once(task: str) -> list[BaseException]:
-    """Run a task in two threads at once, and return what they raised."""
-    together, failed = threading.Barrier(2), []
-
-    def run() -> None:
-        together.wait()
-        try:
-            import_string(task)()
-        except BaseException as error:  # noqa: BLE001  (raised again for the caller)
-            failed.append(error)
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return failed
-
-
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_each_task_may_run_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     make_work(monkeypatch)
-    assert {name: run_twice_at_once(entry["task"]) for name, entry in SCHEDULE.items()} == {
-        name: [] for name in SCHEDULE
-    }
+    for name, entry in SCHEDULE.items():
+        run = import_string(entry["task"])
+        assert together(run, run) == ["done", "done"], name
     assert sorted(to for message in mail.outbox for to in message.to) == [f"p{n}@example.com" for n in range(5)]
     assert not Outbox.objects.filter(sent_at=None).exists()
     states = Counter(SigningKey.objects.values_list("state", flat=True))
