@@ -203,7 +203,12 @@ def test_a_connection_ends_with_a_malformed_chunk(service: Service, broken: byte
 
 @pytest.mark.parametrize("announced", ["Content-Length: 100\r\n", CHUNKED])
 def test_endpoints_that_read_no_body_do_not_wait_for_one(service: Service, announced: str) -> None:
-    for line in ("GET /v1/me", "POST /connect/userinfo", "POST /connect/forward-auth/none", "GET /account/login/"):
+    lines = (
+        "GET /v1/me", "GET /account/login/", "HEAD /account/login/", "OPTIONS /connect/token", "POST /connect/userinfo",
+        "DELETE /connect/forward-auth/none", "POST /connect/forward-auth/none/events/1", "POST /.well-known/jwks",
+        "POST /health/live",
+    )  # fmt: skip
+    for line in lines:
         with socket.create_connection(("127.0.0.1", service.port), timeout=3) as caller:
             caller.sendall(f"{line} HTTP/1.1\r\nHost: localhost:{service.port}\r\n{announced}\r\n".encode())
             assert b"\r\nconnection: close\r\n" in caller.recv(65536)
