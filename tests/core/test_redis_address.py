@@ -178,7 +178,6 @@ print("broker:", app.conf.broker_read_url, app.conf.broker_write_url)
     [
         ("rediss://127.0.0.1:9/0", "rediss://127.0.0.1:9/0?ssl_cert_reqs=required"),
         ("redis+sentinel://127.0.0.1:9,127.0.0.1:8/main", "sentinel://127.0.0.1:9/0;sentinel://127.0.0.1:8/0"),
-        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
     ],
 )
 def test_the_command_line_of_celery_uses_the_settings(url: str, broker: str, tmp_path: Path) -> None:

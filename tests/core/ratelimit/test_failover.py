@@ -11,12 +11,13 @@ import redis
 from django.conf import settings as service
 from django.core.cache import cache
 
-from core.limits import Rate, RateLimited, hit, undo_hit
+from core.limits import Rate, hit, undo_hit
 from core.limits import redis as breaker
 from core.limits import store as shadow
 from core.limits.redis import Batch, Breaker, Finished, counters_at, process_breaker
 from core.limits.store import FailoverCache, Shadow
 from tests.api.stores import slow_road, stopped
+from tests.core.ratelimit.test_ratelimit import hits
 from tests.services.redis import start
 
 FIVE = Rate("tests", 5, 300)
@@ -26,18 +27,6 @@ BACKEND = "core.limits.store.FailoverCache"
 @pytest.fixture(autouse=True)
 def within_one_window(stopped_clock: None) -> None:
     pass
-
-
-def passed(rate: Rate, *key: object, times: int) -> int:
-    """Return how many of so many hits were within the rate."""
-    allowed = 0
-    for _ in range(times):
-        try:
-            hit(rate, *key)
-        except RateLimited:
-            continue
-        allowed += 1
-    return allowed
 
 
 @pytest.fixture
@@ -79,14 +68,14 @@ def test_one_asks_after_a_while_and_the_others_do_without(monkeypatch: pytest.Mo
 
 
 def test_limits_hold_in_the_process(lost_redis: None) -> None:
-    assert passed(FIVE, "a", times=9) == 5
-    assert passed(FIVE, "b", times=9) == 5
+    assert hits(FIVE, "a", times=9) == 5
+    assert hits(FIVE, "b", times=9) == 5
 
 
 def test_successes_are_taken_back_there_too(lost_redis: None) -> None:
     for _ in range(20):
         undo_hit(FIVE, "a", window=hit(FIVE, "a"))
-    assert passed(FIVE, "a", times=9) == 5
+    assert hits(FIVE, "a", times=9) == 5
 
 
 def test_no_use_of_the_cache_raises(lost_redis: None) -> None:
@@ -107,7 +96,7 @@ def test_no_use_of_the_cache_raises(lost_redis: None) -> None:
 
 def test_an_address_that_no_resolver_knows_is_a_lost_redis(settings: Any) -> None:
     another_process(settings, "redis://nowhere.invalid:6379/0")
-    assert passed(FIVE, "a", times=7) == 5
+    assert hits(FIVE, "a", times=7) == 5
 
 
 # --- What a process knows by itself is bounded ---
@@ -154,38 +143,38 @@ def test_a_hit_is_two_trips_at_most(on_redis: Any) -> None:
 
 @pytest.mark.redis
 def test_processes_share_one_count(on_redis: Any, redis_url: str, settings: Any) -> None:
-    assert passed(FIVE, "a", times=3) == 3
+    assert hits(FIVE, "a", times=3) == 3
     another_process(settings, redis_url)
-    assert passed(FIVE, "a", times=9) == 2
+    assert hits(FIVE, "a", times=9) == 2
 
 
 @pytest.mark.redis
 def test_an_outage_begins_with_what_was_counted_before(on_redis: Any, redis_url: str) -> None:
-    assert passed(FIVE, "a", times=3) == 3
+    assert hits(FIVE, "a", times=3) == 3
     with stopped(redis_url):
-        assert passed(FIVE, "a", times=9) == 2
+        assert hits(FIVE, "a", times=9) == 2
 
 
 @pytest.mark.redis
 def test_a_flushed_redis_resets_nobody_that_a_process_knows(on_redis: Any, redis_url: str, settings: Any) -> None:
-    assert passed(FIVE, "a", times=9) == 5
+    assert hits(FIVE, "a", times=9) == 5
     on_redis.flushall()
-    assert passed(FIVE, "a", times=9) == 0
+    assert hits(FIVE, "a", times=9) == 0
     # One that has not heard of them gives one more window, and that is all.
     on_redis.flushall()
     another_process(settings, redis_url)
-    assert passed(FIVE, "a", times=9) == 5
+    assert hits(FIVE, "a", times=9) == 5
     on_redis.flushall()
-    assert passed(FIVE, "a", times=9) == 0
+    assert hits(FIVE, "a", times=9) == 0
 
 
 @pytest.mark.redis
 def test_a_redis_that_comes_and_goes_gives_one_budget(on_redis: Any, redis_url: str) -> None:
     allowed = 0
     for _ in range(4):
-        allowed += passed(FIVE, "a", times=2)
+        allowed += hits(FIVE, "a", times=2)
         with stopped(redis_url):
-            allowed += passed(FIVE, "a", times=2)
+            allowed += hits(FIVE, "a", times=2)
         process_breaker().answered()  # as after its pause
     assert allowed == 5
 

@@ -18,10 +18,6 @@ def client(redis_url: str) -> Any:
     return redis.Redis.from_url(redis_url, socket_timeout=5, socket_connect_timeout=5)
 
 
-def clients_of(client: Any) -> set[str]:
-    return {each["id"] for each in client.client_list()}
-
-
 def test_one_after_the_other_they_share_a_connection(client: Any) -> None:
     held = HeldConnections(client)
     assert len({held.execute("CLIENT", "ID") for _ in range(20)}) == 1
