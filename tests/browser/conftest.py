@@ -11,7 +11,7 @@ from tests.services.service import Service, running
 
 OWNER = "owner@example.com"
 # Each of these people already has an account, and belongs to one test.
-KEYBOARD, PLAIN, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "nora", "otto", "hans"))
+KEYBOARD, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "otto", "hans"))
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def registered_app(live_service: Service) -> Iterator[App]:
             live_service.provision(
                 people=[
                     {"email": email, "password": PASSWORD, "given_name": email.partition("@")[0].title()}
-                    for email in (OWNER, KEYBOARD, PLAIN, FORGETFUL, HASTY)
+                    for email in (OWNER, KEYBOARD, FORGETFUL, HASTY)
                 ],
                 projects=[{"name": "Orbit Notes", "owner": OWNER, "clients": [app.declaration(verified=True)]}],
             )

@@ -143,18 +143,6 @@ def test_signing_out_of_one_account_and_of_all(tide: App, browser: Chromium) -> 
     browser.visit(steps)
 
 
-def test_the_chooser_by_keyboard_and_without_script(tide: App, browser: Chromium) -> None:
-    def steps(page: Page) -> None:
-        begin(page, tide)
-        page.goto(tide.authorization_url(prompt="select_account"))
-        second = page.get_by_role("button").filter(has_text=HOME)
-        second.focus()
-        page.keyboard.press("Enter")
-        page.wait_for_url(re.compile(r"/connect/authorize|/callback"))
-
-    browser.visit(steps, java_script_enabled=False)
-
-
 @pytest.mark.node
 @pytest.mark.slow
 def test_screens_of_the_chooser(tide: App, browser: Chromium, axe: str) -> None:

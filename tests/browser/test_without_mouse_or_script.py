@@ -1,10 +1,10 @@
-"""Signing in with the keyboard alone, and with JavaScript switched off."""
+"""Signing in with the keyboard alone. test_way_back.py signs in without JavaScript."""
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import KEYBOARD, PLAIN
-from tests.browser.steps import ALLOW, allow, arrive, expect_consent_page, sign_in, tab_to
+from tests.browser.conftest import KEYBOARD
+from tests.browser.steps import ALLOW, arrive, expect_consent_page, tab_to
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.clients.person import PASSWORD
@@ -40,27 +40,3 @@ def test_the_first_tab_skips_to_the_content(app: App, browser: Chromium) -> None
         return str(page.evaluate("document.activeElement.getAttribute('href')"))
 
     assert browser.visit(steps) == "#main"
-
-
-def test_sign_in_and_consent_without_javascript(app: App, browser: Chromium) -> None:
-    def steps(page: Page) -> None:
-        watch = Watch(page.context)
-        page.goto(app.authorization_url())
-        sign_in(page, PLAIN)
-        expect_consent_page(page, app)
-        allow(page)
-        assert arrive(page, app)["email"] == PLAIN
-        watch.check()
-
-    browser.visit(steps, java_script_enabled=False)
-
-
-def test_cancel_without_javascript(app: App, browser: Chromium) -> None:
-    def steps(page: Page) -> None:
-        page.goto(app.authorization_url(prompt="consent"))
-        sign_in(page, PLAIN)
-        page.click("button[name=decision][value=cancel]")
-        page.wait_for_url(f"{app.redirect_uri}?*")
-        assert app.answer()["error"] == "access_denied"
-
-    browser.visit(steps, java_script_enabled=False)
