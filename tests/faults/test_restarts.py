@@ -127,10 +127,7 @@ def test_a_deploy_a_rotation_of_all_keys_and_a_new_certificate_lose_no_request(
     new_secret, new_key = secrets.token_urlsafe(48), secrets.token_urlsafe(48)
     with load(first, client_id, APPS, pause=0.2) as running:
         roll_out(
-            servers,
-            SERVICE_NAME="Another name",
-            KEY_ENCRYPTION_KEY_FALLBACKS=new_key,
-            SECRET_KEY_FALLBACKS=new_secret,
+            servers, SERVICE_NAME="Another name", KEY_ENCRYPTION_KEY_FALLBACKS=new_key, SECRET_KEY_FALLBACKS=new_secret
         )
         with first.client() as client:
             assert "Another name" in client.get("/account/login/").text
