@@ -80,7 +80,8 @@ def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: 
         follow(page, "Clients")
         page.get_by_role("link", name=NAME).click()
         camera.take("admin-a-client")
-        declare_an_api(page, camera)
+        follow(page, "APIs")
+        camera.take("admin-apis")
         follow(page, "People")
         page.get_by_role("link", name=PERSON).click()
         camera.take("admin-a-person")
@@ -104,35 +105,6 @@ def test_screens_of_operators(declared: dict[str, str], browser: Chromium, axe: 
         expect(page.locator("#nav-sidebar")).to_be_hidden()
 
     browser.visit(steps)
-
-
-def declare_an_api(page: Page, camera: Camera) -> None:
-    """Declare an API with a scope and a rule, correct an error on the way, and create a credential."""
-    follow(page, "APIs")
-    camera.take("admin-apis")
-    page.get_by_role("link", name="Add API").first.click()
-    page.fill("input[name=slug]", "kestrel")
-    page.fill("input[name=name]", "Kestrel Weather")
-    page.fill("input[name=identifier]", "https://weather.kestrel.example/#now")
-    page.fill("input[name=scopes-0-name]", "kestrel.read")
-    page.fill("textarea[name=scopes-0-title]", "See the weather where you are")
-    page.fill("textarea[name=rule_lines]", "GET /* kestrel.read")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("Remove the part after #.")).to_be_visible()
-    camera.take("admin-add-an-api")
-    page.fill("input[name=identifier]", "https://weather.kestrel.example")
-    page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_role("link", name="Kestrel Weather").first.click()
-    expect(page.locator("textarea[name=rule_lines]")).to_have_value("GET /* kestrel.read")
-    camera.take("admin-an-api")
-    page.get_by_role("link", name="Create a credential").click()
-    page.get_by_role("button", name="Create a credential").click()
-    expect(page.get_by_role("heading", name="Store the secret now")).to_be_visible()
-    camera.take("admin-a-credential")
-    page.get_by_role("link", name="I have stored it").click()
-    page.get_by_role("link", name="Credentials", exact=True).click()
-    expect(page.get_by_text("live", exact=True)).to_be_visible()
-    camera.take("admin-api-credentials")
 
 
 def test_a_review_in_the_admin(declared: dict[str, str], browser: Chromium, axe: str, tmp_path: Path) -> None:
