@@ -1,14 +1,12 @@
 """Tables that are partitioned by day: the logs and the counts by minute, on PostgreSQL."""
 
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, connection, transaction
 
 from api import tasks, usage_counts
 from api.models import RequestLog, UsageBucket
@@ -16,6 +14,7 @@ from core import clock
 from core.database import partitions
 from core.database.partitions import DailyTable, midnight, partition_by_day, partitions_of
 from oidc.models import Project
+from tests.at_once import at_once
 from tests.factories import make_project
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -112,26 +111,12 @@ def test_counts_of_a_minute_still_add_up() -> None:
     assert list(UsageBucket.objects.order_by("minute").values_list("count", flat=True)) == [6, 6]
 
 
-def at_once(count: int, act: Callable[[], int]) -> list[int]:
-    barrier = threading.Barrier(count)
-
-    def wait_and_act(_: int) -> int:
-        try:
-            barrier.wait(30)
-            return act()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(wait_and_act, range(count)))
-
-
 def test_two_at_once_do_each_day_once(later: Callable[[float], None]) -> None:
     later(20 * DAY.total_seconds())
-    made = at_once(3, lambda: partitions.create_ahead(connection, LOG))
+    made = at_once(3, lambda _: partitions.create_ahead(connection, LOG))
     assert sum(made) == 8
     later(60 * DAY.total_seconds())
-    at_once(3, tasks.clear_request_log)
+    at_once(3, lambda _: tasks.clear_request_log())
     assert names() == {LOG.default} | {LOG.name_of(clock.now() + ahead * DAY) for ahead in range(8)}
 
 
