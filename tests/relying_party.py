@@ -39,6 +39,25 @@ def header_of(token: str) -> dict[str, Any]:
     return header
 
 
+def authorization_request(client_id: str, redirect_uri: str, verifier: str, **changes: str) -> dict[str, str]:
+    """Return the parameters of a request for a code (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
+    return {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": redirect_uri,
+        "scope": "openid email offline_access",
+        "state": "s",
+        "code_challenge": challenge_of(verifier),
+        "code_challenge_method": "S256",
+    } | changes
+
+
+def code_exchange(code: str, redirect_uri: str, verifier: str) -> dict[str, str]:
+    """Return the form that exchanges a code (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+    own = {"code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
+    return {"grant_type": "authorization_code"} | own
+
+
 def basic(client_id: str, secret: str, scheme: str = "Basic") -> str:
     """Return the Authorization header of a client (RFC 6749 §2.3.1)."""
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
@@ -81,17 +100,9 @@ class RelyingParty:
 
     def parameters(self, **changes: str | None) -> dict[str, str]:
         """Return a complete authorization request; None leaves a parameter out."""
-        complete: dict[str, str | None] = {
-            "response_type": "code",
-            "client_id": self.client.client_id,
-            "redirect_uri": self.redirect_uri,
-            "scope": "openid email profile offline_access",
-            "state": self.state,
-            "nonce": self.nonce,
-            "code_challenge": challenge_of(self.verifier),
-            "code_challenge_method": "S256",
-        }
-        return {name: value for name, value in (complete | changes).items() if value is not None}
+        asked = {"scope": "openid email profile offline_access", "state": self.state, "nonce": self.nonce}
+        complete = authorization_request(self.client.client_id, self.redirect_uri, self.verifier, **asked)
+        return {name: value for name, value in {**complete, **changes}.items() if value is not None}
 
     def authorize(self, **changes: str | None) -> Any:
         """Send the browser to the authorization endpoint."""
@@ -124,12 +135,7 @@ class RelyingParty:
 
     def exchange(self, code: str, **changes: str) -> Any:
         """Exchange a code (RFC 6749 §4.1.3)."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self.redirect_uri,
-            "code_verifier": self.verifier,
-        }
+        form = code_exchange(code, self.redirect_uri, self.verifier)
         return self.post("/connect/token", form | self.credentials() | changes)
 
     def refresh(self, refresh_token: str, **changes: str) -> Any:

@@ -36,10 +36,7 @@ def declare_apis(service: Service) -> dict[str, Credential]:
                 "identifier": CALENDAR,
                 "calls_per_minute": 10_000,
                 "calls_per_person_per_minute": 10_000,
-                "scopes": [
-                    {"name": READ, "title": "See your events"},
-                    {"name": WRITE, "title": "Change your events"},
-                ],
+                "scopes": [{"name": READ, "title": "See your events"}, {"name": WRITE, "title": "Change your events"}],
                 "rules": [
                     {"method": "GET", "path": "/events*", "scope": READ},
                     {"method": "*", "path": "/events*", "scope": WRITE},

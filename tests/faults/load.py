@@ -20,7 +20,7 @@ from core.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.faults.engines import Postgres
 from tests.faults.rig import ProductionService
-from tests.relying_party import challenge_of
+from tests.relying_party import authorization_request, code_exchange
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # pytest would store a line for each request
 
@@ -156,21 +156,12 @@ class App:
 
     def sign_in(self) -> dict[str, Any] | None:
         verifier = random_text(64)
-        request = {
-            "response_type": "code",
-            "client_id": self.client_id,
-            "redirect_uri": CALLBACK,
-            "scope": "openid email offline_access",
-            "state": "s",
-            "code_challenge": challenge_of(verifier),
-            "code_challenge_method": "S256",
-        }
+        request = authorization_request(self.client_id, CALLBACK, verifier)
         back = self.person.go(f"{self.service.address}/connect/authorize?{urlencode(request)}")
         answer = parse_qs(urlsplit(back).query)
         assert "code" in answer, answer
         (code,) = answer["code"]
-        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK, "code_verifier": verifier}
-        return self._tokens("exchange", form, None)
+        return self._tokens("exchange", code_exchange(code, CALLBACK, verifier), None)
 
     def call(self, token: str) -> None:
         response = self._observe("/v1/me", "GET", "/v1/me", headers={"Authorization": f"Bearer {token}"})

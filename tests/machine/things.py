@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from tests.relying_party import challenge_of
+from tests.relying_party import authorization_request
 
 CODE_SECONDS = 60
 ACCESS_SECONDS = 900
@@ -95,18 +95,10 @@ class Asked:
 
     @property
     def query(self) -> str:
-        parameters = {
-            "response_type": "code",
-            "client_id": self.app.client_id,
-            "redirect_uri": self.redirect_uri,
-            "scope": " ".join(self.scopes),
-            "state": self.state,
-            "nonce": self.nonce,
-            "code_challenge": challenge_of(self.verifier),
-            "code_challenge_method": "S256",
-            "prompt": self.prompt,
-            "max_age": "" if self.max_age is None else str(self.max_age),
-        }
+        asked = {"scope": " ".join(self.scopes), "state": self.state, "nonce": self.nonce, "prompt": self.prompt}
+        if self.max_age is not None:
+            asked["max_age"] = str(self.max_age)
+        parameters = authorization_request(self.app.client_id, self.redirect_uri, self.verifier, **asked)
         return urlencode({name: value for name, value in parameters.items() if value})
 
 
