@@ -77,18 +77,3 @@ def test_back_buttons_and_double_clicks_do_no_harm(app: App, browser: Chromium) 
         watch.check()
 
     browser.visit(steps)
-
-
-def test_the_back_button_after_allowing_does_no_harm(app: App, browser: Chromium) -> None:
-    def steps(page: Page) -> None:
-        page.goto(app.authorization_url(prompt="consent"))
-        sign_in(page, HASTY)
-        expect_consent_page(page, app)
-        allow(page)
-        first = arrive(page, app)
-        page.go_back()
-        expect_consent_page(page, app)
-        allow(page)
-        assert arrive(page, app)["sub"] == first["sub"]
-
-    browser.visit(steps)

@@ -17,9 +17,7 @@ from tests.services.service import Service, running
 pytestmark = pytest.mark.browser
 
 CEILING = 8
-OWNER, BESIEGED, TWO_TABS, MOVED, ASKED = (
-    f"{name}@example.com" for name in ("olga.of.tabs", "bess", "tara", "mona", "rea")
-)
+OWNER, BESIEGED, TWO_TABS, MOVED = (f"{name}@example.com" for name in ("olga.of.tabs", "bess", "tara", "mona"))
 NEW_PASSWORD = "quiet lantern 57 meadow"
 
 
@@ -34,8 +32,7 @@ def guarded() -> Iterator[Service]:
 def apps(guarded: Service) -> Iterator[tuple[App, App]]:
     with listening(guarded, "Orbit Notes") as notes, listening(guarded, "Paperboat") as boat:
         people = [
-            {"email": email, "password": PASSWORD, "given_name": "Olga"}
-            for email in (OWNER, BESIEGED, TWO_TABS, MOVED, ASKED)
+            {"email": email, "password": PASSWORD, "given_name": "Olga"} for email in (OWNER, BESIEGED, TWO_TABS, MOVED)
         ]
         clients = [app.declaration(verified=True) for app in (notes, boat)]
         declared = guarded.provision(
@@ -166,19 +163,6 @@ def test_two_tabs_each_continue_to_their_app(apps: tuple[App, App], browser: Chr
         allow(second)
         arrive(second, boat)
         watch.check()
-
-    browser.visit(steps)
-
-
-def test_a_sign_in_of_a_moment_ago_is_not_asked_for_again(
-    guarded: Service, apps: tuple[App, App], browser: Chromium
-) -> None:
-    def steps(page: Page) -> None:
-        page.goto(f"{guarded.address}/account/login/")
-        sign_in(page, ASKED)
-        page.wait_for_url(f"{guarded.address}/account/")
-        page.goto(f"{guarded.address}/account/2fa/totp/activate/")
-        expect(page.locator("#authenticator_secret")).to_be_visible()
 
     browser.visit(steps)
 
