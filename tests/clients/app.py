@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx
 
 from core.credentials import random_text
-from tests.relying_party import challenge_of
+from tests.relying_party import authorization_request, code_exchange
 from tests.services.service import Service
 
 PAGE = b"<!DOCTYPE html><html lang=en><meta charset=utf-8><title>The app</title><h1>Back at the app</h1>"
@@ -57,17 +57,9 @@ class App:
 
     def authorization_url(self, **changes: str) -> str:
         """Return the URL to which the app sends people to sign in."""
-        query = {
-            "response_type": "code",
-            "client_id": self.client_id,
-            "redirect_uri": self.redirect_uri,
-            "scope": "openid email profile offline_access",
-            "state": random_text(16),
-            "nonce": random_text(16),
-            "code_challenge": challenge_of(self.verifier),
-            "code_challenge_method": "S256",
-        }
-        return f"{self.service.address}/connect/authorize?{urlencode(query | changes)}"
+        own = {"scope": "openid email profile offline_access", "state": random_text(16), "nonce": random_text(16)}
+        query = authorization_request(self.client_id, self.redirect_uri, self.verifier, **own | changes)
+        return f"{self.service.address}/connect/authorize?{urlencode(query)}"
 
     def answer(self) -> dict[str, str]:
         """Return the parameters of the next request to the redirect URL. Raises queue.Empty if there is none."""
@@ -75,13 +67,7 @@ class App:
 
     def exchange(self, code: str) -> httpx.Response:
         """Exchange a code as a server does."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self.redirect_uri,
-            "code_verifier": self.verifier,
-        }
-        return self._token(form)
+        return self._token(code_exchange(code, self.redirect_uri, self.verifier))
 
     def refresh(self, refresh_token: str) -> httpx.Response:
         return self._token({"grant_type": "refresh_token", "refresh_token": refresh_token})
