@@ -33,6 +33,25 @@ def sign_up(page: Page, email: str) -> None:
     page.get_by_role("button", name="Create account").click()
 
 
+def sign_up_by_passkey(page: Page, service: Service, email: str, given_name: str) -> None:
+    """Sign up from the sign-in page without a password, and enter the mailed code."""
+    page.get_by_role("link", name="Create an account").click()
+    page.fill("input[name=email]", email)
+    page.fill("input[name=given_name]", given_name)
+    page.get_by_role("button", name="Continue with a passkey").click()
+    type_code(page, service, email)
+
+
+def reset_password(page: Page, service: Service, email: str, password: str = PASSWORD) -> None:
+    """Fill in the open page of a forgotten password, enter the mailed code, and choose a new password."""
+    page.fill("input[name=email]", email)
+    page.get_by_role("button", name="Send the code").click()
+    type_code(page, service, email)
+    page.fill("input[name=password1]", password)
+    page.fill("input[name=password2]", password)
+    page.click("form:has(input[name=password1]) button[type=submit]")
+
+
 def type_code(page: Page, service: Service, email: str) -> None:
     """Enter the code that was just mailed."""
     field = page.locator("input[name=code]")

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, sign_up, type_code
+from tests.browser.steps import (
+    Device,
+    allow,
+    arrive,
+    expect_consent_page,
+    reset_password,
+    sign_in,
+    sign_up,
+    sign_up_by_passkey,
+    type_code,
+)
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.clients.person import PASSWORD
@@ -30,11 +40,7 @@ def test_a_sign_up_by_passkey_gives_recovery_codes_that_open_the_account(
         watch = Watch(page.context)
         Device(page)
         page.goto(app.authorization_url())
-        page.get_by_role("link", name="Create an account").click()
-        page.fill("input[name=email]", email)
-        page.fill("input[name=given_name]", "Cody")
-        page.get_by_role("button", name="Continue with a passkey").click()
-        type_code(page, live_service, email)
+        sign_up_by_passkey(page, live_service, email, "Cody")
         heading(page).to_have_text("Your recovery codes")
         expect(page.get_by_label("Name of your passkey")).to_have_value("Chrome on Linux")
         codes = page.locator("#recovery_codes li").all_inner_texts()
@@ -50,12 +56,7 @@ def test_a_sign_up_by_passkey_gives_recovery_codes_that_open_the_account(
     def without_the_device(page: Page) -> None:
         watch = Watch(page.context)
         page.goto(f"{live_service.address}/account/password/reset/")
-        page.fill("input[name=email]", email)
-        page.get_by_role("button", name="Send the code").click()
-        type_code(page, live_service, email)
-        page.fill("input[name=password1]", PASSWORD)
-        page.fill("input[name=password2]", PASSWORD)
-        page.click("form:has(input[name=password1]) button[type=submit]")
+        reset_password(page, live_service, email)
         heading(page).to_have_text("Two-step verification")
         expect(page.get_by_label("Recovery code")).to_be_visible()
         expect(page.get_by_text("authenticator app")).to_have_count(0)
@@ -117,6 +118,15 @@ def set_up_app(page: Page, service: Service, email: str) -> str:
     page.get_by_role("button", name="Turn it on").click()
     heading(page).to_have_text("Recovery codes")
     return secret
+
+
+def start_recovery(page: Page, service: Service, email: str) -> None:
+    """Ask for the mailed code, and start the recovery with it."""
+    page.get_by_role("button", name="Send me the code").click()
+    expect(page.locator("input[name=code]")).to_be_visible()
+    page.fill("input[name=code]", service.code_mailed_to(email))
+    page.get_by_role("button", name="Start the recovery").click()
+    heading(page).to_have_text("Your account is being recovered")
 
 
 def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_the_account(
@@ -190,11 +200,7 @@ def test_somebody_who_lost_the_app_starts_the_recovery_at_sign_in(live_service: 
         sign_in(page, email)
         page.get_by_text("I have lost all of these").click()
         page.get_by_role("link", name="I need another way in").click()
-        page.get_by_role("button", name="Send me the code").click()
-        expect(page.locator("input[name=code]")).to_be_visible()
-        page.fill("input[name=code]", live_service.code_mailed_to(email))
-        page.get_by_role("button", name="Start the recovery").click()
-        heading(page).to_have_text("Your account is being recovered")
+        start_recovery(page, live_service, email)
         assert any("/account/recovery/?code=" in text for text in live_service.mails(email))
         watch.check()
 
@@ -231,46 +237,31 @@ def test_somebody_who_lost_their_only_passkey_comes_back_with_the_mailbox(
 ) -> None:
     email = "lost.passkey@example.com"
 
-    def sign_up_by_passkey(page: Page) -> None:
+    def first_visit(page: Page) -> None:
         Device(page)
         page.goto(app.authorization_url())
-        page.get_by_role("link", name="Create an account").click()
-        page.fill("input[name=email]", email)
-        page.fill("input[name=given_name]", "Lou")
-        page.get_by_role("button", name="Continue with a passkey").click()
-        type_code(page, live_service, email)
+        sign_up_by_passkey(page, live_service, email, "Lou")
         expect(page.get_by_text("it takes 7 days to get back into your account")).to_be_visible()
-
-    def choose_password(page: Page) -> None:
-        page.goto(f"{live_service.address}/account/password/reset/")
-        page.fill("input[name=email]", email)
-        page.get_by_role("button", name="Send the code").click()
-        type_code(page, live_service, email)
-        page.fill("input[name=password1]", PASSWORD)
-        page.fill("input[name=password2]", PASSWORD)
-        page.click("form:has(input[name=password1]) button[type=submit]")
 
     def start(page: Page) -> None:
         watch = Watch(page.context)
-        choose_password(page)
+        page.goto(f"{live_service.address}/account/password/reset/")
+        reset_password(page, live_service, email)
         heading(page).to_have_text("Two-step verification")
         page.get_by_text("I have lost all of these").click()
         page.get_by_role("link", name="I need another way in").click()
         expect(page.get_by_text("We wait 7 days")).to_be_visible()
-        page.get_by_role("button", name="Send me the code").click()
-        expect(page.locator("input[name=code]")).to_be_visible()
-        page.fill("input[name=code]", live_service.code_mailed_to(email))
-        page.get_by_role("button", name="Start the recovery").click()
-        heading(page).to_have_text("Your account is being recovered")
+        start_recovery(page, live_service, email)
         watch.check()
 
     def come_back(page: Page) -> None:
-        choose_password(page)
+        page.goto(f"{live_service.address}/account/password/reset/")
+        reset_password(page, live_service, email)
         page.wait_for_url(f"{live_service.address}/account/**")
         page.goto(f"{live_service.address}/account/")
         expect(page.get_by_text("You sign in with: Password")).to_be_visible()
 
-    browser.visit(sign_up_by_passkey)
+    browser.visit(first_visit)
     browser.visit(start)
     live_service.shell(
         "from accounts.models import AccountRecovery; from accounts.recovery.waiting import advance; "

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, type_code
+from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, sign_up_by_passkey
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.clients.person import PASSWORD
@@ -27,11 +27,7 @@ def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, bro
     def first_visit(page: Page) -> list[dict[str, Any]]:
         watch, device = Watch(page.context), Device(page)
         page.goto(app.authorization_url())
-        page.get_by_role("link", name="Create an account").click()
-        page.fill("input[name=email]", email)
-        page.fill("input[name=given_name]", "Pia")
-        page.get_by_role("button", name="Continue with a passkey").click()
-        type_code(page, live_service, email)
+        sign_up_by_passkey(page, live_service, email, "Pia")
         page.get_by_label("Name of your passkey").fill("Laptop")
         page.get_by_role("button", name=f"Continue to {app.name}").click()
         expect_consent_page(page, app)
@@ -61,11 +57,7 @@ def test_a_passkey_that_is_not_created_is_no_dead_end(live_service: Service, app
         watch, device = Watch(page.context), Device(page)
         device.lock()
         page.goto(app.authorization_url())
-        page.get_by_role("link", name="Create an account").click()
-        page.fill("input[name=email]", email)
-        page.fill("input[name=given_name]", "Vera")
-        page.get_by_role("button", name="Continue with a passkey").click()
-        type_code(page, live_service, email)
+        sign_up_by_passkey(page, live_service, email, "Vera")
         expect(page.get_by_text("The passkey was not created.")).to_be_visible()
         page.get_by_role("button", name="Create the passkey").click()
         page.get_by_role("link", name="Choose a password instead").click()
