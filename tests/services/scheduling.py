@@ -62,7 +62,6 @@ THOROUGH = (
     "tests/devportal/docs/test_docs.py",
     "tests/devportal/docs/test_docs_layout.py",
     "tests/devportal/docs/test_markdown.py",
-    "tests/devportal/operations/management/test_end_authorizations.py::test_many_families_end_quickly",
     "tests/devportal/operations/provisioning/test_demo_week.py",
     "tests/devportal/operations/test_audit.py",
     "tests/devportal/operations/test_audit_log.py::test_the_docs_list_every_audit_event",

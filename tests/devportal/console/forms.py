@@ -9,8 +9,6 @@ from devportal.console.models import AuditEvent
 from oidc.models import Client, Project
 
 URI = "https://app.example.com/callback"
-# The maximum number of SQL statements of a page, however many rows there are.
-MOST_STATEMENTS = 10
 
 
 def at(page: str, project: Project, client: Client | None = None, **more: Any) -> str:

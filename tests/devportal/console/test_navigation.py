@@ -3,9 +3,6 @@
 from bs4 import BeautifulSoup
 from django.test import Client as Browser
 
-from devportal.console.navigation import CLIENT_PAGES, PROJECT_PAGES
-from devportal.console.urls import client_pages, project_pages
-from devportal.review import urls as review_urls
 from oidc.models import Project
 from tests.devportal.console.forms import at
 from tests.factories import make_client, make_web_client
@@ -15,13 +12,6 @@ def links(browser: Browser, url: str, menu: str) -> dict[str, str]:
     """Return the links of a menu by label, with their `aria-current`."""
     soup = BeautifulSoup(browser.get(url).content, "html.parser")
     return {link.get_text(strip=True): str(link.get("aria-current", "")) for link in soup.select(f"{menu} li a")}
-
-
-def test_every_url_name_of_the_pages_exists() -> None:
-    of_clients = {pattern.name for pattern in (*client_pages, *review_urls.client_pages)}
-    of_projects = {pattern.name for pattern in (*project_pages, *review_urls.project_pages)}
-    for pages, known in ((PROJECT_PAGES, of_projects), (CLIENT_PAGES, of_clients)):
-        assert {name for page in pages for name in (page.url_name, *page.below.split())} <= known
 
 
 def test_the_current_page_and_the_one_above_it_are_marked(as_owner: Browser, project: Project) -> None:
@@ -57,16 +47,6 @@ def test_a_member_with_too_low_a_role_reads_which_one_it_takes_and_who_can_chang
     demoted = as_developer.post(at("members", project), {"email": "x@example.com", "role": "viewer"})
     assert demoted.status_code == 403
     assert "You are a developer of this project. This needs the role owner." in demoted.content.decode()
-
-
-def test_a_page_that_does_not_exist_offers_the_search(as_viewer: Browser) -> None:
-    for url, search in (("/console/nowhere", "/console/jump"), ("/docs/nowhere", "/docs/search")):
-        missing = as_viewer.get(url)
-        assert missing.status_code == 404
-        assert f'action="{search}"' in missing.content.decode()
-    stranger = Browser()
-    assert 'role="search"' not in stranger.get("/console/nowhere").content.decode()
-    assert 'role="search"' not in as_viewer.get("/account/nowhere").content.decode()
 
 
 def test_programs_that_call_a_wrong_endpoint_get_json() -> None:

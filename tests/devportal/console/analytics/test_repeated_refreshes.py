@@ -83,13 +83,6 @@ def test_with_the_switch_on_analytics_advise_something_else(party: RelyingParty,
     assert "#lost-responses" not in page
 
 
-def test_without_any_the_page_says_nothing_of_them(party: RelyingParty, team: Browser) -> None:
-    party.refresh(party.tokens()["refresh_token"])
-    usage_counts.flush_usage()
-    page = team.get(at("client_analytics", party.client.project, party.client)).content.decode()
-    assert "repeated" not in page
-
-
 @pytest.mark.parametrize(("is_on", "label"), [(False, "Forgive lost responses"), (True, "How to refresh")])
 def test_the_entry_of_the_log_says_what_to_do(party: RelyingParty, team: Browser, is_on: bool, label: str) -> None:
     repeat(party)

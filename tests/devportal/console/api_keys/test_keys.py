@@ -15,7 +15,7 @@ from core import clock
 from core.credentials import matches
 from oidc.apis.registry import reload_registry
 from oidc.models import Api, ApiScope, Project, ProjectMember
-from tests.devportal.console.forms import MOST_STATEMENTS, at, is_nowhere, send, trail
+from tests.devportal.console.forms import at, is_nowhere, send, trail
 from tests.factories import make_api, make_key, make_project
 
 KEY = re.compile(r"op_key_[A-Za-z0-9]{12}_[A-Za-z0-9]{49}")
@@ -36,9 +36,6 @@ def raw_in(response: Any) -> str:
 
 def me(raw: str) -> Any:
     return Browser().get("/v1/me", headers={"Authorization": f"Bearer {raw}"})
-
-
-# --- The list ---
 
 
 def test_the_list_shows_this_projects_keys_without_secrets(
@@ -105,28 +102,10 @@ def test_without_keys_the_first_one_is_created_on_the_list(
     assert form not in as_developer.get(url).content.decode()
 
 
-def test_the_state_of_each_key_is_shown(as_owner: Browser, project: Project, owner: Account) -> None:
-    make_key(project, owner)
-    make_key(project, owner, expires_at=clock.now() - timedelta(seconds=1))
-    revoked, _ = make_key(project, owner)
-    ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=clock.now())
-    page = as_owner.get(at("keys", project)).content.decode()
-    for state in ("Live", "Expired", "Revoked"):
-        assert page.count(f">{state}</span>") == 1
-
-
-@pytest.mark.parametrize("count", [1, 60])
-def test_the_list_is_paged_with_a_fixed_number_of_statements(
-    as_viewer: Browser, project: Project, owner: Account, count: int, django_assert_max_num_queries: Any
-) -> None:
-    for _ in range(count):
+def test_the_list_is_paged(as_viewer: Browser, project: Project, owner: Account) -> None:
+    for _ in range(51):
         make_key(project, owner)
-    with django_assert_max_num_queries(MOST_STATEMENTS):
-        page = as_viewer.get(at("keys", project))
-    assert len(page.context["rows"]) == min(count, 50)
-
-
-# --- Making one ---
+    assert len(as_viewer.get(at("keys", project)).context["rows"]) == 50
 
 
 def test_a_key_is_shown_once_and_works(as_developer: Browser, developer: Account, project: Project) -> None:
@@ -145,22 +124,6 @@ def test_a_key_is_shown_once_and_works(as_developer: Browser, developer: Account
     assert "Never put an API key into a page" in page
 
 
-def test_sending_the_form_twice_creates_one_key(as_developer: Browser, project: Project) -> None:
-    url = at("key_new", project)
-    fields = {"once": as_developer.get(url).context["once"], "name": "Report", "permissions": "account.read"}
-    raw_in(as_developer.post(url, fields))
-    again = as_developer.post(url, fields)
-    assert again["Location"] == at("keys", project)
-    assert "No second key was created" in as_developer.get(again["Location"]).content.decode()
-    assert ApiKey.objects.count() == 1
-
-
-def test_a_form_without_its_token_creates_nothing(as_developer: Browser, project: Project) -> None:
-    page = as_developer.post(at("key_new", project), {"name": "Report"}).content.decode()
-    assert "send the form again" in page
-    assert not ApiKey.objects.exists()
-
-
 def test_a_key_can_have_no_permissions(as_developer: Browser, project: Project) -> None:
     raw = raw_in(new(as_developer, project, permissions=[]))
     assert me(raw).status_code == 403
@@ -172,16 +135,11 @@ def test_a_key_can_have_no_permissions(as_developer: Browser, project: Project) 
         ({"name": ""}, "name", "Enter a name."),
         ({"name": "x" * 101}, "name", "at most 100 characters"),
         ({"name": "a\x00b"}, "name", "Null characters"),
-        ({"name": "x" * 100_000}, "name", "at most 100 characters"),
         ({"permissions": ["account.write"]}, "permissions", "This is not a permission of a key."),
         ({"permissions": ["account.read", "openid"]}, "permissions", "This is not a permission of a key."),
-        ({"permissions": ["account.read\x00"]}, "permissions", "This is not a permission of a key."),
         ({"expires_on": "2020-01-01"}, "expires_on", "This day is in the past"),
         ({"expires_on": "9999-12-31"}, "expires_on", "within the next ten years"),
-        ({"expires_on": "0000-00-00"}, "expires_on", "Enter the day as"),
-        ({"expires_on": "tomorrow"}, "expires_on", "Enter the day as"),
         ({"expires_on": "2031-02-30"}, "expires_on", "Enter the day as"),
-        ({"expires_on": "2031-12-24\x00"}, "expires_on", "Enter the day as"),
     ],
 )
 def test_errors_are_shown_next_to_their_fields(
@@ -207,47 +165,11 @@ def test_a_key_works_through_its_last_day(
     assert me(raw).status_code == 401
 
 
-@pytest.mark.parametrize("fields", [{"name": "x" * 1_000_000}, {"permissions": ["account.read"] * 10_000}])
-def test_an_oversized_form_is_rejected(as_developer: Browser, project: Project, fields: dict[str, Any]) -> None:
-    assert new(as_developer, project, **fields).status_code == 400
-    assert not ApiKey.objects.exists()
-
-
-def test_unknown_form_fields_are_ignored(
-    as_developer: Browser, developer: Account, owner: Account, project: Project
-) -> None:
-    stolen = {
-        "owner": owner.pk,
-        "owner_id": owner.pk,
-        "project": make_project(owner).pk,
-        "public_id": "chosen",
-        "digest": "0" * 64,
-        "subject": 1,
-        "expires_at": "2099-01-01",
-        "revoked_at": "",
-    }
-    send(as_developer, at("key_new", project), {"name": "Report", "permissions": "account.read"} | stolen)
-    row = ApiKey.objects.get()
-    assert (row.owner, row.project, row.expires_at) == (developer, project, None)
-    assert row.public_id != "chosen"
-    assert row.subject.account == developer
-
-
 def test_the_limit_of_keys_is_shown(as_developer: Browser, project: Project, owner: Account, settings: Any) -> None:
     settings.KEYS_PER_PROJECT = 1
     make_key(project, owner)
     assert "which is the maximum" in new(as_developer, project).content.decode()
     assert ApiKey.objects.count() == 1
-
-
-def test_viewers_can_not_create_keys(as_viewer: Browser, project: Project) -> None:
-    assert as_viewer.get(at("key_new", project)).status_code == 403
-    fields = {"once": "x" * 22, "name": "Report", "permissions": "account.read"}
-    assert as_viewer.post(at("key_new", project), fields).status_code == 403
-    assert not ApiKey.objects.exists()
-
-
-# --- Revoking one ---
 
 
 def revoke(browser: Browser, key: ApiKey) -> Any:
@@ -264,13 +186,6 @@ def test_developers_can_revoke_their_own_keys(as_developer: Browser, developer: 
     assert me(raw).status_code == 401
     (event,) = trail("api_key.revoked")
     assert (event.actor, event.target, event.before["name"]) == (developer, key.public_id, "A script")
-
-
-def test_owners_can_revoke_any_key(as_owner: Browser, owner: Account, developer: Account, project: Project) -> None:
-    key, raw = make_key(project, developer)
-    revoke(as_owner, key)
-    assert me(raw).status_code == 401
-    assert trail("api_key.revoked")[0].actor == owner
 
 
 def test_developers_can_not_revoke_keys_of_others(as_developer: Browser, owner: Account, project: Project) -> None:
@@ -290,22 +205,18 @@ def test_former_developers_can_still_revoke_their_own_keys(
     assert me(raw).status_code == 401
 
 
-def test_revoking_twice_is_recorded_once(as_owner: Browser, owner: Account, project: Project) -> None:
-    key, _ = make_key(project, owner)
+def test_an_owner_revokes_any_key_and_twice_is_recorded_once(
+    as_owner: Browser, owner: Account, developer: Account, project: Project
+) -> None:
+    key, raw = make_key(project, developer)
     for _ in range(2):
         assert revoke(as_owner, key).status_code == 302
     assert (
         "This key is already revoked." in as_owner.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
     )
-    assert len(trail("api_key.revoked")) == 1
-
-
-@pytest.mark.parametrize("key_id", ["nothing", "x" * 1000, "é", "..", "%27"])
-def test_an_unknown_key_is_404(as_owner: Browser, project: Project, key_id: str) -> None:
-    assert as_owner.get(at("key_revoke", project, key_id=key_id)).status_code == 404
-
-
-# --- Permissions of the company's own APIs ---
+    assert me(raw).status_code == 401
+    (event,) = trail("api_key.revoked")
+    assert event.actor == owner
 
 
 @pytest.fixture
@@ -315,15 +226,12 @@ def calendar() -> Api:
 
 def test_permissions_are_grouped_by_api(as_developer: Browser, project: Project, calendar: Api) -> None:
     page = BeautifulSoup(as_developer.get(at("key_new", project)).content, "html.parser")
+    assert "/v1/me" not in new(as_developer, project, permissions=["calendar.read"]).content.decode()
     form = page.select_one("main form")
     assert form is not None
     parts = [part.get_text() for part in form.select("p.api-name, .choice code")]
     assert parts == ["Openport account API", "account.read", "Orbit <Calendar>", "calendar.read", "calendar.write"]
     assert "See your calendar" in form.get_text()
-
-
-def test_without_another_api_the_form_has_no_headings(as_developer: Browser, project: Project) -> None:
-    assert "api-name" not in as_developer.get(at("key_new", project)).content.decode()
 
 
 def test_a_key_lists_its_permissions_with_their_apis(as_developer: Browser, project: Project, calendar: Api) -> None:
@@ -334,10 +242,6 @@ def test_a_key_lists_its_permissions_with_their_apis(as_developer: Browser, proj
         text = BeautifulSoup(as_developer.get(page).content, "html.parser").get_text()
         assert "Orbit <Calendar>: See your calendar" in text
         assert "account.read" in text
-
-
-def test_a_key_of_another_api_is_not_tried_at_v1(as_developer: Browser, project: Project, calendar: Api) -> None:
-    assert "/v1/me" not in new(as_developer, project, permissions=["calendar.read"]).content.decode()
 
 
 def test_permissions_that_keys_can_not_have_are_refused(as_developer: Browser, project: Project, calendar: Api) -> None:
@@ -359,3 +263,10 @@ def test_the_filter_finds_whole_permissions(as_developer: Browser, project: Proj
         new(as_developer, project, name=name, permissions=permissions)
     found = as_developer.get(at("keys", project), {"permission": "calendar.read"})
     assert [row["key"].name for row in found.context["rows"]] == ["Short"]
+
+
+def test_viewers_can_not_create_keys(as_viewer: Browser, project: Project) -> None:
+    assert as_viewer.get(at("key_new", project)).status_code == 403
+    fields = {"once": "x" * 22, "name": "Report", "permissions": "account.read"}
+    assert as_viewer.post(at("key_new", project), fields).status_code == 403
+    assert not ApiKey.objects.exists()

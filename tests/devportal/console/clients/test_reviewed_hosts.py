@@ -13,10 +13,9 @@ from oidc.clients.reviewed_hosts import HostReason, host_standing
 from oidc.models import Client, Project, ProjectDomain
 from oidc.values.redirect_uris import playground_redirect_uri
 from tests.devportal.console.clients.test_settings import save
-from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, trail
+from tests.devportal.console.forms import URI, at, trail
 from tests.devportal.review.reviewing import approved, fresh, make_operator, sent
 from tests.factories import as_reviewed, make_client, make_domain
-from tests.oidc.test_budgets import Counted
 
 FOREIGN = "https://elsewhere.test/callback"
 OUTSIDE = "People who return here see the app as unreviewed"
@@ -38,9 +37,6 @@ def settings_page(browser: Browser, client: Client) -> str:
     return words(browser.get(at("client_settings", client.project, client)))
 
 
-# --- The settings page ---
-
-
 def test_each_redirect_url_of_a_reviewed_app_shows_whether_it_is_covered(
     as_developer: Browser, client_of: Client
 ) -> None:
@@ -56,12 +52,6 @@ def test_each_redirect_url_of_a_reviewed_app_shows_whether_it_is_covered(
     assert page.count("Prove its domain") == 1, "localhost is nobody's"
     assert f'<a href="{at("review", client_of.project, client_of)}">Submit this change for review</a>' in page
     assert "nobody new can use it when the project’s unreviewed apps have 100 people" in page
-
-
-def test_viewers_can_read_it_too(as_viewer: Browser, client_of: Client) -> None:
-    page = settings_page(as_viewer, client_of)
-    assert "Counts as reviewed because it was approved." in page
-    assert OUTSIDE in page
 
 
 @pytest.mark.parametrize("fields", [{"verified_at": None}, {"first_party": True}])
@@ -87,16 +77,6 @@ def test_a_form_with_errors_still_shows_the_coverage(as_developer: Browser, clie
     assert "Nothing is saved yet" in page
 
 
-def test_many_redirect_urls_take_no_more_statements(as_developer: Browser, client_of: Client) -> None:
-    for number in range(20):
-        make_domain(client_of.project, f"orbit{number}.test")
-    Client.objects.update(redirect_uris=" ".join(f"https://h{n}.orbit{n % 25}.test/" for n in range(50)))
-    settings_page(as_developer, client_of)
-    with Counted() as counted:
-        settings_page(as_developer, client_of)
-    assert len(counted.statements) <= MOST_STATEMENTS
-
-
 def test_saving_shows_one_message_for_each_new_host(as_developer: Browser, client_of: Client) -> None:
     make_domain(client_of.project, "orbit.test")
     uris = [URI, FOREIGN, "https://a.orbit.test/1", "https://a.orbit.test/2", "https://third.test/", f"{URI}/2"]
@@ -106,12 +86,6 @@ def test_saving_shows_one_message_for_each_new_host(as_developer: Browser, clien
     page = words(as_developer.get(save(as_developer, fresh(client_of))["Location"]))
     assert "immediately see the app as reviewed" not in page
     assert "People who come from there" not in page
-
-
-def test_many_new_hosts_are_named_in_part(as_developer: Browser, client_of: Client) -> None:
-    uris = [URI, *(f"https://h{number}.test/" for number in range(8))]
-    page = words(as_developer.get(save(as_developer, client_of, redirect_uris=uris)["Location"]))
-    assert "Not reviewed: h0.test, h1.test, h2.test, h3.test, h4.test and 3 more. " in page
 
 
 def test_the_audit_trail_has_the_covered_hosts(as_developer: Browser, as_owner: Browser, client_of: Client) -> None:
@@ -131,9 +105,6 @@ def test_another_path_on_a_known_host_shows_no_message(as_developer: Browser, cl
     save(as_developer, client_of, redirect_uris=[URI, FOREIGN, f"{FOREIGN}/2"])
     (event,) = trail("client.changed")
     assert event.after.keys() == {"redirect_uris"}
-
-
-# --- Elsewhere in the console ---
 
 
 @pytest.mark.parametrize("page", ["project", "clients", "client_settings"])
@@ -185,9 +156,6 @@ def test_the_admin_shows_the_hosts_to_read(client_of: Client, browser_of: Any) -
     assert 'name="reviewed_hosts"' not in page
 
 
-# --- Standings ---
-
-
 def standing(client: Client, uri: str) -> Any:
     return host_standing(client, uri, domains_of(client.project))
 
@@ -201,24 +169,12 @@ def test_a_lost_domain_is_the_reason_that_is_given(client_of: Client) -> None:
     assert (found.reason, found.counts) == (HostReason.LOST, False)
 
 
-@pytest.mark.parametrize("kind", ["native", "spa", "web"])
+@pytest.mark.parametrize("kind", ["native", "web"])
 def test_loopback_counts_only_if_it_was_approved(client_of: Client, kind: str) -> None:
     client_of.type = kind
     assert standing(client_of, "http://127.0.0.1:9/x").reason == HostReason.LOOPBACK
     client_of.approved_hosts = client_of.reviewed_hosts = "127.0.0.1"
     assert standing(client_of, "http://127.0.0.1:9/x").reason == HostReason.APPROVED
-
-
-def test_a_domain_proven_after_the_review_is_the_reason_that_is_given(client_of: Client) -> None:
-    make_domain(client_of.project, "elsewhere.test")
-    found = standing(client_of, FOREIGN)
-    assert (found.reason, found.domain, found.counts) == (HostReason.LATER, "elsewhere.test", False)
-
-
-def test_the_domain_of_the_home_page_is_the_reason_that_is_given(client_of: Client) -> None:
-    client_of.home_unproven_since = clock.now()
-    found = standing(client_of, URI)
-    assert (found.reason, found.counts) == (HostReason.HOME, False)
 
 
 def test_the_console_explains_a_domain_proven_after_the_review(as_developer: Browser, client_of: Client) -> None:
@@ -242,6 +198,6 @@ def test_the_console_says_that_the_home_page_is_not_proven(as_viewer: Browser, c
         assert "gone.test" in text
 
 
-@pytest.mark.parametrize("uri", ["", "https://", "nothing", "\x00", playground_redirect_uri])
+@pytest.mark.parametrize("uri", ["", "nothing", playground_redirect_uri])
 def test_other_hosts_have_no_coverage(client_of: Client, uri: Any) -> None:
     assert standing(client_of, uri() if callable(uri) else uri) is None

@@ -13,8 +13,8 @@ from core import clock
 from devportal.console.models import AuditEvent, SignInEvent
 from oidc.models import Client, ClientSecret, Project, TokenFamily
 from tests.core.test_names import DISGUISES
-from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, trail
-from tests.factories import SIGN_OUT_URI, make_access_token, make_account, make_client, make_project, make_web_client
+from tests.devportal.console.forms import URI, at, trail
+from tests.factories import SIGN_OUT_URI, make_access_token, make_account, make_client, make_web_client
 from tests.relying_party import RelyingParty
 
 
@@ -50,15 +50,6 @@ def test_a_developer_changes_name_and_addresses(as_developer: Browser, developer
     assert event.target == client_of.client_id
     assert event.before == {"name": "Orbit Notes", "redirect_uris": [URI]}
     assert event.after == {"name": "Orbit Diary", "redirect_uris": [f"{URI}/2", URI]}
-
-
-@pytest.mark.parametrize("name", ["⭕penp⭕rt", "Orbit ✔", "Verified Orbit", "Account Security"])
-def test_a_name_that_misleads_people_is_refused_with_its_reason(
-    as_developer: Browser, client_of: Client, name: str
-) -> None:
-    text = save(as_developer, client_of, name=name).content.decode()
-    assert "A name can&#x27;t contain" in text or "looks as if it came from Openport itself" in text
-    assert settings_of(client_of)[0] == "Orbit Notes"
 
 
 def test_a_name_that_is_older_than_a_rule_stays_while_other_settings_change(
@@ -99,37 +90,11 @@ def test_a_developer_forgives_lost_responses(as_developer: Browser, client_of: C
     assert Client.objects.get().forgive_lost_responses is False
 
 
-def test_a_viewer_reads_whether_lost_responses_are_forgiven_and_can_not_change_it(
-    as_viewer: Browser, client_of: Client
-) -> None:
-    url = at("client_settings", client_of.project, client_of)
-    assert "Not forgiven" in as_viewer.get(url).content.decode()
-    assert save(as_viewer, client_of, forgive_lost_responses="on").status_code in (403, 404)
-    assert Client.objects.get().forgive_lost_responses is False
-    Client.objects.update(forgive_lost_responses=True)
-    assert "Forgiven for 30 seconds" in as_viewer.get(url).content.decode()
-
-
-@pytest.mark.parametrize("level", ["phrh", "PHR", " phr ", "1", "x" * 5000, "\U0001f600"])
+@pytest.mark.parametrize("level", ["phrh", "PHR"])
 def test_an_unknown_level_is_rejected(as_developer: Browser, client_of: Client, level: str) -> None:
     response = save(as_developer, client_of, least_acr=level)
     assert "Choose one of these three." in response.content.decode()
     assert Client.objects.get().least_acr == ""
-
-
-def test_viewers_can_read_settings_but_not_change_them(as_viewer: Browser, client_of: Client) -> None:
-    before = settings_of(client_of)
-    page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode()
-    assert URI in page
-    assert SIGN_OUT_URI in page
-    for button in ("Save", "Turn it off", "Change its type", "Delete it"):
-        assert button not in page
-    assert save(as_viewer, client_of, name="Mine").status_code == 403
-    for page_name in ("client_switch", "client_type", "client_delete"):
-        fields = {"enabled": "off", "type": "web", "understood": "on", "typed": client_of.name}
-        assert as_viewer.post(at(page_name, client_of.project, client_of), fields).status_code == 403
-    assert settings_of(client_of) == before
-    assert not AuditEvent.objects.exists()
 
 
 def test_the_name_of_a_verified_client_is_read_only(as_developer: Browser, client_of: Client) -> None:
@@ -145,10 +110,8 @@ def test_the_name_of_a_verified_client_is_read_only(as_developer: Browser, clien
     ("changes", "said"),
     [
         ({"name": DISGUISES[12]}, "A name can"),
-        ({"name": "a\x00b"}, "contain control characters."),
         ({"redirect_uris": ["http://app.example.com/"]}, "http is allowed only for localhost and 127.0.0.1."),
         ({"redirect_uris": []}, "Add at least one URL"),
-        ({"redirect_uris": [URI, f"{URI}\r\nhttps://evil.example/"]}, "A URL may only contain ASCII"),
         ({"post_logout_redirect_uris": ["myapp:/bye"]}, "Custom schemes are not accepted"),
         (
             {"post_logout_redirect_uris": [f"{URI}{n}" for n in range(21)]},
@@ -173,41 +136,6 @@ def test_a_form_with_errors_keeps_the_input(as_developer: Browser, client_of: Cl
     page = save(as_developer, client_of, redirect_uris=[hostile, URI]).content.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;" in page
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "x" * 1_000_000},
-        {"redirect_uris": ["https://app.example.com/" + "a" * 1_000_000]},
-        {"redirect_uris": [f"{URI}{number}" for number in range(10_000)]},
-    ],
-)
-def test_an_oversized_form_is_rejected(as_developer: Browser, client_of: Client, changes: dict[str, Any]) -> None:
-    before = settings_of(client_of)
-    assert save(as_developer, client_of, **changes).status_code == 400
-    assert settings_of(client_of) == before
-
-
-def test_unknown_form_fields_are_ignored(as_developer: Browser, outsider: Account, client_of: Client) -> None:
-    before = Client.objects.values().get()
-    stolen = {
-        "project": make_project(outsider).pk,
-        "client_id": "op_client_mine",
-        "type": "web",
-        "enabled": "",
-        "verified_at": "2020-01-01 00:00",
-        "first_party": "on",
-        "approved_scopes": "account.read",
-        "algorithm": "HS256",
-        "client_type": "confidential",
-        "client_secret": "known",
-        "logo": "x.png",
-        "home_page_url": "https://evil.example",
-    }
-    assert save(as_developer, client_of, redirect_uris=[f"{URI}2"], **stolen).status_code == 302
-    after = Client.objects.values().get()
-    assert {name for name in after if after[name] != before[name]} == {"redirect_uris", "updated"}
 
 
 def seen_by(browser: Browser, client: Client) -> str:
@@ -259,9 +187,8 @@ def test_fifty_long_addresses_fit(as_developer: Browser, client_of: Client) -> N
 
 
 @pytest.mark.parametrize("name", ["redirect_uris", "post_logout_redirect_uris"])
-@pytest.mark.parametrize("number", [51, 300])
-def test_a_long_list_gets_the_forms_error(as_developer: Browser, client_of: Client, name: str, number: int) -> None:
-    before = settings_of(client_of)
+def test_a_long_list_gets_the_forms_error(as_developer: Browser, client_of: Client, name: str) -> None:
+    before, number = settings_of(client_of), 300
     response = save(as_developer, client_of, **{name: [f"https://a{row}.test/cb" for row in range(number)]})
     assert f"but {number} were entered" in response.content.decode()
     assert len(response.context["form"][name].rows) == number + 1
@@ -300,8 +227,10 @@ def test_the_save_button_of_a_proposed_url_has_the_focus(as_developer: Browser, 
     assert button.endswith(">Save")
     (note,) = re.findall(r'aria-describedby="([^"]*)"', button)
     assert re.search(f'id="{note}">\\s*<p class="addresses__note">Not saved yet. Press Save to add it.', page)
-    for nothing_to_add in ("", URI, "http://evil.example/"):
-        assert "autofocus" not in propose(as_developer, client_of, nothing_to_add)
+    for nothing_to_add in ("", URI, f" {URI} ", "http://evil.example/"):
+        page = propose(as_developer, client_of, nothing_to_add)
+        assert "autofocus" not in page
+        assert ("Not saved yet" in page) is (nothing_to_add == "http://evil.example/")
 
 
 @pytest.mark.parametrize("name", ["add", "add_sign_out"])
@@ -324,31 +253,20 @@ def test_a_proposed_host_unlike_the_registered_ones_is_warned_of(
     assert ("autofocus>" in page) is not bool(warning)  # Enter must not save it unread
 
 
-def test_hosts_of_sign_out_urls_are_known_hosts_too(as_developer: Browser, client_of: Client) -> None:
+def test_hosts_of_registered_urls_are_not_warned_of(
+    as_developer: Browser, as_viewer: Browser, client_of: Client
+) -> None:
+    assert "evil.test" not in propose(as_viewer, client_of, "https://evil.test/x"), "viewers can add nothing"
     Client.objects.update(post_logout_redirect_uris="https://evil.test/")
     assert "nothing in common" not in propose(as_developer, client_of, "https://evil.test/x")
-
-
-def test_a_saved_url_is_never_warned_of(as_developer: Browser, client_of: Client) -> None:
     Client.objects.update(redirect_uris=f"{URI} https://evil.test/x")
     assert "nothing in common" not in propose(as_developer, client_of, "")
-
-
-def test_a_viewer_reads_only_registered_urls(as_viewer: Browser, client_of: Client) -> None:
-    assert "evil.test" not in propose(as_viewer, client_of, "https://evil.test/x")
-
-
-@pytest.mark.parametrize("added", ["", URI, f" {URI} "])
-def test_a_registered_url_is_not_proposed(as_developer: Browser, client_of: Client, added: str) -> None:
-    page = as_developer.get(at("client_settings", client_of.project, client_of), {"add": added})
-    assert "Not saved yet" not in page.content.decode()
 
 
 @pytest.mark.parametrize(
     ("added", "said"),
     [
         ("http://evil.example/", "http is allowed only"),
-        ("javascript:alert(1)", "not a valid URL"),
         ("https://a.example/" + "a" * 20_000, "at most 2000"),
         ("https://a.example/\u202e", "only contain ASCII"),
     ],
@@ -421,21 +339,13 @@ def test_the_settings_show_the_issuer_and_endpoints(as_viewer: Browser, client_o
     assert f">{told['end_session_endpoint']}</code>" in page
 
 
-@pytest.mark.parametrize("text", ["", " ", "x" * 16_001, "?a=\x00"])
-def test_invalid_tester_input_is_rejected(as_viewer: Browser, client_of: Client, text: str) -> None:
-    response = try_it(as_viewer, client_of, text)
-    assert response.status_code == 200
-    assert response.context["form"].errors.keys() == {"url"}
-
-
-@pytest.mark.parametrize(
-    "text", ["?%", "?=&=", "?a=%00", "?%ff=%ff", "\u202e?\ud7ff=é", "://?x", "?<script>alert(1)</script>"]
-)
-def test_nonsense_in_the_tester_is_handled(as_viewer: Browser, client_of: Client, text: str) -> None:
-    response = try_it(as_viewer, client_of, text)
-    assert response.status_code == 200
-    assert "The request would be refused." in response.content.decode()
-    assert "<script>alert" not in response.content.decode()
+def test_nonsense_in_the_tester_is_handled(as_viewer: Browser, client_of: Client) -> None:
+    for text in ("", "x" * 16_001, "?a=\x00"):
+        assert try_it(as_viewer, client_of, text).context["form"].errors.keys() == {"url"}
+    for text in ("?a=%00", "?%ff=%ff", "://?x", "?<script>alert(1)</script>"):
+        page = try_it(as_viewer, client_of, text).content.decode()
+        assert "The request would be refused." in page, text
+        assert "<script>alert" not in page
 
 
 def test_the_tester_stores_nothing(as_viewer: Browser, client_of: Client) -> None:
@@ -507,7 +417,7 @@ def test_a_client_that_becomes_a_web_app_is_led_to_its_secrets(as_developer: Bro
 # --- Deletion ---
 
 
-@pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit Note", "Orbit Notes\x00", "x" * 10_000])
+@pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit Notes\x00"])
 def test_deleting_needs_the_name(as_developer: Browser, client_of: Client, typed: str) -> None:
     response = as_developer.post(at("client_delete", client_of.project, client_of), {"typed": typed})
     assert response.status_code == 200
@@ -528,21 +438,16 @@ def test_a_deleted_client_is_gone(as_developer: Browser, developer: Account, pro
     assert (event.actor, event.target, event.before["name"]) == (developer, client.client_id, name)
 
 
-# --- Cost ---
-
-
-@pytest.mark.parametrize("page", ["client_settings", "client_tester", "client_type", "client_delete", "client_secrets"])
-@pytest.mark.parametrize("count", [1, 60])
-def test_each_page_takes_a_fixed_number_of_statements(
-    as_developer: Browser, project: Project, django_assert_max_num_queries: Any, page: str, count: int
-) -> None:
-    uris = " ".join(f"{URI}{number}" for number in range(min(count, 50)))
-    client = make_client(project, type="web", redirect_uris=uris)
-    ClientSecret.objects.bulk_create(
-        ClientSecret(client=client, digest=str(number), last_four="abcd", revoked_at=clock.now())
-        for number in range(count)
-    )
-    for _ in range(min(count, 5)):
-        make_access_token(client, make_account())
-    with django_assert_max_num_queries(MOST_STATEMENTS):
-        assert as_developer.get(at(page, project, client)).status_code == 200
+def test_viewers_can_read_settings_but_not_change_them(as_viewer: Browser, client_of: Client) -> None:
+    before = settings_of(client_of)
+    page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    assert URI in page
+    assert SIGN_OUT_URI in page
+    for button in ("Save", "Turn it off", "Change its type", "Delete it"):
+        assert button not in page
+    assert save(as_viewer, client_of, name="Mine").status_code == 403
+    for page_name in ("client_switch", "client_type", "client_delete"):
+        fields = {"enabled": "off", "type": "web", "understood": "on", "typed": client_of.name}
+        assert as_viewer.post(at(page_name, client_of.project, client_of), fields).status_code == 403
+    assert settings_of(client_of) == before
+    assert not AuditEvent.objects.exists()

@@ -103,9 +103,6 @@ def test_unverified_and_closed_accounts_get_no_mail(
     assert list(new_mails()) == ["dan@example.com"]
 
 
-# --- Cases ---
-
-
 def lose(domain: ProjectDomain, internet: Internet, later: Callable[[float], None]) -> None:
     prove(domain, internet)
     internet.clear()

@@ -12,7 +12,7 @@ from core import clock
 from oidc.domains.claims import declare_domain
 from oidc.models import Client, Project, ProjectDomain
 from tests.factories import make_client, make_domain
-from tests.oidc.clients.test_domain_names import KEPT, REFUSED
+from tests.oidc.clients.test_domain_names import KEPT
 from tests.oidc.domains.internet import Internet, state
 
 Method = ProjectDomain.Method
@@ -33,14 +33,6 @@ def check(browser: Browser, domain: ProjectDomain, committing: Any) -> str:
         response = browser.post(at(domain.project, f"/{domain.pk}/check"))
     assert response.status_code == 302
     return text_of(browser.get(response["Location"]))
-
-
-# --- What the page says ---
-
-
-def test_without_a_domain_it_says_what_to_do(as_owner: Browser, as_viewer: Browser, project: Project) -> None:
-    assert "Add the domain of your apps." in text_of(as_owner.get(at(project)))
-    assert "Ask a developer or an owner" in text_of(as_viewer.get(at(project)))
 
 
 def test_it_shows_what_to_publish_with_copy_buttons(as_developer: Browser, domain: ProjectDomain) -> None:
@@ -92,37 +84,16 @@ def test_viewers_can_read_domains_but_have_no_buttons(as_viewer: Browser, domain
         assert word not in text
 
 
-@pytest.mark.parametrize("number", [1, 50])
-def test_the_page_takes_a_few_statements_however_many_domains(
-    as_viewer: Browser, project: Project, number: int, django_assert_max_num_queries: Any
-) -> None:
-    for each in range(number):
-        make_domain(project, f"d{each}.example")
-    with django_assert_max_num_queries(6):
-        assert text_of(as_viewer.get(at(project))).count("What to publish") == number
-
-
-def test_the_page_is_in_the_projects_menu_and_the_checklist_leads_there(
-    as_developer: Browser, project: Project
-) -> None:
-    app = make_client(project)
-    link = f'href="{at(project)}"'
-    assert f"{link} aria-current=" in text_of(as_developer.get(at(project)))
-    review = text_of(as_developer.get(f"/console/p/{project.public_id}/clients/{app.client_id}/review"))
-    assert review.count(link) == 3  # the menu, and the checklist beside the form and above it
-
-
-# --- Adding ---
-
-
-@pytest.mark.parametrize("typed", list(KEPT)[:5])
+@pytest.mark.parametrize("typed", list(KEPT)[:2])
 def test_a_domain_is_added_as_it_is_typed(as_developer: Browser, project: Project, typed: str) -> None:
     assert as_developer.post(at(project), {"name": typed}).status_code == 302
     assert ProjectDomain.objects.get().name == KEPT[typed]
     assert f"{KEPT[typed]} is added" in text_of(as_developer.get(at(project)))
 
 
-@pytest.mark.parametrize("typed", [*REFUSED, "exam\x00ple.com", "<script>alert(1)</script>.example"], ids=ascii)
+@pytest.mark.parametrize(
+    "typed", ["localhost", "exam\x00ple.com", "\ud83d.example", "<script>alert(1)</script>.example"], ids=ascii
+)
 def test_an_invalid_domain_shows_an_error_and_stays_in_the_form(
     as_developer: Browser, project: Project, typed: str
 ) -> None:
@@ -147,9 +118,6 @@ def test_duplicate_and_too_many_domains_show_an_error(
     text = text_of(as_developer.post(at(domain.project), {"name": "other.example"}))
     assert "at most 1 domains" in text
     assert 'value="other.example"' in text
-
-
-# --- Checking ---
 
 
 def test_the_check_button_works_without_a_worker(
@@ -207,9 +175,6 @@ def test_checks_per_person_are_limited(
     urls = [at(project, f"/{domain.pk}/check") for domain in domains]
     assert [as_developer.post(url).status_code for url in urls] == [302, 302, 429]
     assert as_owner.post(urls[2]).status_code == 302, "nobody uses it up for somebody else"
-
-
-# --- Removing ---
 
 
 def test_removing_lists_what_depends_on_the_domain(

@@ -1,18 +1,19 @@
-"""The log of deliveries: filters, paging, one delivery with its tries, and sending it again."""
+"""The log of deliveries: filters, paging, one delivery with its tries and their texts, and sending it again."""
 
 import json
 from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 
 from core import clock
+from core.outbound.targets import Code
 from devportal.console import idempotency
+from devportal.console.events.tries import read_try, visible
+from oidc.events.sending import INTERNAL, NOT_ALLOWED
 from oidc.models import Client, Delivery, EventReceiver, Project
-from tests.devportal.console.forms import MOST_STATEMENTS, at, send, trail
+from tests.devportal.console.forms import at, send
 from tests.factories import make_client, make_delivery, make_receiver
 
 SUB = "r5Yb1uQk8ZsJt0cW2mXe4H"
@@ -37,9 +38,6 @@ def shown(browser: Browser, delivery: Delivery) -> str:
 
 def tried(*results: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"at": clock.now().isoformat(timespec="seconds"), "seconds": 0.31} | result for result in results]
-
-
-# --- The list ---
 
 
 def test_the_list_shows_event_state_tries_and_result(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
@@ -101,23 +99,6 @@ def test_the_list_is_downloaded_without_whole_ids(as_viewer: Browser, app: Clien
     assert (row["event"], row["response"], row["user_id"]) == ("sessions-revoked", "timeout", "r5Yb…Xe4H")
 
 
-def test_an_empty_list_says_so(as_viewer: Browser, app: Client) -> None:
-    assert "No deliveries yet" in as_viewer.get(at("deliveries", app.project, app)).content.decode()
-    text = as_viewer.get(at("deliveries", app.project, app), {"state": "failed"}).content.decode()
-    assert "No delivery matches the filters" in text
-
-
-def test_list_and_detail_take_few_statements(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
-    rows = [make_delivery(receiver, tries=tried({"status": 500})) for _ in range(20)]
-    for url in (at("deliveries", app.project, app), detail(rows[0])):
-        with CaptureQueriesContext(connection) as captured:
-            assert as_viewer.get(url).status_code == 200
-        assert len(captured) <= MOST_STATEMENTS
-
-
-# --- One delivery ---
-
-
 def test_a_delivery_shows_every_try(as_viewer: Browser, receiver: EventReceiver) -> None:
     results = tried({"error": "certificate", "parameters": {"error": "certificate has expired"}}, {"status": 503})
     delivery = make_delivery(receiver, sub=SUB, sid="s" * 43, tries=results)
@@ -154,25 +135,41 @@ def test_the_next_try_depends_on_the_receiver(as_viewer: Browser, app: Client, r
     assert "none, because the receiver is off" in shown(as_viewer, delivery)
 
 
-@pytest.mark.parametrize("key", ["0", "-1", "x", "9" * 30, "1e3", "٣", "%00"])
-def test_odd_keys_are_not_found(key: str, as_developer: Browser, app: Client) -> None:
-    base = at("deliveries", app.project, app)
-    assert as_developer.get(f"{base}/{key}").status_code in (400, 404)
-    assert as_developer.post(f"{base}/{key}/again").status_code in (400, 404)
-
-
-# --- Sending again ---
-
-
-def test_a_developer_sends_a_delivery_again_once(as_developer: Browser, receiver: EventReceiver) -> None:
+def test_a_developer_sends_a_delivery_again(as_developer: Browser, receiver: EventReceiver) -> None:
     delivery = make_delivery(receiver, state="delivered", attempts=3)
-    form = {"once": idempotency.new_token()}
-    for _ in range(2):
-        response = as_developer.post(detail(delivery, "delivery_again"), form)
-        assert response["Location"] == detail(delivery)
+    response = send(as_developer, detail(delivery, "delivery_again"), {}, form_on=detail(delivery))
+    assert response["Location"] == detail(delivery)
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts) == ("waiting", 0)
-    assert len(trail("client.events_sent_again")) == 1
+
+
+AT = {"at": "2031-01-15T09:30:00+00:00", "seconds": 0.2}
+URL = "https://app.example.com/events"
+
+
+@pytest.mark.parametrize("code", [*Code, NOT_ALLOWED, INTERNAL, "a code of a newer version"])
+def test_each_error_has_a_sentence(code: str) -> None:
+    found = read_try(AT | {"error": code, "parameters": {"cause": "host"}}, URL)
+    assert found.text.endswith(".")
+    assert "{" not in found.text
+    assert not found.is_accepted
+
+
+@pytest.mark.parametrize("status", [100, 200, 202, 299, 300, 302, 308, 400, 401, 404, 418, 429, 500, 503, 599])
+def test_each_status_has_a_sentence(status: int) -> None:
+    found = read_try(AT | {"status": status}, URL)
+    assert found.is_accepted == (200 <= status < 300)
+    assert found.text.endswith(".")
+    assert bool(found.step) == (status not in (100, 200, 202, 299, 418))
+
+
+def test_errors_of_this_machine_name_no_port() -> None:
+    assert "port 443" in read_try(AT | {"error": "unreachable"}, URL).text
+    assert "443" not in read_try(AT | {"error": "unreachable"}, "http://localhost:8151/events").text
+
+
+def test_control_characters_are_replaced() -> None:
+    assert visible("a\r\nb\tc\x00\x1b\x7f\x9b\u202e\ufeff") == "a\nb\tc" + "�" * 6
 
 
 def test_others_send_nothing_again(

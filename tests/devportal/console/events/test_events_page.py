@@ -5,18 +5,15 @@ from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 
 from core import clock
-from devportal.console import idempotency
 from devportal.console.events.states import State, statuses
 from oidc.events import receiver_urls
 from oidc.models import Client, Delivery, EventReceiver, Project
 from oidc.values.event_types import EventType
-from tests.devportal.console.forms import MOST_STATEMENTS, at, send, trail
-from tests.factories import RECEIVER_URL, make_client, make_delivery, make_receiver, make_web_client
+from tests.devportal.console.forms import at, send, trail
+from tests.factories import RECEIVER_URL, make_delivery, make_receiver, make_web_client
 from tests.inbox import Inbox, send_due, serve, status
 
 ALL = [each.value for each in EventType.choosable()]
@@ -44,10 +41,7 @@ def stored(client: Client, channel: str = "events") -> EventReceiver | None:
     return EventReceiver.objects.filter(client=client, channel=channel).first()
 
 
-# --- Setting up ---
-
-
-def test_a_developer_sets_up_both_receivers(as_developer: Browser, app: Client) -> None:
+def test_a_developer_sets_up_both_receivers_and_turns_one_off(as_developer: Browser, app: Client) -> None:
     assert save(as_developer, app, "logout", RECEIVER_URL, session_required="on").status_code == 302
     assert (
         save(as_developer, app, "events", RECEIVER_URL, types=["account-purged", "tokens-revoked"]).status_code == 302
@@ -60,19 +54,12 @@ def test_a_developer_sets_up_both_receivers(as_developer: Browser, app: Client) 
     assert len(trail("client.events_changed")) == 2
     boxes = shown(as_developer, app).select("input[name=events-types][checked]")
     assert [box["value"] for box in boxes] == ["account-purged", "tokens-revoked"]
-
-
-def test_all_types_are_stored_as_all(as_developer: Browser, app: Client) -> None:
     save(as_developer, app, "events", RECEIVER_URL, types=ALL)
-    receiver = stored(app)
-    assert receiver is not None
-    assert receiver.types == ""
-
-
-def test_an_empty_url_turns_a_receiver_off(as_developer: Browser, app: Client, receiver: EventReceiver) -> None:
+    events.refresh_from_db()
+    assert events.types == "", "all, also those of later versions"
     assert save(as_developer, app, "events", "", types=["account-purged"]).status_code == 302
-    receiver.refresh_from_db()
-    assert receiver.url == ""
+    events.refresh_from_db()
+    assert events.url == ""
     assert statuses(app)["events"].state == State.OFF
 
 
@@ -99,32 +86,14 @@ def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
     assert receiver.url == RECEIVER_URL
 
 
-def test_viewers_see_the_settings_and_change_nothing(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
-    text = shown(as_viewer, app)
-    assert RECEIVER_URL in text.get_text()
-    assert not text.select("main form")
-    assert save(as_viewer, app, "events", "").status_code == 403
-    for action in ("events_test", "events_resume", "events_retry"):
-        assert as_viewer.post(at(action, app.project, app, channel="events")).status_code == 403
-    receiver.refresh_from_db()
-    assert receiver.url == RECEIVER_URL
-    assert not Delivery.objects.exists()
-
-
 REFUSED = {
     "https://evil.example.net/x": "evil.example.net is neither the host of one of the client’s redirect URLs",
     "https://10.0.0.7/x": "10.0.0.7",
     "http://app.example.com/x": "http is allowed only for localhost",
     "https://app.example.com:8443/x": "port 443",
     "https://ada:secret@app.example.com/x": "Remove the user name before @.",
-    "https://app.example.com/" + "x" * 1977: "at most 2000 characters",
     "https://app.example.com/\x00": "Null characters are not allowed.",
-    "https://app.example.com/#x": "Remove the part after #.",
-    "https://*.example.com/": "Wildcards are not supported.",
-    "http://localhost:8000/console/": "belongs to the service itself",
     "http://localhost:8000/console/playground/callback": "belongs to the service itself",
-    "http://localhost:8000/console/playground/events/": "belongs to the service itself",
-    "javascript:alert(1)": "This is not a valid URL.",
     "https://app.example.com\\@evil.example.net/": "",
 }
 
@@ -147,7 +116,7 @@ def test_a_refused_url_shows_its_exact_reason_beside_the_field(
 
 
 def test_unknown_types_are_refused(as_developer: Browser, app: Client) -> None:
-    for types in (["nonsense"], ["account-purged", "<b>"], ["logout"], ["verification"], ["x" * 5000], []):
+    for types in (["account-purged", "<b>"], ["logout"], ["verification"], []):
         response = save(as_developer, app, "events", RECEIVER_URL, types=types)
         assert response.status_code == 200
         assert "field__errors" in response.content.decode()
@@ -170,20 +139,6 @@ def test_one_clients_form_leaves_another_client_alone(as_developer: Browser, app
     act(as_developer, app, "events_retry")
     other.refresh_from_db()
     assert other.url == RECEIVER_URL
-
-
-# --- State ---
-
-
-def test_the_page_explains_each_type_and_its_scope(as_viewer: Browser, as_developer: Browser, app: Client) -> None:
-    text = shown(as_developer, app)
-    for value in ALL:
-        assert text.find(id=f"type-{value}"), value
-    assert "granted the scope email" in " ".join(str(text.find(id="type-identifier-changed-help").get_text()).split())  # type: ignore[union-attr]
-    examples = text.get_text()
-    assert '"typ": "logout+jwt"' in examples
-    assert '"typ": "secevent+jwt"' in examples
-    assert f'"aud": "{app.client_id}"' in examples
 
 
 STATES: dict[State, dict[str, Any]] = {
@@ -232,23 +187,6 @@ def test_the_page_says_whether_the_app_is_slow(is_slow: bool, as_developer: Brow
     assert ("Slow apps wait for each other" in shown(as_developer, app).get_text()) == is_slow
 
 
-def test_the_page_takes_few_statements(as_developer: Browser, app: Client, receiver: EventReceiver) -> None:
-    failing = {"failing_since": clock.now(), "failures": 2}
-    EventReceiver.objects.update(**failing)
-    logout = make_receiver(app, "logout", **failing)
-    for each in (receiver, logout):
-        for state in Delivery.State.values * 5:
-            make_delivery(each, state=state)
-    with CaptureQueriesContext(
-        connection,
-    ) as captured:
-        as_developer.get(page(app))
-    assert len(captured) <= MOST_STATEMENTS, [query["sql"] for query in captured]
-
-
-# --- Actions ---
-
-
 @pytest.fixture
 def inbox() -> Any:
     with serve() as served:
@@ -271,15 +209,6 @@ def test_a_test_is_sent_and_its_result_is_on_the_page(as_developer: Browser, app
     text = shown(as_developer, app).get_text()
     assert "The app answered 404." in text
     assert "Check the path of the URL." in text
-
-
-def test_a_test_that_is_sent_twice_is_one(as_developer: Browser, app: Client, receiver: EventReceiver) -> None:
-    url, form = at("events_test", app.project, app, channel="events"), {"once": idempotency.new_token()}
-    as_developer.post(url, form)
-    as_developer.post(url, form)
-    as_developer.post(url)
-    as_developer.post(url, {"once": "nonsense"})
-    assert Delivery.objects.count() == 1
 
 
 def test_resuming_sends_what_waited(as_developer: Browser, app: Client, inbox: Inbox) -> None:
@@ -320,6 +249,13 @@ def test_the_playgrounds_receiver_is_the_only_url_of_the_service(as_developer: B
     assert "Test receiver" in shown(as_developer, app).get_text()
 
 
-def test_a_client_without_receivers_of_another_project_is_untouched(as_developer: Browser, app: Client) -> None:
-    stranger = make_client(name="Elsewhere")
-    assert as_developer.get(at("client_events", app.project, stranger)).status_code == 404
+def test_viewers_see_the_settings_and_change_nothing(as_viewer: Browser, app: Client, receiver: EventReceiver) -> None:
+    text = shown(as_viewer, app)
+    assert RECEIVER_URL in text.get_text()
+    assert not text.select("main form")
+    assert save(as_viewer, app, "events", "").status_code == 403
+    for action in ("events_test", "events_resume", "events_retry"):
+        assert as_viewer.post(at(action, app.project, app, channel="events")).status_code == 403
+    receiver.refresh_from_db()
+    assert receiver.url == RECEIVER_URL
+    assert not Delivery.objects.exists()

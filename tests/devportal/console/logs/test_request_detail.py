@@ -4,9 +4,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from api import usage_counts
@@ -47,11 +45,6 @@ def test_an_entry_shows_all_details_of_a_call(as_viewer: Browser, project: Proje
     assert raw not in text
 
 
-def test_a_time_is_in_utc_and_in_the_time_of_the_reader(as_viewer: Browser, project: Project) -> None:
-    text = page(as_viewer, log(project))
-    assert 'data-local="seconds">21 Nov 2026, 04:30:20 UTC<' in text
-
-
 def test_a_call_of_a_client_links_to_the_client(as_viewer: Browser, project: Project) -> None:
     client = make_client(project, name="Web Notes")
     text = page(as_viewer, log(project, client=client.client_id))
@@ -62,13 +55,14 @@ def test_a_call_of_a_client_links_to_the_client(as_viewer: Browser, project: Pro
     assert "A client that was deleted" in gone
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_an_error_has_its_fix_and_its_docs(code: str, as_owner: Browser, project: Project) -> None:
-    text = page(as_owner, log(project, status=400, code=code))
-    assert "What to do" in text
-    assert "The docs explain the cause and the fix." not in text
-    assert f"/docs/errors#api-{code}" in text
-    assert KNOWN_ERRORS[code].cause.replace("'", "&#x27;") in text
+def test_every_error_has_its_fix_and_its_docs(as_owner: Browser, project: Project) -> None:
+    assert CODES
+    for code in CODES:
+        text = page(as_owner, log(project, status=400, code=code))
+        assert "What to do" in text, code
+        assert "The docs explain the cause and the fix." not in text, code
+        assert f"/docs/errors#api-{code}" in text
+        assert KNOWN_ERRORS[code].cause.replace("'", "&#x27;") in text
 
 
 def fix(browser: Browser, row: RequestLog) -> Any:
@@ -98,34 +92,21 @@ def test_a_missing_scope_is_explained(as_owner: Browser, project: Project) -> No
 
 
 READ_AND_WRITE = {"needs": ["calendar.read", "calendar.write"], "has": ["calendar.read"]}
+NEEDS = "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read."
+OF_WRITE = f"{NEEDS} The scope calendar.write"
 
 
 @pytest.mark.parametrize(
     ("facts", "status", "expected"),
     [
-        (
-            READ_AND_WRITE,
-            None,
-            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
-            "calendar.write needs app review first. Request it there.",
-        ),
-        (
-            READ_AND_WRITE,
-            "draft",
-            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
-            "calendar.write is in a review that you have not submitted yet. Submit it.",
-        ),
-        (
-            READ_AND_WRITE,
-            "submitted",
-            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. The scope "
-            "calendar.write is waiting for review. Request it at sign-in once it is approved.",
-        ),
+        (READ_AND_WRITE, None, f"{OF_WRITE} needs app review first. Request it there."),
+        (READ_AND_WRITE, "draft", f"{OF_WRITE} is in a review that you have not submitted yet. Submit it."),
+        (READ_AND_WRITE, "submitted", f"{OF_WRITE} is waiting for review. Request it at sign-in once it is approved."),
         (
             READ_AND_WRITE,
             "approved",
-            "The call needs the scopes calendar.read, calendar.write. The token has the scope calendar.read. Request "
-            "the scope calendar.write in the authorization request. People are asked again, and new tokens have it.",
+            f"{NEEDS} Request the scope calendar.write in the authorization request. People are asked again, and new "
+            "tokens have it.",
         ),
         (
             {"has": []},
@@ -197,9 +178,6 @@ def test_an_entry_shows_the_call_as_curl(path: str, is_whole: bool, as_viewer: B
         assert "Authorization: Bearer " in said
 
 
-# --- What is not there ---
-
-
 def test_a_deleted_entry_shows_a_message(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.REQUEST_LOG_DAYS = 17
     row = log(project)
@@ -209,11 +187,6 @@ def test_a_deleted_entry_shows_a_message(as_viewer: Browser, project: Project, s
         assert response.status_code == 404
         assert "after 17 days" in response.content.decode()
         assert reverse("console:requests", args=[project.public_id]) in response.content.decode()
-
-
-@pytest.mark.parametrize("entry", ["x", "-1", "1e3", "9" * 40, "٣", "1.5", "%00", "' OR 1=1", "\u202e"])
-def test_an_invalid_id_is_not_found(entry: str, as_viewer: Browser, project: Project) -> None:
-    assert as_viewer.get(f"/console/p/{project.public_id}/requests/{entry}").status_code in (400, 404)
 
 
 def test_an_entry_of_another_project_is_not_found(as_viewer: Browser, project: Project) -> None:
@@ -228,13 +201,6 @@ def test_hostile_values_are_escaped(as_viewer: Browser, project: Project) -> Non
     text = page(as_viewer, log(project, client=hostile, request_id=hostile, path=hostile, method="<b>", subject="<b>"))
     assert "<script>alert" not in text
     assert "<b>" not in text
-
-
-def test_at_most_twelve_statements(as_owner: Browser, project: Project) -> None:
-    row = log(project, client=make_client(project).client_id, status=403, code="insufficient_scope")
-    with CaptureQueriesContext(connection) as queries:
-        page(as_owner, row)
-    assert len(queries) <= 12, "\n".join(query["sql"] for query in queries)
 
 
 def test_a_call_to_another_api_names_it_and_leads_to_the_permissions(as_viewer: Browser, project: Project) -> None:

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.apis.registry import reload_registry
-from oidc.models import Api, Client, Project
+from oidc.models import Api, Project
 from tests import factories
 from tests.devportal.console.playground.playing import Playground, tokens_on
 from tests.relying_party import claims_of, sign_in
@@ -39,14 +39,9 @@ def text(page: Any) -> str:
 
 def test_scopes_are_grouped_by_api(spa: Playground) -> None:
     page = BeautifulSoup(spa.page().content, "html.parser")
+    assert "calendar.write" not in page.get_text(), "it needs a review"
     parts = [part.get_text() for part in page.select("form p.api-name, input[name=scope] + label code")]
     assert parts == ["email", "profile", "offline_access", "Orbit <Calendar>", "calendar.read", "Tasks", "tasks.read"]
-
-
-def test_scopes_that_need_a_review_are_offered_once_approved(spa: Playground) -> None:
-    assert "calendar.write" not in text(spa.page())
-    Client.objects.filter(pk=spa.client.pk).update(approved_scopes="calendar.write")
-    assert "calendar.write" in text(spa.page())
 
 
 def test_an_api_that_is_turned_off_is_not_offered(spa: Playground, apis: list[Api]) -> None:
@@ -57,11 +52,6 @@ def test_an_api_that_is_turned_off_is_not_offered(spa: Playground, apis: list[Ap
     spa.begin("calendar.read", "tasks.read", resource=[CALENDAR, TASKS])
     assert spa.run["scope"] == "openid tasks.read"
     assert spa.run["resources"] == [TASKS]
-
-
-def test_without_an_api_no_resource_is_offered(project: Project, developer: Account) -> None:
-    page = Playground(factories.make_client(project), sign_in(Browser(), developer)).open().page()
-    assert 'name="resource"' not in text(page)
 
 
 def test_the_authorization_request_can_name_several_resources(spa: Playground) -> None:

@@ -6,10 +6,8 @@ import logging
 from collections.abc import Callable
 
 import pytest
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
-from django.urls import reverse
 
 from accounts.models import Account
 from core import clock
@@ -18,7 +16,7 @@ from devportal.console.playground.flow import SESSION_KEY
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, TokenFamily
 from oidc.values.redirect_uris import playground_redirect_uri
-from tests.devportal.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_in, tokens_on
+from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_in, tokens_on
 from tests.factories import make_client, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -74,13 +72,6 @@ def test_a_web_client_from_the_request_to_its_profile(web: tuple[Playground, str
     assert page["Referrer-Policy"] == "same-origin"
 
 
-def test_a_public_client_is_asked_for_no_secret(spa: Playground) -> None:
-    assert "client_secret" not in text(spa.go("email")).replace("client_secret_basic", "")
-    page = spa.exchange()
-    assert page.context["result"].exchange.status == 200
-    assert f"client_id={spa.client.client_id}" in page.context["result"].exchange.request_text
-
-
 def test_a_web_client_needs_no_secret(web: tuple[Playground, str], developer: Account) -> None:
     playground, secret = web
     playground.go("email", "profile", "offline_access")
@@ -133,9 +124,7 @@ def test_the_optional_parameters_are_sent(spa: Playground, developer: Account) -
     assert all(check.holds for check in checks)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("max_age", "soon"), ("max_age", "-1"), ("max_age", "1 2"), ("login_hint", "x" * 255)]
-)
+@pytest.mark.parametrize(("name", "value"), [("max_age", "soon"), ("max_age", "-1"), ("login_hint", "x" * 255)])
 def test_a_parameter_that_can_not_be_sent_shows_an_error(spa: Playground, name: str, value: str) -> None:
     page = spa.post("begin", scope=["profile"], prompt="login", **{name: value})
     assert page.status_code == 400
@@ -146,19 +135,17 @@ def test_a_parameter_that_can_not_be_sent_shows_an_error(spa: Playground, name: 
     assert page.context["usual_scopes"] == ["profile"]
 
 
-def test_the_plan_is_read_where_it_may_be(spa: Playground) -> None:
+def test_the_api_is_called_as_far_as_the_scopes_go(spa: Playground) -> None:
+    assert "client_secret" not in text(spa.go()).replace("client_secret_basic", ""), "a public client has none"
+    page = spa.exchange()
+    assert page.context["result"].calls == []
+    assert "The developer API needs" in text(page)
+    assert f"client_id={spa.client.client_id}" in page.context["result"].exchange.request_text
     Client.objects.filter(pk=spa.client.pk).update(approved_scopes="account.read")
     spa.go("email", "account.read")
     calls = spa.exchange().context["result"].calls
     assert [(call.url.rpartition("/v1")[2], call.status) for call in calls] == [("/me", 200), ("/me/plan", 200)]
     assert "plan_id" in calls[1].body
-
-
-def test_with_only_openid_the_api_is_not_called(spa: Playground) -> None:
-    spa.go()
-    page = spa.exchange()
-    assert page.context["result"].calls == []
-    assert "The developer API needs" in text(page)
 
 
 def test_the_request_is_shown_with_what_each_parameter_is_for(spa: Playground) -> None:
@@ -176,9 +163,8 @@ def test_a_cancelled_sign_in_is_explained(spa: Playground) -> None:
     assert "Exchange the code" not in page
 
 
-@pytest.mark.parametrize("prompt", ["none"])
-def test_prompt_none_answers_with_its_error(spa: Playground, prompt: str) -> None:
-    location = spa.sign_in(spa.begin("email", prompt=prompt))
+def test_prompt_none_answers_with_its_error(spa: Playground) -> None:
+    location = spa.sign_in(spa.begin("email", prompt="none"))
     spa.arrive(location)
     assert "consent_required" in text(spa.page())
 
@@ -229,14 +215,6 @@ def test_an_old_run_is_deleted(spa: Playground, later: Callable[[float], None]) 
     assert spa.page().context["run"] is None
 
 
-def test_sending_the_exchange_twice_harms_nothing(spa: Playground) -> None:
-    once = spa.go("email").context["once"]
-    token = tokens_on(spa.exchange(once=once))["access_token"]
-    again = spa.exchange(once=once)
-    assert again.status_code == 302
-    assert me(token) == 200
-
-
 def test_a_repeated_exchange_form_sends_no_code(spa: Playground) -> None:
     once = spa.go("email").context["once"]
     # As a second request finds it that came while the first was under way.
@@ -247,11 +225,6 @@ def test_a_repeated_exchange_form_sends_no_code(spa: Playground) -> None:
     session.save()
     assert spa.exchange(once=once).status_code == 302
     assert me(token) == 200
-
-
-def test_a_disabled_app_is_reported(spa: Playground) -> None:
-    Client.objects.filter(pk=spa.client.pk).update(enabled=False)
-    assert "This client is off" in text(spa.page())
 
 
 # --- What stays ---
@@ -265,6 +238,103 @@ def test_tokens_are_shown_once(spa: Playground) -> None:
     for name in ("access_token", "id_token", "refresh_token"):
         assert tokens[name] not in page
     assert tokens_in(page) == []
+
+
+def test_ending_the_test_ends_its_tokens_and_keeps_the_consent(spa: Playground, developer: Account) -> None:
+    spa.go("email", "offline_access")
+    tokens = tokens_on(spa.exchange())
+    assert me(tokens["access_token"]) == 200
+    assert spa.post("end").status_code == 302
+    assert me(tokens["access_token"]) == 401
+    party = RelyingParty(spa.client, spa.browser)
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert Connection.objects.get(client=spa.client, account=developer).removed_at is None
+    assert spa.page().context["run"] is None
+
+
+def test_tokens_end_with_a_run_whose_exchange_was_not_stored(spa: Playground) -> None:
+    """Another tab has read the session before, or the process died between the token response and the session."""
+    spa.go("email", "profile", "offline_access")
+    before = spa.run
+    token = tokens_on(spa.exchange())["access_token"]
+    session = spa.browser.session
+    session[SESSION_KEY] = before
+    session.save()
+    assert me(token) == 200
+    spa.begin("email")
+    assert me(token) == 401
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
+
+
+def test_ending_a_run_ends_no_other_sign_in(spa: Playground) -> None:
+    spa.go("email")
+    spa.exchange()
+    mine = RelyingParty(spa.client, spa.browser).tokens(scope="openid email")["access_token"]
+    spa.post("end")
+    assert me(mine) == 200
+
+
+def test_a_run_stored_by_another_version_is_handled(spa: Playground) -> None:
+    versions: tuple[object, ...] = ({"old": 1}, "x", None, [], 7)
+    for kept in versions:
+        session = spa.browser.session
+        session["playground"] = kept
+        session.save()
+        assert spa.page().status_code == 200
+        assert spa.post("end").status_code == 302
+
+
+# --- Its address ---
+
+
+def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_keyboard: Browser) -> None:
+    client = make_client(project, redirect_uris=f"{APP} http://localhost:3000/cb")
+    playground = Playground(client, at_keyboard)
+    before = client.redirect_uris
+    playground.post("begin", scope=["email"])
+    page = playground.page()
+    assert page.context["run"] is None
+    assert "redirect URL to this client first" in text(page)
+    assert "Register the playground" in text(playground.page())
+    for _ in range(2):
+        playground.open()
+        client = Client.objects.get(pk=client.pk)
+        assert client.redirect_uris == f"{before} {playground_redirect_uri()}"
+    for _ in range(2):
+        playground.post("address", wanted="no")
+        assert Client.objects.get(pk=client.pk).redirect_uris == before
+    trail = AuditEvent.objects.filter(action="client.changed", target=client.client_id)
+    assert trail.count() == 2
+    added = trail.order_by("pk")[0]
+    assert added.after == {"redirect_uris": [*before.split(), playground_redirect_uri()]}
+    assert added.actor_email == "dan@example.com"
+
+
+def test_errors_of_the_list_of_redirect_urls_are_shown(project: Project, at_keyboard: Browser) -> None:
+    full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
+    playground = Playground(full, at_keyboard).open()
+    assert "at most 50 of these URLs" in text(playground.page())
+    only = make_client(project, redirect_uris=playground_redirect_uri())
+    playground = Playground(only, at_keyboard)
+    playground.post("address", wanted="no")
+    assert "Add at least one URL" in text(playground.page())
+    assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
+
+
+def test_the_playground_never_acts_as_an_app(project: Project) -> None:
+    only = make_client(project, redirect_uris=playground_redirect_uri())
+    first = make_client(project, redirect_uris=f"{playground_redirect_uri()} {APP}")
+    assert (only.domain, first.domain) == ("", "app.example.com")
+
+
+# --- Who ---
+
+
+def test_people_who_will_count_are_informed(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
+    client = make_client(project)
+    told = "toward the project’s limit of people"
+    assert told in text(Playground(client, at_keyboard).page())
+    assert told not in text(Playground(client, as_owner).page())
 
 
 def test_no_session_holds_a_code_a_token_or_a_secret(web: tuple[Playground, str]) -> None:
@@ -293,115 +363,6 @@ def test_nothing_private_is_logged(web: tuple[Playground, str], caplog: pytest.L
         assert private not in caplog.text
 
 
-def test_ending_the_test_ends_its_tokens_and_keeps_the_consent(spa: Playground, developer: Account) -> None:
-    spa.go("email", "offline_access")
-    tokens = tokens_on(spa.exchange())
-    assert me(tokens["access_token"]) == 200
-    assert spa.post("end").status_code == 302
-    assert me(tokens["access_token"]) == 401
-    party = RelyingParty(spa.client, spa.browser)
-    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
-    assert Connection.objects.get(client=spa.client, account=developer).removed_at is None
-    assert spa.page().context["run"] is None
-
-
-def test_tokens_end_with_a_run_whose_exchange_was_not_stored(spa: Playground) -> None:
-    """Another tab has read the session before, or the process died between the token response and the session."""
-    spa.go("email", "profile", "offline_access")
-    before = spa.run
-    token = tokens_on(spa.exchange())["access_token"]
-    session = spa.browser.session
-    session[SESSION_KEY] = before
-    session.save()
-    assert me(token) == 200
-    spa.begin("email")
-    assert me(token) == 401
-
-
-def test_starting_again_ends_the_previous_run(spa: Playground) -> None:
-    spa.go("email")
-    token = tokens_on(spa.exchange())["access_token"]
-    spa.post("end")
-    spa.go("email")
-    second = tokens_on(spa.exchange())["access_token"]
-    spa.begin("email")
-    assert (me(token), me(second)) == (401, 401)
-    assert TokenFamily.objects.filter(revoked_at=None).count() == 0
-
-
-def test_ending_a_run_ends_no_other_sign_in(spa: Playground) -> None:
-    spa.go("email")
-    spa.exchange()
-    mine = RelyingParty(spa.client, spa.browser).tokens(scope="openid email")["access_token"]
-    spa.post("end")
-    assert me(mine) == 200
-
-
-def test_a_run_stored_by_another_version_is_handled(spa: Playground) -> None:
-    versions: tuple[object, ...] = ({"old": 1}, "x", None, [], 7)
-    for kept in versions:
-        session = spa.browser.session
-        session["playground"] = kept
-        session.save()
-        assert spa.page().status_code == 200
-        assert spa.post("end").status_code == 302
-
-
-# --- Its address ---
-
-
-def test_the_address_is_the_one_that_may_be_registered() -> None:
-    assert reverse("console:playground_callback") == settings.PLAYGROUND_PATH == CALLBACK
-    assert playground_redirect_uri() == f"http://localhost:8000{CALLBACK}"
-
-
-def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_keyboard: Browser) -> None:
-    client = make_client(project, redirect_uris=f"{APP} http://localhost:3000/cb")
-    playground = Playground(client, at_keyboard)
-    before = client.redirect_uris
-    assert "Register the playground" in text(playground.page())
-    for _ in range(2):
-        playground.open()
-        client = Client.objects.get(pk=client.pk)
-        assert client.redirect_uris == f"{before} {playground_redirect_uri()}"
-    for _ in range(2):
-        playground.post("address", wanted="no")
-        assert Client.objects.get(pk=client.pk).redirect_uris == before
-    trail = AuditEvent.objects.filter(action="client.changed", target=client.client_id)
-    assert trail.count() == 2
-    added = trail.order_by("pk")[0]
-    assert added.after == {"redirect_uris": [*before.split(), playground_redirect_uri()]}
-    assert added.actor_email == "dan@example.com"
-
-
-def test_errors_of_the_list_of_redirect_urls_are_shown(project: Project, at_keyboard: Browser) -> None:
-    full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
-    playground = Playground(full, at_keyboard).open()
-    assert "at most 50 of these URLs" in text(playground.page())
-    only = make_client(project, redirect_uris=playground_redirect_uri())
-    playground = Playground(only, at_keyboard)
-    playground.post("address", wanted="no")
-    assert "Add at least one URL" in text(playground.page())
-    assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
-
-
-def test_without_the_redirect_url_no_run_starts(project: Project, at_keyboard: Browser) -> None:
-    playground = Playground(make_client(project), at_keyboard)
-    playground.post("begin", scope=["email"])
-    page = playground.page()
-    assert page.context["run"] is None
-    assert "redirect URL to this client first" in text(page)
-
-
-def test_the_playground_never_acts_as_an_app(project: Project) -> None:
-    only = make_client(project, redirect_uris=playground_redirect_uri())
-    first = make_client(project, redirect_uris=f"{playground_redirect_uri()} {APP}")
-    assert (only.domain, first.domain) == ("", "app.example.com")
-
-
-# --- Who ---
-
-
 def test_owners_and_developers_use_it_and_viewers_do_not(
     project: Project, as_owner: Browser, as_viewer: Browser, as_outsider: Browser
 ) -> None:
@@ -409,20 +370,3 @@ def test_owners_and_developers_use_it_and_viewers_do_not(
     assert Playground(client, as_owner).page().status_code == 200
     assert Playground(client, as_viewer).page().status_code == 403
     assert Playground(client, as_outsider).page().status_code == 404
-
-
-def test_people_who_will_count_are_informed(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
-    client = make_client(project)
-    told = "toward the project’s limit of people"
-    assert told in text(Playground(client, at_keyboard).page())
-    assert told not in text(Playground(client, as_owner).page())
-
-
-def test_each_page_takes_few_statements(
-    spa: Playground, django_assert_max_num_queries: Callable[[int], object]
-) -> None:
-    with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
-        spa.page()
-    spa.go("email")
-    with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
-        spa.page()

@@ -9,8 +9,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from api import usage_counts
-from api.models import UsageTotal
+from api.models import ApiKey, UsageTotal
 from core import clock
 from devportal.console.projects.overview import CallStatistics, project_memberships, project_overviews
 from devportal.review.models import AppReview
@@ -41,16 +40,6 @@ def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: i
     UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=status, code=code, count=count)
 
 
-# --- What is there ---
-
-
-def test_without_a_project_the_first_one_is_proposed_with_the_reason_for_one(browser_of: Any, db: None) -> None:
-    text = text_of(browser_of(make_account("new@example.com")))
-    assert "A website and its mobile app belong in one project, because the apps of a project know" in text
-    assert "Create the first project" in text
-    assert 'action="/console/projects/new"' in text
-
-
 def test_the_first_project_is_made_on_the_home_page(browser_of: Any, db: None) -> None:
     browser = browser_of(make_account("new@example.com"))
     answer = send(browser, "/console/projects/new", {"name": "Tide Tables"}, form_on="/console/")
@@ -58,18 +47,13 @@ def test_the_first_project_is_made_on_the_home_page(browser_of: Any, db: None) -
     assert 'action="/console/projects/new"' not in text_of(browser)
 
 
-def test_a_name_that_can_not_be_is_refused_with_its_reason(browser_of: Any, db: None) -> None:
-    browser = browser_of(make_account("new@example.com"))
-    refused = send(browser, "/console/projects/new", {"name": ""}, form_on="/console/")
-    assert "Enter a name of 1 to" in refused.content.decode()
-    assert not Project.objects.exists()
-
-
 def test_a_card_shows_the_figures(as_viewer: Browser, project: Project, owner: Account) -> None:
-    client = make_client(project)
-    make_client(project, name="Second")
-    for _ in range(3):
-        consent.record_consent(make_account(), client, ["openid"])
+    client, second = make_client(project), make_client(project, name="Second")
+    people = [make_account() for _ in range(3)]
+    for person in people:
+        consent.record_consent(person, client, ["openid"])
+    consent.record_consent(people[0], second, ["openid"])  # counts once
+    consent.remove_consent(consent.record_consent(make_account(), second, ["openid"]))
     count_calls(project, 90)
     count_calls(project, 10, status=404, hours_ago=23)
     count_calls(project, 5000, hours_ago=24)
@@ -81,26 +65,6 @@ def test_a_card_shows_the_figures(as_viewer: Browser, project: Project, owner: A
         r'<dt>Errors, 24 h</dt><dd><a href="[^"]+status=errors[^"]*" aria-label="[^"]+">10 %</a></dd>', text
     )
     assert "You: viewer" in text
-
-
-def test_calls_over_http_are_on_the_card(as_owner: Browser, project: Project, owner: Account) -> None:
-    _, key = make_key(project, owner)
-    Browser().get("/v1/me", headers={"Authorization": f"Bearer {key}"})
-    Browser().get("/v1/me/plan", headers={"Authorization": f"Bearer {key}"})
-    usage_counts.flush_usage()
-    assert "<dt>Calls, 24 h</dt><dd>2</dd>" in text_of(as_owner)
-
-
-def test_a_person_of_two_apps_counts_once(as_owner: Browser, project: Project) -> None:
-    person = make_account()
-    for name in ("One", "Two"):
-        consent.record_consent(person, make_client(project, name=name), ["openid"])
-    assert "<dt>People</dt><dd>1</dd>" in text_of(as_owner)
-
-
-def test_people_who_removed_the_app_are_not_counted(as_owner: Browser, project: Project) -> None:
-    consent.remove_consent(consent.record_consent(make_account(), make_client(project), ["openid"]))
-    assert "<dt>People</dt><dd>0</dd>" in text_of(as_owner)
 
 
 def test_only_own_projects_are_listed(as_outsider: Browser, project: Project) -> None:
@@ -147,9 +111,6 @@ def test_names_are_escaped(as_owner: Browser, project: Project) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{ 7 }}" in text
 
 
-# --- What needs attention ---
-
-
 def test_a_project_without_problems_has_no_warnings(project: Project, owner: Account) -> None:
     make_web_client(project)
     make_client(project)
@@ -161,19 +122,14 @@ def test_a_project_without_problems_has_no_warnings(project: Project, owner: Acc
 def test_a_key_that_expires_soon_is_a_warning(project: Project, owner: Account, later: Later) -> None:
     end = clock.now() + timedelta(days=20)
     make_key(project, owner, expires_at=end)
+    revoked, _ = make_key(project, owner, expires_at=end)
+    ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=clock.now())
     assert warnings_of(owner) == []
     later(7 * DAY)
     assert warnings_of(owner) == [f"An API key expires on {end:%-d %B} (UTC)."]
     make_key(project, owner, expires_at=end + timedelta(days=1))
     assert warnings_of(owner) == [f"2 API keys expire soon, the first on {end:%-d %B} (UTC)."]
     later(14 * DAY)  # they have ended, and are no news
-    assert warnings_of(owner) == []
-
-
-def test_a_revoked_key_is_no_warning(project: Project, owner: Account) -> None:
-    key, _ = make_key(project, owner, expires_at=clock.now() + timedelta(days=1))
-    key.revoked_at = clock.now()
-    key.save()
     assert warnings_of(owner) == []
 
 
@@ -234,34 +190,22 @@ def test_requested_changes_are_a_warning(project: Project, owner: Account) -> No
     assert warnings_of(owner) == ["A reviewer requested changes."]
 
 
-# --- Suspended and deleted ---
-
-
 def test_a_suspended_project_is_marked(as_viewer: Browser, project: Project) -> None:
     assert "Suspended" not in text_of(as_viewer)
     Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
     assert ">Suspended</span>" in text_of(as_viewer)
 
 
-def test_a_deleted_project_is_shown_only_to_owners(
-    as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project, owner: Account
+def test_a_deleted_project_is_shown_to_owners_for_its_time(
+    as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project, owner: Account, later: Later
 ) -> None:
     lifecycle.delete_project(project, owner)
     assert f"/console/p/{project.public_id}/restore" in text_of(as_owner)
     assert "Permanently deleted" in text_of(as_owner)
     for browser in (as_developer, as_viewer):
         assert "Orbit Notes" not in text_of(browser)
-
-
-def test_a_deleted_project_disappears_after_its_time(
-    as_owner: Browser, project: Project, owner: Account, later: Later
-) -> None:
-    lifecycle.delete_project(project, owner)
     later(30 * DAY)
     assert "/restore" not in text_of(as_owner)
-
-
-# --- Invitations ---
 
 
 @pytest.fixture
@@ -290,27 +234,19 @@ def test_declining_makes_nobody_a_member(as_outsider: Browser, invited: ProjectI
     assert "You are invited" not in text
 
 
-@pytest.mark.parametrize("decision", ["", "ACCEPT", "accept\x00", "maybe"])
-def test_unknown_answers_are_ignored(as_outsider: Browser, invited: ProjectInvitation, decision: str) -> None:
-    response = as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": decision})
-    assert response.status_code in (302, 400)
-    assert ProjectInvitation.objects.get().is_open
-
-
-@pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
-def test_an_unknown_invitation_shows_a_message(as_outsider: Browser, number: int) -> None:
-    response = as_outsider.post(f"/console/invitations/{number}", {"decision": "accept"})
-    assert response.status_code == 302
-    assert "no longer open" in text_of(as_outsider)
-
-
-def test_invitations_of_others_can_not_be_answered(
-    as_viewer: Browser, invited: ProjectInvitation, project: Project
+def test_an_invitation_is_answered_by_its_person_alone_and_with_a_known_answer(
+    as_outsider: Browser, as_viewer: Browser, invited: ProjectInvitation, project: Project
 ) -> None:
+    for decision in ("", "ACCEPT", "accept\x00"):
+        answer = as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": decision})
+        assert answer.status_code in (302, 400)
     for decision in ("accept", "decline"):
         as_viewer.post(f"/console/invitations/{invited.pk}", {"decision": decision})
-    assert invited.is_open
+    assert ProjectInvitation.objects.get().is_open
     assert project.members.count() == 3
+    text_of(as_outsider)
+    assert as_outsider.post(f"/console/invitations/{10**30}", {"decision": "accept"}).status_code == 302
+    assert "no longer open" in text_of(as_outsider)
 
 
 def test_the_limit_of_owned_projects_is_shown(
@@ -320,15 +256,6 @@ def test_the_limit_of_owned_projects_is_shown(
     row = invitations.invite(project, outsider.email, "owner", owner)
     as_outsider.post(f"/console/invitations/{row.pk}", {"decision": "accept"})
     assert "You own 1 projects" in text_of(as_outsider)
-
-
-def test_opening_the_mails_link_does_nothing(as_outsider: Browser, invited: ProjectInvitation) -> None:
-    assert as_outsider.get(f"/console/invitations/{invited.pk}").status_code == 405
-    text_of(as_outsider)
-    assert invited.is_open
-
-
-# --- Many ---
 
 
 def test_fifty_projects_take_ten_statements(

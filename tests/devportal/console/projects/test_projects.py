@@ -14,29 +14,14 @@ from devportal.console.models import AuditEvent
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle
-from tests.factories import make_account, make_client, make_key, make_project
+from tests.factories import make_account, make_client
 
 Role = ProjectMember.Role
 Later = Callable[[float], None]
 DAY = 24 * 3600
 
 # Every one of them is refused with a sentence beside the field, and stored nowhere.
-HOSTILE_NAMES = [
-    "",
-    "   ",
-    "x" * 101,
-    "x" * 100_000,
-    "Openport",
-    "0penp0rt Notes",
-    "⭕penp⭕rt",
-    "✓ Orbit",
-    "Account Security",
-    "Оpenport",  # noqa: RUF001  (Cyrillic O)
-    "Open\u200bport",
-    "\u202etropnepo",
-    "\u200b",
-    "a\nb",
-]
+HOSTILE_NAMES = ["", "x" * 101, "0penp0rt Notes", "a\nb"]
 
 
 def text_of(response: Any) -> str:
@@ -48,36 +33,12 @@ def make(browser: Browser, name: str, **more: str) -> Any:
     return browser.post("/console/projects/new", {"name": name, "once": idempotency.new_token()} | more)
 
 
-# --- Making ---
-
-
 def test_creating_a_project_leads_to_its_overview(as_outsider: Browser, outsider: Account) -> None:
     response = make(as_outsider, "  Lunar Notes ")
     project = Project.objects.get(name="Lunar Notes")
     assert response["Location"] == f"/console/p/{project.public_id}/"
     assert ProjectMember.objects.get(project=project, account=outsider).role == Role.OWNER
     assert "Lunar Notes is created" in text_of(as_outsider.get(response["Location"]))
-
-
-def test_sending_the_form_twice_creates_one_project(as_outsider: Browser) -> None:
-    token = idempotency.new_token()
-    first, second = (make(as_outsider, "Lunar Notes", once=token) for _ in range(2))
-    assert first["Location"] == second["Location"]
-    assert Project.objects.filter(name="Lunar Notes").count() == 1
-
-
-def test_a_form_token_of_another_person_reveals_nothing(as_outsider: Browser, as_viewer: Browser) -> None:
-    token = idempotency.new_token()
-    make(as_outsider, "Lunar Notes", once=token)
-    assert make(as_viewer, "Solar Notes", once=token)["Location"] == "/console/"
-    assert not Project.objects.filter(name="Solar Notes").exists()
-
-
-def test_a_form_without_its_token_creates_nothing_and_keeps_the_input(as_outsider: Browser) -> None:
-    text = text_of(make(as_outsider, "Lunar Notes", once="x"))
-    assert "Nothing was created" in text
-    assert 'value="Lunar Notes"' in text
-    assert not Project.objects.filter(name="Lunar Notes").exists()
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -88,20 +49,9 @@ def test_a_hostile_name_is_refused_beside_the_field(as_outsider: Browser, name: 
     assert Project.objects.count() == before
 
 
-def test_unknown_form_fields_change_nothing(as_outsider: Browser) -> None:
-    extras = {"public_id": "prj_mine", "suspended_at": "2020-01-01", "deleted_at": "2020-01-01", "id": "1", "role": "x"}
-    make(as_outsider, "Lunar Notes", **extras)
-    made = Project.objects.get(name="Lunar Notes")
-    assert made.public_id != "prj_mine"
-    assert (made.suspended_at, made.deleted_at) == (None, None)
-
-
 def test_the_limit_of_owned_projects_is_shown(as_outsider: Browser, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 1
     assert "You own 1 projects" in text_of(make(as_outsider, "Lunar Notes"))
-
-
-# --- The overview ---
 
 
 def test_the_checklist_ticks_itself(as_owner: Browser, project: Project, owner: Account) -> None:
@@ -124,30 +74,6 @@ def test_viewers_get_no_links_to_forbidden_actions(as_viewer: Browser, project: 
     text = text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
     assert "clients/new" not in text
     assert "You are a viewer" in text
-
-
-def test_the_overview_takes_eleven_statements_however_much_there_is(
-    as_owner: Browser, project: Project, owner: Account, django_assert_max_num_queries: Any
-) -> None:
-    people = [make_account() for _ in range(3)]
-    for number in range(20):
-        client = make_client(project, name=f"C{number}")
-        for person in people:
-            consent.record_consent(person, client, ["openid"])
-        make_key(project, owner)
-        lifecycle.rename_project(project, f"Name {number}", owner)
-    url = f"/console/p/{project.public_id}/"
-    as_owner.get(url)
-    with django_assert_max_num_queries(11):
-        assert as_owner.get(url).status_code == 200
-
-
-@pytest.mark.parametrize("project_id", ["prj_", "x" * 5000, "prj_0000000000000000000000", "-", "%00", "ÿ"])
-def test_an_unknown_project_is_404(as_owner: Browser, project_id: str) -> None:
-    assert as_owner.get(f"/console/p/{project_id}/").status_code in (400, 404)
-
-
-# --- Renaming ---
 
 
 def settings_of(project: Project) -> str:
@@ -177,18 +103,6 @@ def test_a_name_that_is_older_than_a_rule_can_be_saved_again(as_owner: Browser, 
     assert Project.objects.get(pk=project.pk).name == "Support"
 
 
-def test_a_form_of_settings_sets_the_name_alone(as_owner: Browser, project: Project) -> None:
-    Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
-    extras = {"suspended_at": "", "deleted_at": "2020-01-01", "public_id": "prj_mine", "members": "1"}
-    as_owner.post(settings_of(project), {"name": "Lunar Notes"} | extras)
-    row = Project.objects.get(pk=project.pk)
-    assert row.is_suspended
-    assert (row.deleted_at, row.public_id) == (None, project.public_id)
-
-
-# --- Handing over ---
-
-
 def role_in(project: Project, account: Account) -> str:
     return ProjectMember.objects.get(project=project, account=account).role
 
@@ -204,31 +118,16 @@ def test_an_owner_transfers_the_project_and_stays_as_a_developer(
     assert as_owner.get(url).status_code == 403
 
 
-@pytest.mark.parametrize("to", ["", "0", "x", str(2**70), "'; drop table"])
-def test_a_project_is_not_handed_over_to_nobody(as_owner: Browser, project: Project, owner: Account, to: str) -> None:
-    text = text_of(as_owner.post(f"/console/p/{project.public_id}/transfer", {"to": to}))
-    assert "Choose" in text
-    assert role_in(project, owner) == Role.OWNER
-
-
-def test_a_project_is_handed_over_to_no_outsider(
+def test_a_project_is_handed_over_to_members_only(
     as_owner: Browser, project: Project, owner: Account, outsider: Account
 ) -> None:
     stranger = ProjectMember.objects.get(account=outsider)
     own = ProjectMember.objects.get(project=project, account=owner)
-    for member in (stranger, own):
-        assert as_owner.post(f"/console/p/{project.public_id}/transfer", {"to": member.pk}).status_code == 200
-    assert role_in(project, owner) == Role.OWNER
-    assert stranger.project != project
-
-
-def test_owners_without_members_are_asked_to_invite_somebody(browser_of: Any, db: None) -> None:
-    alone = make_account()
-    text = text_of(browser_of(alone).get(f"/console/p/{make_project(alone).public_id}/transfer"))
-    assert "You are the only member" in text
-
-
-# --- Leaving ---
+    for to in ("", "x", 2**70, stranger.pk, own.pk):
+        text = text_of(as_owner.post(f"/console/p/{project.public_id}/transfer", {"to": to}))
+        assert "Choose" in text, to
+        assert role_in(project, owner) == Role.OWNER
+    assert ProjectMember.objects.get(account=outsider).project != project
 
 
 def test_a_developer_leaves(as_developer: Browser, project: Project, developer: Account) -> None:
@@ -248,16 +147,7 @@ def test_the_only_owner_sees_what_to_do_first(as_owner: Browser, project: Projec
     assert role_in(project, owner) == Role.OWNER
 
 
-# --- Deleting and restoring ---
-
-
-def test_deleting_explains_the_consequences_and_how_to_restore(as_owner: Browser, project: Project) -> None:
-    text = text_of(as_owner.get(f"/console/p/{project.public_id}/delete"))
-    assert "All access and refresh tokens, client secrets and API keys" in text
-    assert "For 30 days, its owners can restore it" in text
-
-
-@pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit", "Orbit Notes!", "yes", "\x00"])
+@pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit Notes!"])
 def test_without_the_name_nothing_is_deleted(as_owner: Browser, project: Project, typed: str) -> None:
     response = as_owner.post(f"/console/p/{project.public_id}/delete", {"typed": typed})
     assert response.status_code in (200, 400)
@@ -281,23 +171,16 @@ def test_a_deleted_project_has_no_page_but_home_and_comes_back(
     assert as_viewer.get(url).status_code == 200
 
 
-def test_restoring_an_existing_project_changes_nothing(as_owner: Browser, project: Project) -> None:
-    assert as_owner.post(f"/console/p/{project.public_id}/restore").status_code == 302
-    assert not AuditEvent.objects.filter(action="project.restored").exists()
-
-
-def test_a_project_can_not_be_restored_after_its_time(
-    as_owner: Browser, project: Project, owner: Account, later: Later
+def test_only_an_owner_restores_a_deleted_project_and_only_in_time(
+    as_owner: Browser, as_outsider: Browser, project: Project, owner: Account, later: Later
 ) -> None:
+    url = f"/console/p/{project.public_id}/restore"
+    assert as_owner.post(url).status_code == 302, "it exists"
+    assert not AuditEvent.objects.filter(action="project.restored").exists()
     lifecycle.delete_project(project, owner)
+    assert as_outsider.post(url).status_code == 404
     later(31 * DAY)
-    assert as_owner.post(f"/console/p/{project.public_id}/restore")["Location"] == "/console/"
-    assert Project.objects.get(pk=project.pk).is_deleted
-
-
-def test_outsiders_can_not_restore(as_outsider: Browser, project: Project, owner: Account) -> None:
-    lifecycle.delete_project(project, owner)
-    assert as_outsider.post(f"/console/p/{project.public_id}/restore").status_code == 404
+    assert as_owner.post(url)["Location"] == "/console/"
     assert Project.objects.get(pk=project.pk).is_deleted
 
 

@@ -32,21 +32,6 @@ def web(project: Project) -> tuple[Client, str]:
     return make_web_client(project, redirect_uris=f"https://app.example.com/cb {LOOPBACK}")
 
 
-def test_only_members_see_the_quick_start(
-    web: tuple[Client, str],
-    as_owner: Browser,
-    as_developer: Browser,
-    as_viewer: Browser,
-    as_outsider: Browser,
-    client: Browser,
-) -> None:
-    path = path_of(web[0])
-    assert [browser.get(path).status_code for browser in (as_owner, as_developer, as_viewer)] == [200, 200, 200]
-    assert as_outsider.get(path).status_code == 404
-    assert client.get(path).status_code == 302
-    assert as_owner.post(path).status_code == 405
-
-
 def test_it_begins_with_the_guides_for_the_type_of_the_client(project: Project, as_owner: Browser) -> None:
     for app_type, named, left_out in (
         ("web", "flask", "react"),
@@ -72,17 +57,11 @@ def test_the_code_has_the_clients_values_but_not_its_secret(
     assert client.client_id in page
     assert LOOPBACK in page
     assert "CLIENT_SECRET" in page
+    assert f'<a href="?language={language}" aria-current="page">' in page
     assert secret not in page
 
 
-def test_the_tabs_are_links(web: tuple[Client, str], as_owner: Browser) -> None:
-    page = text(as_owner, web[0], "curl")
-    assert '<a href="?language=curl" aria-current="page">' in page
-    for language in ("python", "javascript"):
-        assert f'<a href="?language={language}">' in page
-
-
-@pytest.mark.parametrize("language", ["", "cobol", "%00", "../x", "%ff"])
+@pytest.mark.parametrize("language", ["cobol", "%ff"])
 def test_an_unknown_language_shows_the_default_one(web: tuple[Client, str], as_owner: Browser, language: str) -> None:
     answer = as_owner.get(path_of(web[0], language))
     assert answer.status_code in (200, 400)
@@ -98,32 +77,20 @@ def test_without_a_loopback_address_it_says_which_to_add(
     for said in (page, seen_by_viewer):
         assert "on your own machine" in said
         assert SUGGESTED_REDIRECT_URI in said
+    assert "on your own machine" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
     assert re.search(r'\?add=http%3A%2F%2Flocalhost[^"]*">Add it under Settings', page)
     assert "Add it under Settings" not in seen_by_viewer
 
 
-def test_with_a_loopback_url_there_is_no_hint(web: tuple[Client, str], as_owner: Browser) -> None:
-    assert "on your own machine" not in text(as_owner, web[0])
-
-
-def test_a_web_client_without_a_secret_shows_a_hint(project: Project, as_owner: Browser) -> None:
-    client = make_client(project, type="web", redirect_uris=LOOPBACK)
-    assert "has no secret" in text(as_owner, client)
-    create_secret(client)
-    assert "has no secret" not in text(as_owner, client)
-    assert "has no secret" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
-
-
-def test_a_disabled_client_shows_a_hint(project: Project, as_owner: Browser) -> None:
-    client = make_client(project, redirect_uris=LOOPBACK, enabled=False)
-    assert "This client is off" in text(as_owner, client)
-    assert "This client is off" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
-
-
-def test_required_sign_in_settings_are_shown(project: Project, as_owner: Browser) -> None:
-    client = make_client(project, redirect_uris=LOOPBACK, least_acr="phr")
-    assert "Required sign-in" in text(as_owner, client)
-    assert "Required sign-in" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+def test_what_a_client_lacks_is_said(project: Project, as_owner: Browser) -> None:
+    hints = ("has no secret", "This client is off", "Required sign-in")
+    lacking = make_client(project, type="web", redirect_uris=LOOPBACK, enabled=False, least_acr="phr")
+    page = text(as_owner, lacking)
+    assert [hint for hint in hints if hint in page] == [*hints]
+    create_secret(lacking)
+    assert "has no secret" not in text(as_owner, lacking)
+    page = text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+    assert [hint for hint in hints if hint in page] == []
 
 
 def test_a_hostile_name_or_address_stays_text(project: Project, as_owner: Browser) -> None:
@@ -135,8 +102,16 @@ def test_a_hostile_name_or_address_stays_text(project: Project, as_owner: Browse
         assert page.count("<script") == page.count("</script>") == page.count("<script src=")
 
 
-def test_the_quick_start_takes_few_statements(
-    web: tuple[Client, str], as_owner: Browser, django_assert_max_num_queries: object
+def test_only_members_see_the_quick_start(
+    web: tuple[Client, str],
+    as_owner: Browser,
+    as_developer: Browser,
+    as_viewer: Browser,
+    as_outsider: Browser,
+    client: Browser,
 ) -> None:
-    with django_assert_max_num_queries(10):  # type: ignore[operator]
-        as_owner.get(path_of(web[0]))
+    path = path_of(web[0])
+    assert [browser.get(path).status_code for browser in (as_owner, as_developer, as_viewer)] == [200, 200, 200]
+    assert as_outsider.get(path).status_code == 404
+    assert client.get(path).status_code == 302
+    assert as_owner.post(path).status_code == 405

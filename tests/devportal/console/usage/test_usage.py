@@ -3,15 +3,12 @@
 import csv
 import io
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from api import usage_counts
@@ -23,7 +20,6 @@ from oidc.models import Client, Project
 from tests.factories import make_api, make_client, make_key, make_project
 
 NOW = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
-Mover = Callable[[float], None]
 
 
 @pytest.fixture(autouse=True)
@@ -69,17 +65,8 @@ def table(browser: Browser, project: Project, query: str = "") -> list[list[str]
     return list(csv.reader(io.StringIO(text)))[1:]
 
 
-# --- What it shows ---
-
-
-def test_an_empty_page_says_what_to_do(as_viewer: Browser, project: Project) -> None:
-    text = page(as_viewer, project)
-    assert "There were no requests in the last 24 hours" in text
-    assert reverse("console:keys", args=[project.public_id]) in text
-    assert "chart__drawing" not in text
-
-
 def test_bars_are_stacked_by_class_of_status(as_viewer: Browser, project: Project) -> None:
+    assert "chart__drawing" not in page(as_viewer, project)
     for status, code, calls in ((200, "", 5), (304, "", 1), (401, "invalid_token", 2), (429, "rate_limited", 3)):
         add(project, status=status, code=code, calls=calls)
     add(project, status=502, code="upstream_unavailable", calls=4)
@@ -99,18 +86,17 @@ def test_bars_are_stacked_by_class_of_status(as_viewer: Browser, project: Projec
 
 
 @pytest.mark.parametrize(
-    ("query", "bars", "first", "step"),
+    ("query", "bars", "first", "step", "unit"),
     [
-        ("?range=1h", 60, datetime(2026, 11, 21, 3, 31, tzinfo=UTC), timedelta(minutes=1)),
-        ("", 24, datetime(2026, 11, 20, 5, tzinfo=UTC), timedelta(hours=1)),
-        ("?range=24h", 24, datetime(2026, 11, 20, 5, tzinfo=UTC), timedelta(hours=1)),
+        ("?range=1h", 60, datetime(2026, 11, 21, 3, 31, tzinfo=UTC), timedelta(minutes=1), "minute"),
+        ("", 24, datetime(2026, 11, 20, 5, tzinfo=UTC), timedelta(hours=1), "hour"),
         # Days are whole: today is not over, and what is to come has no bars.
-        ("?range=7d", 6 * 8 + 2, datetime(2026, 11, 15, tzinfo=UTC), timedelta(hours=3)),
-        ("?range=30d", 30, datetime(2026, 10, 23, tzinfo=UTC), timedelta(days=1)),
+        ("?range=7d", 6 * 8 + 2, datetime(2026, 11, 15, tzinfo=UTC), timedelta(hours=3), "hour"),
+        ("?range=30d", 30, datetime(2026, 10, 23, tzinfo=UTC), timedelta(days=1), "day"),
     ],
 )
 def test_time_ranges(
-    query: str, bars: int, first: datetime, step: timedelta, as_viewer: Browser, project: Project
+    query: str, bars: int, first: datetime, step: timedelta, unit: str, as_viewer: Browser, project: Project
 ) -> None:
     add(project)
     chart = report(as_viewer, project, query).chart
@@ -118,6 +104,8 @@ def test_time_ranges(
     assert chart.starts[-1] <= NOW < chart.starts[-1] + step
     assert chart.bands[0].values[-1] == 1
     assert sum(chart.bands[0].values) == 1
+    head = b"".join(as_viewer.get(address(project, query, "usage_csv"))).decode("utf-8-sig")
+    assert head.startswith(f"{unit}_utc,")
 
 
 @pytest.mark.parametrize("span", TIME_RANGES)
@@ -188,19 +176,10 @@ def test_filters_can_be_removed(as_viewer: Browser, project: Project, client_of:
     assert "No request matches the filters" in page(as_viewer, project, "?client=x")
 
 
-@pytest.mark.parametrize("value", ["\x00", "x" * 5000, "<script>x", "' OR 1=1 --", "\ud83d\ude00", "%00", "🙂"])
-@pytest.mark.parametrize("name", ["range", "endpoint", "client", "key"])
-def test_hostile_filters(name: str, value: str, as_viewer: Browser, project: Project) -> None:
+def test_filters_are_escaped(as_viewer: Browser, project: Project) -> None:
     add(project)
-    query = f"?{name}={quote(value, errors='surrogatepass')}"
-    for view in ("usage", "usage_csv"):
-        response = as_viewer.get(address(project, query, view))
-        # What is no text at all is refused for the whole site.
-        assert response.status_code == (400 if value in ("\x00", "\ud83d\ude00") else 200)
-    assert "<script>" not in as_viewer.get(address(project, query)).content.decode()
-
-
-# --- The limit ---
+    for name in ("range", "endpoint", "client", "key"):
+        assert "<script>" not in page(as_viewer, project, f"?{name}={quote('<script>x')}")
 
 
 def test_the_limit_is_a_line_where_bars_are_minutes(as_viewer: Browser, project: Project, settings: Any) -> None:
@@ -219,9 +198,6 @@ def test_bars_are_not_pressed_flat_by_a_limit_that_is_far_away(as_viewer: Browse
     assert "far above the highest bar here (3)" in page(as_viewer, project, "?range=1h")
 
 
-# --- How long it took ---
-
-
 @pytest.mark.parametrize(
     ("latencies", "hundredth", "text"),
     [
@@ -238,22 +214,12 @@ def test_quantiles_are_edges_of_classes(latencies: list[int], hundredth: int, te
     assert format_quantile(latencies, hundredth) == text
 
 
-def test_the_page_says_that_they_are(as_viewer: Browser, project: Project) -> None:
-    add(project, latency=2, calls=10)
-    found = report(as_viewer, project)
-    assert found.total.p50 == found.total.p95 == "≤ 25 ms"
-    assert "upper limits of buckets" in page(as_viewer, project)
-
-
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
     [(0, 0, "0 %"), (1, 2, "50 %"), (1, 3, "33.3 %"), (1, 10**6, "< 0.1 %"), (10**6 - 1, 10**6, "> 99.9 %")],
 )
 def test_shares_of_statuses_and_endpoints(part: int, whole: int, text: str) -> None:
     assert format_percent(part, whole) == text
-
-
-# --- CSV ---
 
 
 def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, client_of: Client, key: ApiKey) -> None:
@@ -273,13 +239,7 @@ def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, 
     assert [line[-1] for line in lines] == ["0", "1"]
 
 
-@pytest.mark.parametrize(("query", "unit"), [("?range=1h", "minute"), ("?range=7d", "hour"), ("?range=30d", "day")])
-def test_the_unit_of_the_csv(query: str, unit: str, as_viewer: Browser, project: Project) -> None:
-    response = as_viewer.get(address(project, query, "usage_csv"))
-    assert b"".join(response).decode("utf-8-sig").startswith(f"{unit}_utc,")
-
-
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", '=cmd|"/c calc"!A0'])  # noqa: RUF001  (full-width)
+@pytest.mark.parametrize("name", ["=1+1", "\r=1", "＝1"])  # noqa: RUF001  (full-width)
 def test_csv_cells_are_no_formulas(name: str, as_viewer: Browser, project: Project, key: ApiKey) -> None:
     ApiKey.objects.update(name=name)
     make_client(project, name=name, client_id="c1")
@@ -301,25 +261,6 @@ def test_the_csv_is_streamed(
         assert sum(1 for _ in response) == 3001
 
 
-# --- Who, and at what cost ---
-
-
-@pytest.mark.parametrize("span", TIME_RANGES)
-def test_at_most_ten_statements(span: Any, as_owner: Browser, project: Project) -> None:
-    for number in range(40):
-        client = make_client(project, name=f"Client {number}")
-        key, _ = make_key(project)
-        add(project, client=client.client_id, calls=number + 1)
-        add(project, credential=key.public_id, calls=number + 1, endpoint="me/plan")
-    with CaptureQueriesContext(connection) as queries:
-        text = page(as_owner, project, f"?range={span.name}")
-    assert len(queries) <= 10, "\n".join(query["sql"] for query in queries)
-    assert text.count("The 25 busiest") == 2
-
-
-# --- The company's own APIs ---
-
-
 def test_calls_are_labelled_and_filtered_by_api(as_viewer: Browser, project: Project) -> None:
     make_api(name="Orbit <Calendar>", calls_per_minute=7)
     for endpoint, calls in (("calendar", 3), ("me", 2)):
@@ -337,8 +278,3 @@ def test_calls_are_labelled_and_filtered_by_api(as_viewer: Browser, project: Pro
     assert "API: <b" in found
     assert "7 requests a minute to Orbit &lt;Calendar&gt;" in found
     assert {line[1] for line in table(as_viewer, project, "?endpoint=calendar")} == {"calendar"}
-
-
-def test_without_another_api_the_table_is_by_endpoint(as_viewer: Browser, project: Project) -> None:
-    add(project)
-    assert "By endpoint" in page(as_viewer, project)
