@@ -11,7 +11,6 @@ from django.test import Client as Browser
 
 from devportal.docs.guides.readers import EXAMPLE_API, Reader
 from devportal.docs.guides.registry import GUIDES, PROTECT, Guide, groups, guides_for
-from devportal.docs.pages import all_pages
 from devportal.docs.search import docs_index
 from devportal.docs.templatetags.docs import guide_code
 from oidc.apis.registry import reload_registry
@@ -100,16 +99,6 @@ def test_a_change_is_shown_in_what_the_process_keeps(calendar: Api, client: Brow
     assert "calendar.share" in text_of(f"{PAGE}.md", client)
     assert "calendar.share" in text_of("/docs/sign-in/authorization.md", client)
 
-
-def test_pages_of_apis_are_between_their_neighbours(calendar: Api, client: Browser) -> None:
-    order = [page.address for page in all_pages().values()]
-    soup = BeautifulSoup(text_of(PAGE, client), "html.parser")
-    assert soup.select_one("[rel=prev]")["href"] == "/docs/apis"  # type: ignore[index]
-    assert soup.select_one("[rel=next]")["href"] == order[order.index(PAGE) + 1]  # type: ignore[index]
-    assert soup.select_one("[aria-current=page]")["href"].endswith(PAGE)  # type: ignore[index, union-attr]
-
-
-# --- Guides to protect an API ---
 
 HOSTILE = "https://calendar.example.com/'\"$(id)`${x}%22</script>{{ x }}?a=#{y}\\"
 

@@ -63,9 +63,6 @@ class Links(HTMLParser):
             self.ids.append(found)
 
 
-# --- Every page ---
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_pages_are_public_and_use_no_database(
     name: str, client: Browser, django_assert_num_queries: Any, db: None
@@ -75,6 +72,7 @@ def test_pages_are_public_and_use_no_database(
     page = re.sub(r"(?s)<pre.*?</pre>", "", response.content.decode())  # what a block of code shows is text
     assert response.status_code == 200
     assert page.count("<h1") == 1
+    assert re.findall(r'<a href="([^"?]*)" aria-current="page">', page) == [path_of(name)]
     assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|<script[^>]*>[^<]", page, re.IGNORECASE)
 
 
@@ -99,32 +97,6 @@ def test_every_link_leads_somewhere(name: str, signed_in: Browser, known_ids: di
             known_ids[path] = Links(answer.content.decode()).ids
         ids = known_ids.get(path, found.ids)
         assert not anchor or anchor in ids, href
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_navigation_marks_the_current_page(name: str, client: Browser) -> None:
-    page = client.get(path_of(name)).content.decode()
-    marked = re.findall(r'<a href="([^"?]*)" aria-current="page">', page)
-    assert marked == [path_of(name)]
-
-
-@pytest.mark.parametrize(
-    "query", ["?language=", "?language=cobol", "?language=%00", "?language=%ff", "?language=a&x[]="]
-)
-def test_unusual_queries_are_handled(query: str, client: Browser) -> None:
-    assert client.get(path_of("web_app") + query).status_code in (200, 400)
-
-
-def test_other_methods_are_refused(client: Browser) -> None:
-    assert client.post(path_of("overview")).status_code == 405
-
-
-def test_home_and_every_footer_link_to_the_docs(client: Browser, db: None) -> None:
-    for path in ("/", "/account/login/", path_of("errors")):
-        assert f'href="{path_of("overview")}"' in client.get(path).content.decode()
-
-
-# --- Names, addresses and numbers come from the settings ---
 
 
 @override_settings(
@@ -159,22 +131,15 @@ def test_names_addresses_and_numbers_are_those_of_the_settings(client: Browser) 
     ("seconds", "words"),
     [
         (1, "1 second"),
-        (60, "60 seconds"),
         (90, "90 seconds"),
         (300, "5 minutes"),
-        (3600, "1 hour"),
         (5400, "90 minutes"),
         (86400, "1 day"),
-        (30 * 86400, "30 days"),
         (86401, "86401 seconds"),
-        (0, "0 seconds"),
     ],
 )
 def test_durations_are_shown_in_words(seconds: int, words: str) -> None:
     assert context.format_duration(seconds) == words
-
-
-# --- Nothing of the code is missing ---
 
 
 def test_every_error_code_is_on_the_page_with_its_cause_and_fix(client: Browser) -> None:

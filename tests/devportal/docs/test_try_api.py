@@ -76,13 +76,6 @@ def test_the_page_says_that_the_service_does_not_send_the_call(client: Browser, 
     assert client.post(f"{PATH}?api=calendar", {"source": "pasted", "credential": "x"}).status_code == 405
 
 
-def test_the_first_rule_is_shown_first(client: Browser, calendar: Api) -> None:
-    page = page_of(client)
-    assert "GET /events" in page.select_one("#request").get_text()  # type: ignore[union-attr]
-    offered = [link.get_text(strip=True) for link in page.select("nav[aria-label=Calls] a")]
-    assert offered == ["GET /events", "PURGE /all"]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "scope"),
     [
@@ -108,18 +101,13 @@ def test_the_rules_say_which_scope_the_call_needs(
     assert ("after app review" in text) == (scope == "calendar.write")
 
 
-def test_paths_of_rules_are_offered_as_they_are_sent(client: Browser) -> None:
-    make_api(rules=[("GET", "/caf%C3%A9", "calendar.read")])
+def test_calls_of_the_rules_are_offered_as_they_are_sent_and_the_first_is_shown(client: Browser) -> None:
+    make_api(rules=[("GET", "/caf%C3%A9", "calendar.read"), ("PURGE", "/all", "calendar.write")])
     page = page_of(client)
-    assert "GET /caf%C3%A9" in page.get_text()
+    offered = [link.get_text(strip=True) for link in page.select("nav[aria-label=Calls] a")]
+    assert offered == ["GET /caf%C3%A9", "PURGE /all"]
+    assert "GET /caf%C3%A9" in page.select_one("#request").get_text()  # type: ignore[union-attr]
     assert "this call needs" in page.get_text()
-
-
-def test_without_rules_the_api_decides(client: Browser) -> None:
-    make_api()
-    text = page_of(client).get_text()
-    assert "declares no rules" in text
-    assert "GET /" in text
 
 
 def test_operations_of_the_openapi_document_are_offered(
@@ -169,10 +157,7 @@ def test_rules_count_with_the_path_of_the_identifier(client: Browser) -> None:
         assert "https://a.example/cal/events" in code_of(page)["code-curl"]
 
 
-# --- Wrong input ---
-
-
-@pytest.mark.parametrize("slug", ["none", "Calendar", "%00", "%ff", "%22%3E%3Cscript%3E", "calendar%20"])
+@pytest.mark.parametrize("slug", ["none", "Calendar", "%00"])
 def test_an_unknown_api_has_no_page(slug: str, client: Browser, calendar: Api) -> None:
     assert client.get(f"{PATH}?api={slug}").status_code in (400, 404)
 
@@ -186,8 +171,7 @@ def test_an_api_that_is_turned_off_has_no_page(client: Browser, calendar: Api) -
 
 
 @pytest.mark.parametrize("path", [
-    "", " ", "events", "https://evil.example/", "/a b", "/ä", "/a\nb", "/#x", '/"x', "/<script>", "/`id`",
-    "/$(id)\\", "/a/../b", "/./b", "/" + "x" * 500,
+    "", "events", "https://evil.example/", "/a b", "/ä", "/a\nb", "/#x", '/"x', "/`id`", "/a/../b", "/" + "x" * 500,
 ])  # fmt: skip
 def test_a_path_that_no_url_has_is_rejected(path: str, client: Browser, calendar: Api) -> None:
     page = page_of(client, method="GET", path=path)
@@ -195,13 +179,10 @@ def test_a_path_that_no_url_has_is_rejected(path: str, client: Browser, calendar
     assert not page.select(".try-it__code")
 
 
-def test_a_zero_byte_is_a_bad_request(client: Browser, calendar: Api) -> None:
-    assert client.get(f"{PATH}?api=calendar&method=GET&path=/%00").status_code == 400
-
-
 @pytest.mark.parametrize("query", [{"method": "get"}, {"method": "PURGE"}, {"method": "'\nX: y"}, {}])
 def test_a_method_that_is_not_offered_is_rejected(query: dict[str, str], client: Browser) -> None:
     make_api()
+    assert "declares no rules" in page_of(client).get_text()
     page = page_of(client, path="/events", **query)
     assert "Choose one of the methods" in page.get_text()
     assert not page.select(".try-it__code")
@@ -222,13 +203,10 @@ def test_every_allowed_character_stays_inside_its_quotes(client: Browser, calend
     assert shlex.split(code["code-curl"].replace("\\\n", ""))[-1] == f"https://calendar.example.com{path}"
 
 
-# --- The code ---
-
-
 @pytest.fixture
-def echo() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """Yield the URL of a server, and the method, path and credential of each request to it."""
-    received: list[tuple[str, str, str]] = []
+def echo() -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Yield the URL of a server, and the method, path, credential and ETag of each request to it."""
+    received: list[tuple[str, ...]] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def __getattr__(self, name: str) -> Any:
@@ -237,7 +215,8 @@ def echo() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
             return self.answer
 
         def answer(self) -> None:
-            received.append((self.command, self.path, self.headers.get("Authorization", "")))
+            sent = self.headers.get("Authorization", ""), self.headers.get("If-None-Match", "")
+            received.append((self.command, self.path, *sent))
             self.send_response(204)
             self.end_headers()
 
@@ -261,15 +240,16 @@ _RUN = {
 
 
 @pytest.mark.slow
-def test_each_language_sends_the_method_and_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo: tuple[str, list[tuple[str, str, str]]]
+def test_each_language_sends_the_method_the_path_and_the_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo: tuple[str, list[tuple[str, ...]]]
 ) -> None:
     base, received = echo
     monkeypatch.setenv("API_KEY", "token-of-a-test")
     path = "/a!$&'()*+,;=:@%20?" + urlencode({"x": "$HOME `id`"})
+    etag = '"x$y`z"'
     ran = set()
     for method in (*METHODS, "PURGE"):
-        for block in call_as_code(base + path, {}, method):
+        for block in call_as_code(base + path, {"If-None-Match": etag}, method):
             program, file = _RUN[block["name"]]
             if shutil.which(program) is None or (program in ("go", "java") and method not in ("POST", "HEAD")):
                 continue  # two methods are enough for the languages that are compiled first
@@ -278,7 +258,7 @@ def test_each_language_sends_the_method_and_the_path(
             received.clear()
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
             assert done.returncode == 0, done.stderr
-            assert received == [(method, path, "Bearer token-of-a-test")], block["name"]
+            assert received == [(method, path, "Bearer token-of-a-test", etag)], block["name"]
             assert "204" in done.stdout
             ran.add(block["name"])
     assert {"curl", "python"} <= ran

@@ -1,10 +1,6 @@
 """/docs/api/: every endpoint of the OpenAPI document, called as the API answers, and never a secret on the page."""
 
-import json
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +16,6 @@ from devportal.docs.rendering import kept
 from devportal.docs.try_it import code_blocks, operations
 from oidc.models import Project
 from tests.factories import make_account, make_key, make_project
-from tests.services.service import running
 
 PATH = "/docs/api/"
 pytestmark = pytest.mark.django_db
@@ -44,15 +39,6 @@ def test_it_lists_every_endpoint_with_its_answers(client: Browser) -> None:
     assert operations()["read_me"].scopes == MeView.required_scopes
     assert operations()["read_my_plan"].parameters[0][0] == "If-None-Match"
     assert "insufficient_scope" in page
-
-
-def test_the_page_has_no_inline_or_external_scripts(client: Browser) -> None:
-    page = client.get(PATH)
-    html = page.content.decode()
-    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html, re.IGNORECASE)
-    assert all(re.search(r"\ssrc=", tag) for tag in re.findall(r"<script[^>]*>", html))
-    assert "'unsafe" not in page["Content-Security-Policy"]
-    assert "no-store" in page["Cache-Control"]
 
 
 def test_an_own_key_is_used_without_its_secret(as_developer: Browser, own: ApiKey, developer: Account) -> None:
@@ -89,26 +75,18 @@ def test_keys_of_others_can_not_be_selected(as_owner: Browser, own: ApiKey) -> N
     assert own.name not in as_owner.get(PATH).content.decode()
 
 
-@pytest.mark.parametrize("source", ["own", "pasted", "other", ""])
-def test_anonymous_people_can_not_use_a_key(client: Browser, own: ApiKey, source: str) -> None:
-    page = send(client, source=source, key=own.public_id)
-    assert page.status_code == 200
-    assert page.context["outcome"] is None
-
-
 def test_revoked_and_expired_keys_are_not_offered(as_developer: Browser, own: ApiKey) -> None:
     ApiKey.objects.update(expires_at=clock.now())
     assert send(as_developer, source="own", key=own.public_id).context["outcome"] is None
 
 
-def test_internal_credentials_are_rejected_from_outside(client: Browser, own: ApiKey) -> None:
-    for credential in ("in-process", own.public_id, f"op_key_{own.public_id}"):
-        assert client.get("/v1/me", headers={"Authorization": f"Bearer {credential}"}).status_code == 401
-
-
-def test_the_internal_credential_ends_with_the_call(as_developer: Browser, own: ApiKey) -> None:
+def test_internal_credentials_are_rejected_from_outside(as_developer: Browser, client: Browser, own: ApiKey) -> None:
     assert send(as_developer, source="own", key=own.public_id).context["outcome"].exchange.status == 200
     assert as_developer.get("/v1/me", headers={"Authorization": "Bearer in-process"}).status_code == 401
+    for source in ("own", "pasted", ""):
+        assert send(client, source=source, key=own.public_id).context["outcome"] is None, "nobody is signed in"
+    for credential in ("in-process", own.public_id, f"op_key_{own.public_id}"):
+        assert client.get("/v1/me", headers={"Authorization": f"Bearer {credential}"}).status_code == 401
 
 
 def test_the_permissions_of_a_key_apply(as_developer: Browser, project: Project, developer: Account) -> None:
@@ -130,17 +108,12 @@ def test_a_pasted_key_works_for_everybody_and_is_never_shown(client: Browser) ->
     assert raw not in wrong.content.decode()
 
 
-@pytest.mark.parametrize("credential", ["", " ", "a b", "ä", "\x00", "x" * 5000, "a\r\nX-Other: b"])
+@pytest.mark.parametrize("credential", ["", "a b", "ä", "x" * 5000, "a\r\nX-Other: b"])
 def test_an_invalid_credential_is_reported_and_not_sent(client: Browser, credential: str) -> None:
     page = send(client, source="pasted", credential=credential)
     assert page.status_code == 200
     assert page.context["outcome"] is None
     assert page.context["form"].errors
-
-
-def test_a_wrong_credential_gets_the_error_of_the_api(client: Browser) -> None:
-    outcome = send(client, source="pasted", credential="wrong").context["outcome"]
-    assert (outcome.exchange.status, outcome.exchange.error) == (401, "invalid_token")
 
 
 def test_an_etag_is_answered_with_304(as_developer: Browser, own: ApiKey) -> None:
@@ -162,24 +135,6 @@ def test_it_is_protected_against_forged_posts() -> None:
     assert Browser(enforce_csrf_checks=True).post(PATH, {"source": "pasted", "credential": "x"}).status_code == 403
 
 
-@pytest.mark.parametrize("query", ["endpoint=%00", "endpoint=%22%3E%3Cscript%3E", "endpoint=%ff", "endpoint="])
-def test_unusual_queries_are_handled(query: str, client: Browser) -> None:
-    response = client.get(f"{PATH}?{query}")
-    assert response.status_code in (200, 400)
-    assert '"><script>' not in response.content.decode()
-
-
-# --- The code beside it ---
-
-_RUN = {
-    "curl": ("bash", "call.sh"),
-    "python": ("python3", "call.py"),
-    "javascript": ("node", "call.mjs"),
-    "go": ("go", "call.go"),
-    "java": ("java", "Call.java"),
-}
-
-
 def test_a_header_stays_inside_its_quotes() -> None:
     said = """"'`$(id)${x}\\%\""""
     for block in code_blocks(operations()["read_my_plan"], {"If-None-Match": said}):
@@ -187,25 +142,10 @@ def test_a_header_stays_inside_its_quotes() -> None:
         assert "&quot;" not in block["code"]
 
 
-@pytest.mark.slow
-def test_each_language_calls_the_live_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    owner = {"email": "ada@example.com", "password": "correct horse 9 battery", "given_name": "Ada"}
-    keys = [{"name": "Script", "owner": owner["email"], "permissions": ["account.read"]}]
-    with running() as live:
-        declared = live.provision(people=[owner], projects=[{"name": "P", "owner": owner["email"], "api_keys": keys}])
-        monkeypatch.setenv("API_KEY", declared["projects"][0]["api_keys"][0]["key"])
-        settings.BASE_URL = live.address
-        ran = []
-        for name, operation in operations().items():
-            for block in code_blocks(operation, {key: '"x$y`z"' for key, _ in operation.parameters}):
-                program, file = _RUN[block["name"]]
-                if shutil.which(program) is None:
-                    continue
-                (tmp_path / file).write_text(block["code"])
-                command = [program, "run", file] if program == "go" else [program, file]
-                done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-                assert done.returncode == 0, done.stderr
-                body = done.stdout[done.stdout.index("{") :]
-                assert json.loads(body)["email" if name == "read_me" else "plan_id"]
-                ran.append(block["name"])
-    assert {"curl", "python"} <= set(ran)
+def test_the_page_has_no_inline_or_external_scripts(client: Browser) -> None:
+    page = client.get(PATH)
+    html = page.content.decode()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html, re.IGNORECASE)
+    assert all(re.search(r"\ssrc=", tag) for tag in re.findall(r"<script[^>]*>", html))
+    assert "'unsafe" not in page["Content-Security-Policy"]
+    assert "no-store" in page["Cache-Control"]

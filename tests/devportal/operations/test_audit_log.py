@@ -195,9 +195,6 @@ def test_a_day_can_be_exported(
         call_command("export_audit", "yesterday")
 
 
-# --- The docs ---
-
-
 def reported() -> set[str]:
     """Return the actions that calls in the source report, with * for a part that is computed."""
     found = {*SENTENCES, *STAFF_ACTIONS, *(action_of(kind) for kind in ReviewEntry.Kind.values)}

@@ -93,10 +93,6 @@ def test_a_second_run_changes_nothing_and_shows_no_secret(tmp_path: Path) -> Non
     assert ApiCredential.objects.count() == 1
 
 
-def test_a_file_without_apis_declares_none(tmp_path: Path) -> None:
-    assert provision(tmp_path, FILE)["apis"] == []
-
-
 def test_clients_and_keys_of_the_file_use_its_scopes(tmp_path: Path) -> None:
     provision(tmp_path, USING + KEY + APIS)
     client = Client.objects.get(name="Web")
@@ -187,24 +183,16 @@ def replaced(old: str, new: str) -> str:
     ("text", "key"),
     [
         (replaced('slug = "calendar"', 'slug = "account"'), "apis[0].slug: The service itself"),
-        (replaced('slug = "calendar"', 'slug = "Calendar"'), "apis[0].slug"),
         (replaced('slug = "calendar"', ""), "apis[0].slug: is missing"),
-        (replaced('slug = "calendar"', "slug = 7"), "apis[0].slug: must be a text"),
         (replaced('name = "Orbit Calendar"', 'name = " "'), "apis[0].name"),
-        (replaced('name = "Orbit Calendar"', 'name = "a\\u202eb"'), "apis[0].name"),
         (replaced("https://calendar.example.com", "https://calendar.example.com/#x"), "apis[0].identifier: Remove"),
-        (replaced("https://calendar.example.com", "http://calendar.example.com"), "apis[0].identifier"),
-        (replaced("https://calendar.example.com", "https://a@calendar.example.com"), "apis[0].identifier: Remove"),
-        (replaced("https://calendar.example.com", "https://calendar.example.com/ x"), "apis[0].identifier"),
         (replaced("https://calendar.example.com", "http://localhost:8000"), "apis[0].identifier: This URL belongs"),
         (replaced("https://calendar.example.com", "https://taken.example.com"), "apis[0].identifier: the API taken"),
-        (replaced("https://calendar.example.com", "https://taken.example.com/"), "apis[0].identifier: the API taken"),
         (
             APIS + OTHER.replace("https://tasks", "https://calendar").replace('com"', 'com/"'),
             "apis[1].identifier: another",
         ),
         (replaced("[[apis.scopes]]", "calls_per_minute = 0\n[[apis.scopes]]"), "apis[0].calls_per_minute"),
-        (replaced("[[apis.scopes]]", 'calls_per_minute = "9"\n[[apis.scopes]]'), "apis[0].calls_per_minute"),
         (
             replaced("[[apis.scopes]]", 'documentation_url = "javascript:x"\n[[apis.scopes]]'),
             "apis[0].documentation_url",
@@ -212,17 +200,13 @@ def replaced(old: str, new: str) -> str:
         (replaced("[[apis.scopes]]", "enabled = 1\n[[apis.scopes]]"), "apis[0].enabled: must be true or false"),
         (replaced("[[apis.scopes]]", 'audience = "x"\n[[apis.scopes]]'), "apis[0].audience: is unknown"),
         (replaced('"calendar.read"', '"openid"'), "apis[0].scopes[0].name: This scope belongs"),
-        (replaced('"calendar.read"', '"account.read"'), "apis[0].scopes[0].name"),
         (replaced('"calendar.read"', '"taken.read"'), "apis[0].scopes[0].name: the API taken has this scope"),
         (replaced('"calendar.read"', '"a b"'), "apis[0].scopes[0].name"),
-        (replaced('"calendar.read"', "'a\"b'"), "apis[0].scopes[0].name"),
         (replaced('"calendar.write"', '"calendar.read"'), "apis[0].scopes[1].name: names something twice"),
         (replaced('title = "See your events"', ""), "apis[0].scopes[0].title: is missing"),
         (replaced("sensitive = true", 'sensitive = "yes"'), "apis[0].scopes[1].sensitive"),
-        (replaced("sensitive = true", "secret = true"), "apis[0].scopes[1].secret: is unknown"),
         (replaced('method = "GET"', 'method = "get"'), "apis[0].rules[0].method"),
         (replaced('path = "/events*"', 'path = "events"'), "apis[0].rules[0].path"),
-        (replaced('path = "/events*"', 'path = "/ev*nts"'), "apis[0].rules[0].path"),
         (
             replaced('path = "/events*"\nscope = "calendar.read"', 'path = "/"\nscope = "account.read"'),
             "rules[0].scope",
@@ -231,7 +215,6 @@ def replaced(old: str, new: str) -> str:
         (APIS + APIS.replace("https://", "https://2."), "apis[1].slug: another API of this file"),
         (APIS + OTHER.replace("tasks.example.com", "calendar.example.com"), "apis[1].identifier: another API"),
         (APIS + OTHER.replace("tasks.read", "calendar.read"), "apis[1].scopes[0].name: another API"),
-        ("apis = 7", "apis: must be a list"),
         ("apis = [7]", "apis[0]: must be a table"),
         (USING.replace('"calendar.write"]\n', '"calendar.share"]\n') + APIS, "approved_scopes[1]"),
         (FILE + KEY.replace("calendar.read", "calendar.write") + APIS, "api_keys[0].permissions[0]"),
@@ -246,14 +229,6 @@ def test_a_bad_file_names_the_key_and_changes_nothing(tmp_path: Path, text: str,
     assert list(Api.objects.values_list("slug", flat=True)) == ["taken"]
     assert not Client.objects.exists()
     assert not AuditEvent.objects.exists()
-
-
-def test_every_error_of_a_file_is_listed(tmp_path: Path) -> None:
-    text = replaced('method = "GET"', 'method = "get"') + FILE.replace('type = "web"', 'type = "car"')
-    with pytest.raises(CommandError) as error:
-        provision(tmp_path, text)
-    assert "apis[0].rules[0].method" in str(error.value)
-    assert "projects[0].clients[0].type" in str(error.value)
 
 
 def test_too_many_scopes_of_several_files_are_refused(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ def test_a_file_says_where_a_client_receives_events(tmp_path: Path) -> None:
 
 
 def test_the_defaults_are_all_events_with_or_without_a_session(tmp_path: Path) -> None:
+    provision(tmp_path, FILE)
+    assert not EventReceiver.objects.exists()
     urls = 'backchannel_logout_uri = "http://localhost:3000/a"', 'events_url = "http://localhost:3000/b"'
     result = provision(tmp_path, client_with(*urls))
     assert receiver(LOGOUT).session_required is False
@@ -73,11 +75,6 @@ def test_a_missing_key_changes_nothing_and_empty_values_are_the_defaults(tmp_pat
     assert receiver(EVENTS).wanted_types == EventType.choosable()
 
 
-def test_a_client_without_these_keys_has_no_receivers(tmp_path: Path) -> None:
-    provision(tmp_path, FILE)
-    assert not EventReceiver.objects.exists()
-
-
 def test_the_url_may_be_on_a_host_or_a_domain_that_the_same_file_declares(tmp_path: Path) -> None:
     local = 'redirect_uris = ["http://localhost:3000/callback"]'
     url = 'events_url = "https://app.orbit.example/events"'
@@ -101,19 +98,13 @@ def test_a_file_that_does_not_name_the_url_may_move_the_app_to_another_host(tmp_
     [
         ('backchannel_logout_uri = "https://other.example/"', "backchannel_logout_uri: other.example is neither"),
         ('backchannel_logout_uri = "http://localhost:8000/x"', "backchannel_logout_uri: This URL belongs to the"),
-        ('backchannel_logout_uri = "https://app@localhost/"', "backchannel_logout_uri: Remove the user name"),
         ("backchannel_logout_uri = 7", "backchannel_logout_uri: must be a text"),
-        ('backchannel_logout_uri = "\\u0000"', "backchannel_logout_uri: Null characters"),
         ('backchannel_logout_session_required = "yes"', "backchannel_logout_session_required: must be true or false"),
         ('events_url = "http://10.0.0.1/"', "events_url: http is allowed only"),
-        ('events_url = "ftp://localhost/"', "events_url: "),
-        (f'events_url = "http://localhost/{"x" * 2000}"', "events_url: A URL may have at most 2000 characters"),
         ('events = "account-purged"', "events: must be a list"),
         ('events = ["account-purged", "nonsense"]', "events[1]: nonsense is not an event type"),
         ('events = ["logout"]', "events[0]: logout is not an event type"),
         (f'events = ["account-purged", "{EventType.ACCOUNT_PURGED.uri}"]', "events: names something twice"),
-        ("events = [3]", "events[0]: must be a text"),
-        ('event_url = "http://localhost/"', "event_url: is unknown"),
     ],
 )
 def test_a_bad_value_is_refused_by_key_and_changes_nothing(tmp_path: Path, line: str, error: str) -> None:

@@ -19,6 +19,7 @@ from accounts.models import (
 from accounts.models.plans import State
 from accounts.plans import resolution
 from tests.devportal.operations.provisioning.test_provision import provision
+from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
 
@@ -95,7 +96,7 @@ def answer(name: str) -> dict[str, Any]:
     return resolution.resolve_plan(Account.objects.get(email=f"{name}@example.com")).answer
 
 
-def test_declared_plans_are_created(tmp_path: Path) -> None:
+def test_declared_plans_are_created_once(tmp_path: Path) -> None:
     result = provision(tmp_path, FILE)
     assert list(result) == ["issuer", "base_url", "people", "projects", "apis"]
     assert result["people"][0] == {"email": "ada@example.com", "password": None}
@@ -115,17 +116,9 @@ def test_declared_plans_are_created(tmp_path: Path) -> None:
     subscription = Subscription.objects.get(account__email="ada@example.com")
     assert subscription.read_only_until is not None
     assert subscription.read_only_until.isoformat() == "2031-01-31T23:00:00+00:00"
-
-
-def test_the_free_plan_is_redeclared(tmp_path: Path) -> None:
-    provision(tmp_path, PLANS + '[[people]]\nemail = "ada@example.com"\n')
-    free = answer("ada")
+    free = resolution.resolve_plan(make_account()).answer
     assert (free["plan_id"], free["plan_display_name"], free["apps"]) == ("free", "Nothing much", ["notes"])
     assert (free["source"], free["state"], free["cache_max_age"]) == ("free", "free", 300)
-
-
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    provision(tmp_path, FILE)
     before = rows()
     provision(tmp_path, FILE)
     assert rows() == before
@@ -181,37 +174,27 @@ def test_any_state_can_be_declared(tmp_path: Path, state: str) -> None:
     ("old", "new", "key"),
     [
         ('id = "pro"', 'id = "a plan"', "plans[1].id"),
-        ('id = "pro"', f'id = "{"x" * 65}"', "plans[1].id"),
         ("rank = 10", 'rank = "10"', "plans[1].rank"),
-        ("rank = 10", "rank = 1.5", "plans[1].rank"),
         ("rank = 10", "rank = 99999999999", "plans[1].rank"),
         ("cache_max_age = 60", "cache_max_age = -1", "plans[1].cache_max_age"),
-        ("cache_max_age = 60", "cache_max_age = true", "plans[1].cache_max_age"),
         ('"calendar"]', '"notes"]', "plans[1].apps"),
         ('"calendar"]', '"a b"]', "plans[1].apps[1]"),
         ('display_name = "Pro"', "", "plans[1].display_name"),
         ('status = "denied"', 'status = "maybe"', "plans[1].entitlements.fax.status"),
-        ('status = "denied"', "", "plans[1].entitlements.fax.status"),
         ('status = "denied"', 'status = "denied"\nmore = 1', "plans[1].entitlements.fax.more"),
         ("limit = 1.5\n", "", "plans[1].entitlements.storage.limit"),
         ("limit = 1.5", "limit = nan", "plans[1].entitlements.storage.limit"),
-        ("limit = 1.5", "limit = inf", "plans[1].entitlements.storage.limit"),
         ("limit = 1.5", f"limit = 1{'0' * 400}", "plans[1].entitlements.storage.limit"),
-        ("limit = 1.5", "limit = true", "plans[1].entitlements.storage.limit"),
         ("limit = 1.5", 'limit = "5"', "plans[1].entitlements.storage.limit"),
         ("plans.entitlements.fax", 'plans.entitlements."\\u0000"', "plans[1].entitlements"),
         ('plan = "pro"\nstate = "Trial"', 'plan = "gold"\nstate = "Trial"', "people[0].subscription.plan"),
         ('state = "Trial"', 'state = "trial"', "people[0].subscription.state"),
-        ('state = "Trial"', "", "people[0].subscription.state"),
         ("2031-01-01T00:00:00Z", "2031-01-01T00:00:00", "people[0].subscription.trial_end"),
-        ("2031-01-01T00:00:00Z", '"2031-01-01"', "people[0].subscription.trial_end"),
         ("quantity = 2", "quantity = 0", "people[0].subscription.addons.extra"),
-        ("quantity = 2", "quantity = 2, price = 1", "people[0].subscription.addons.extra"),
         ("{extra = {quantity = 2}}", "[]", "people[0].subscription.addons"),
         ('owner = "Grace@example.com"', 'owner = "nobody@example.com"', "families[0].owner"),
         ('members = ["linus', 'members = ["nobody', "families[0].members[0]"),
         ('"linus@example.com"]\n\n[org', '"nobody@example.com"]\n\n[org', "organizations[0].members[1]"),
-        ('name = "Acme"', "", "organizations[0].name"),
         ('name = "Acme"', 'name = "Acme"\nowner = "ada@example.com"', "organizations[0].owner"),
         ('plan = "free"', 'plan = "gold"', "organizations[0].subscription.plan"),
     ],

@@ -109,18 +109,14 @@ def test_it_creates_what_the_file_declares_in_its_order(tmp_path: Path) -> None:
     assert {m.role for m in ProjectMember.objects.all()} == {"owner", "viewer"}
 
 
-def test_a_second_run_changes_nothing_and_shows_no_secret(tmp_path: Path) -> None:
-    first = provision(tmp_path, FILE)
-    second = provision(tmp_path, FILE)
-    first["projects"][0]["clients"][0]["client_secret"] = None
+def test_a_second_run_shows_no_secret_and_only_rotates_it_when_asked(tmp_path: Path) -> None:
+    first, second = provision(tmp_path, FILE), provision(tmp_path, FILE)
+    secret = first["projects"][0]["clients"][0].pop("client_secret")
+    assert second["projects"][0]["clients"][0].pop("client_secret") is None
     assert second == first
     assert (Account.objects.count(), Project.objects.count(), Client.objects.count()) == (2, 1, 2)
-
-
-def test_rotating_replaces_the_secret(tmp_path: Path) -> None:
-    before = provision(tmp_path, FILE)["projects"][0]["clients"][0]
-    after = provision(tmp_path, FILE, "--rotate-secrets")["projects"][0]["clients"][0]
-    assert after["client_secret"] not in (None, before["client_secret"])
+    rotated = provision(tmp_path, FILE, "--rotate-secrets")["projects"][0]["clients"][0]
+    assert rotated["client_secret"] not in (None, secret)
     assert Client.objects.get(name="Web").secrets.filter(revoked_at=None).count() == 1
 
 
@@ -291,24 +287,19 @@ def test_optional_scopes(tmp_path: Path) -> None:
     assert client.optional_scopes == ""
 
 
-def test_a_least_level_is_set_and_taken_back(tmp_path: Path) -> None:
-    text = FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = "phr"')
-    provision(tmp_path, text)
-    assert [client.least_acr for client in Client.objects.order_by("name")] == ["phr", ""]
-    provision(tmp_path, FILE)
-    assert Client.objects.get(name="Live").least_acr == "phr"
-    provision(tmp_path, text.replace('"phr"', '""'))
-    assert Client.objects.get(name="Live").least_acr == ""
-
-
-def test_forgiving_lost_responses_is_set_and_taken_back(tmp_path: Path) -> None:
-    text = FILE.replace('type = "spa"', 'type = "spa"\nforgive_lost_responses = true')
-    provision(tmp_path, text)
-    assert [client.forgive_lost_responses for client in Client.objects.order_by("name")] == [True, False]
-    provision(tmp_path, FILE)
-    assert Client.objects.get(name="Live").forgive_lost_responses is True
-    provision(tmp_path, text.replace("= true", "= false"))
-    assert Client.objects.get(name="Live").forgive_lost_responses is False
+@pytest.mark.parametrize(
+    ("key", "declared", "value", "taken_back", "default"),
+    [
+        ("least_acr", '"phr"', "phr", '""', ""),
+        ("forgive_lost_responses", "true", True, "false", False),
+    ],
+)
+def test_a_setting_of_a_client_is_set_kept_and_taken_back(
+    tmp_path: Path, key: str, declared: str, value: Any, taken_back: str, default: Any
+) -> None:
+    for line, expected in ((f"{key} = {declared}", value), ("", value), (f"{key} = {taken_back}", default)):
+        provision(tmp_path, FILE.replace('type = "spa"', f'type = "spa"\n{line}'))
+        assert [getattr(client, key) for client in Client.objects.order_by("name")] == [expected, default]
 
 
 def test_suspending_and_verifying(tmp_path: Path) -> None:
@@ -330,15 +321,11 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace('owner = "dana', 'owner = "nobody'), "projects[0].owner"),
         (FILE.replace("http://localhost:3000/callback", "http://app.example.com/"), "clients[0].redirect_uris[0]"),
         (FILE.replace("http://localhost:3001/b", "http://localhost:3001/a"), "clients[1].redirect_uris"),
-        (FILE.replace("given_name", "givenname"), "people[0].givenname"),
         (FILE.replace('roles = ["reviewer"]', 'roles = ["king"]'), "people[1].roles[0]"),
-        (FILE.replace('"account.read"', '"email"'), "approved_scopes[0]"),
-        (optional('"openid"'), "clients[1].optional_scopes[0]"),
         (optional('"nonsense"'), "clients[1].optional_scopes[0]"),
         (optional('"email", "email"'), "clients[1].optional_scopes"),
         (optional('"account.read"'), "clients[1].optional_scopes: account.read is not among its approved_scopes"),
         (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = "phrh"'), "clients[1].least_acr"),
-        (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = ["phr"]'), "clients[1].least_acr"),
         (
             FILE.replace('type = "spa"', 'type = "spa"\nforgive_lost_responses = "yes"'),
             "clients[1].forgive_lost_responses",
@@ -346,27 +333,16 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
         (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),
-        (FILE.replace('name = "Orbit"', 'name = "0pen Port"'), "projects[0].name"),
         (FILE.replace('name = "Live"', 'name = "Openport Live"'), "projects[0].clients[1].name"),
-        (FILE.replace('name = "Live"', 'name = "Op€nport"'), "projects[0].clients[1].name"),
-        (FILE.replace('name = "Live"', 'name = "Account Security"'), "projects[0].clients[1].name"),
-        (FILE.replace('name = "Orbit"', 'name = "Orbit ✓"'), "projects[0].name"),
-        (FILE + "\n[[plans]]\nid = 'pro'\n", "plans[0].display_name"),
-        (FILE + "\n[[families]]\nowner = 'x'\n", "families[0].owner"),
         (FILE + KEY.replace("robin", "nobody"), "projects[0].api_keys[0].owner"),
         (FILE + KEY.replace("account.read", "everything"), "projects[0].api_keys[0].permissions[0]"),
-        (FILE + KEY.replace("Z\n", "\n"), "projects[0].api_keys[0].expires"),
-        (FILE.replace('roles = ["reviewer"]', "subscription = {}"), "people[1].subscription.plan"),
         (FILE + "\nextra = 1\n", "extra"),
-        ("people = 3", "people"),
         ("people = [3]", "people[0]"),
         ("not toml at all", ""),
         (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role: must be one of"),
         (FILE.replace('robin@example.com", role', 'dana@example.com", role'), "members[0].role: the owner can't"),
-        (FILE.replace('"robin@example.com", role', '"robin\\u0000", role'), "members[0].email: Null"),
         (FILE.replace('"http://localhost:3000/callback"', ""), "clients[0].redirect_uris: must contain at least one"),
         (FILE.replace('redirect_uris = ["http://localhost:3000/callback"]', ""), "redirect_uris: is missing"),
-        (FILE.replace('"Dana"', "true"), "people[0].given_name: must be a text"),
         (FILE.replace('"Dana"', f'"{"D" * 101}"'), "people[0].given_name: must have at most 100 characters"),
         (FILE.replace('given_name = "Dana"', 'email_verified = "yes"'), "people[0].email_verified: must be true or"),
         # A key that nobody knows comes before one that is missing, which it may be misspelled.
@@ -476,13 +452,6 @@ def test_what_a_file_changes_of_a_key_is_in_the_audit_trail(tmp_path: Path) -> N
     provision(tmp_path, FILE + KEY.replace('["account.read"]', "[]"))
     change = changes.get()
     assert (change.before["permissions"], change.after["permissions"]) == (["account.read"], [])
-
-
-def test_the_demo_file_is_valid() -> None:
-    out = StringIO()
-    call_command("provision", "deploy/demo.toml", "--json", stdout=out)
-    clients = json.loads(out.getvalue())["projects"][0]["clients"]
-    assert [client["type"] for client in clients] == ["web", "spa", "native"]
 
 
 def test_an_ambiguous_name_is_rejected(tmp_path: Path) -> None:
