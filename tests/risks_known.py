@@ -144,7 +144,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("templates/admin/review/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
     ("templates/admin/review/partials/evidence.html", "link {{ evidence.check_again_url }}"): (1, "The same."),
-    ("templates/accounts/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
+    ("templates/accounts/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "otpauth://, its parts quoted."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
     ("templates/mail/notices.html", "link {{ notice.link }}"): (1, "A page of the console, from reverse()."),
     ("templates/mail/notices.html", "link {{ settings_link }}"): (1, "The same."),
@@ -175,13 +175,22 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # Links: URLs that allauth or our views created with reverse()
     ("templates/accounts/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
-    ("templates/accounts/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
-    ("templates/accounts/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/accounts/account/*.html", "link {{ login_url }}"): (None, "A route; `next` only if it is our own."),
+    ("templates/accounts/account/*.html", "link {{ signup_url }}"): (None, "A route; `next` only if it is our own."),
     ("templates/accounts/account/login.html", "link {{ reset_url }}"): (2, "A route, with `next` if that is our own."),
     ("templates/accounts/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
-    ("templates/accounts/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
-    ("templates/accounts/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
-    ("templates/accounts/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
+    ("templates/accounts/allauth/elements/*.html", "link {{ attrs.href }}"): (
+        None,
+        "What templates here pass: routes.",
+    ),
+    ("templates/accounts/allauth/elements/form.html", "link {{ attrs.action }}"): (
+        1,
+        "What templates here pass: routes.",
+    ),
+    ("templates/accounts/allauth/elements/img.html", "link {{ attrs.src }}"): (
+        1,
+        "The QR code of an authenticator app: data:.",
+    ),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (

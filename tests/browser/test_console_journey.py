@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Response, expect
 
 from tests.browser.steps import allow, sign_in, sign_up, tab_to, type_code
 from tests.browser.watch import Watch
@@ -23,6 +23,8 @@ from tests.services.service import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+# From the sign-up to a key that is refused, each page that the developer's browser shows.
+MOST_PAGES = 15
 # The logs and counts are written every few seconds.
 WRITTEN_SECONDS = 40
 
@@ -81,6 +83,18 @@ class Developer:
             allow(visitor)
             expect(visitor.locator("body")).to_contain_text("Hello, Ada Lovelace")
             terminal.expect(rf"Signed in: (\S+)[\s\S]*{re.escape(self.person)}")
+
+    def runs_the_app_alone(self, secret: str) -> None:
+        """Run the quick start as it is shown after the secret, and sign in to it in the same browser."""
+        self.page.wait_for_url("**/quick-start*")
+        commands = save(Code(self.page.content()).blocks, self.folder)
+        quick_start = self.page.url
+        with Terminal(self.folder) as terminal:
+            assert start(terminal, commands, secret) == []
+            self.page.goto(terminal.expect(r"Open (http://localhost:\d+)/")[1])
+            allow(self.page)
+            expect(self.page.locator("body")).to_contain_text("Hello, Mary")
+        self.page.goto(quick_start)
 
     def makes_a_key_and_calls(self) -> str:
         """Return the lines for a terminal that the page shows with the key."""
@@ -161,6 +175,34 @@ def go(developer: Developer) -> None:
     page: Page = developer.page
     for step in ("Create a client", "Sign the first person in", "Call the API"):
         expect(page.locator("li", has_text=step).get_by_text("Done")).to_be_visible()
+
+
+def test_a_new_developer_is_done_within_fifteen_pages(live_service: Service, browser: Chromium, tmp_path: Path) -> None:
+    """With an app that runs, a call with a key, and that key refused: who signs in to the app is the developer."""
+    email = "shortest@example.com"
+
+    def steps(chromium: Browser) -> None:
+        with chromium.new_context() as context:
+            developer = Developer(live_service, context, context, tmp_path, email, email)
+            shown: list[str] = []
+
+            def note(answer: Response) -> None:
+                is_page = answer.request.is_navigation_request() and answer.status == 200
+                # The page after the consent form leads to the app at once.
+                if is_page and live_service.owns(answer.url) and not answer.url.endswith("/connect/consent"):
+                    shown.append(answer.url)
+
+            developer.page.on("response", note)
+            developer.registers()
+            developer.makes_a_project()
+            secret = developer.makes_a_web_client()
+            developer.runs_the_app_alone(secret)
+            command = developer.makes_a_key_and_calls()
+            developer.revokes_the_key()
+            assert developer.calls(command)["error"]["code"] == "invalid_api_key"  # type: ignore[index]
+            assert len(shown) <= MOST_PAGES, "\n".join(shown)
+
+    browser.use(steps)
 
 
 def test_a_project_and_a_client_are_created_by_keyboard(live_service: Service, browser: Chromium) -> None:

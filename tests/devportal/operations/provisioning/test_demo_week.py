@@ -20,7 +20,6 @@ from core import clock
 from core.credentials import digest
 from devportal.console.models import AuditEvent, SignInDay, SignInEvent, SignInHour
 from devportal.operations.provisioning import demo, demo_week, provision
-from devportal.operations.provisioning.demo_week.calls import Week
 from devportal.operations.provisioning.demo_week.people import NAMES, address
 from devportal.review.submission import developer_actions
 from devportal.review.submission.requirements import why_not_approvable
