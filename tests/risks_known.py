@@ -181,18 +181,18 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/accounts/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
     ("templates/accounts/allauth/elements/*.html", "link {{ attrs.href }}"): (
         None,
-        "What templates here pass: routes.",
+        "Templates pass routes.",
     ),
     ("templates/accounts/allauth/elements/form.html", "link {{ attrs.action }}"): (
         1,
-        "What templates here pass: routes.",
+        "Templates pass routes.",
     ),
     ("templates/accounts/allauth/elements/img.html", "link {{ attrs.src }}"): (
         1,
-        "The QR code of an authenticator app: data:.",
+        "An authenticator app's QR code: data:.",
     ),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
-    ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
+    ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "Templates pass routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (
         1,
         "oidc.domains.branding: a route of a reviewed app.",

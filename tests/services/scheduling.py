@@ -8,8 +8,8 @@ run in one process; all other tests go one by one to the next free process. The 
 of them runs at the end while the other processes are idle. xdist itself would begin with the files that have the most
 tests, but the longest files have one or two.
 
-With `--apart`, only the files that have such tests are imported, and with `--everyday` only the files that THOROUGH does
-not name: importing all of them takes longer than some of these runs.
+With `--apart`, only the files that have such tests are imported, and with `--everyday` only the files that THOROUGH
+does not name: importing all of them takes longer than some of these runs.
 """
 
 import re
