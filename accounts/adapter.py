@@ -294,7 +294,7 @@ def _has_ended(request: HttpRequest, account: Account) -> bool:
 
 
 def _is_reset(request: HttpRequest) -> bool:
-    """Return whether the request sets a password with a code from a mail, whether or not somebody is signed in."""
+    """Return whether the request sets a password with a code from a mail, whether or not someone is signed in."""
     return request.resolver_match is not None and request.resolver_match.view_name == "account_complete_password_reset"
 
 

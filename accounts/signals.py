@@ -29,7 +29,7 @@ activity_recorded = Signal()
 # Sent without arguments; a receiver returns {slug: name} of apps that a plan can include.
 listing_apps = Signal()
 
-# Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app that somebody is signing in to,
+# Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app that someone is signing in to,
 # None if there is none.
 naming_app = Signal()
 

@@ -83,7 +83,7 @@ class LeakForm(forms.Form):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def report_leak(request: HttpRequest) -> HttpResponse:
-    """/leaked-credentials: the form for a key or secret that somebody found."""
+    """/leaked-credentials: the form for a key or secret that someone found."""
     form = LeakForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         leak_reports.take_pasted(form.cleaned_data["credential"])

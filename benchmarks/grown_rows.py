@@ -72,13 +72,13 @@ def insert(model: type[Model], count: int, /, **expressions: str) -> None:
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)
     with connection.cursor() as cursor:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         cursor.execute(
             f"INSERT INTO {table} ({', '.join(map(quote, own))}) "
             f"SELECT {', '.join(values)} FROM generate_series(1, {count}) AS n"
         )
         cursor.execute(f"ANALYZE {table}")
-        print(f"{count:,} rows of {table} in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        print(f"{count:,} rows of {table} in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
 
 
 def first_key(model: type[Model]) -> int:

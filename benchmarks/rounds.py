@@ -96,8 +96,8 @@ def signing_rate(core: int | None) -> tuple[float, float]:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     text = bytes(700)  # about as long as the signed part of a token
     with processes.on_core(core):
-        made, begun, processor = 0, time.perf_counter(), time.process_time()
-        while time.perf_counter() - begun < SIGNING_SECONDS:
+        made, started, processor = 0, time.perf_counter(), time.process_time()
+        while time.perf_counter() - started < SIGNING_SECONDS:
             key.sign(text, padding.PKCS1v15(), SHA256())
             made += 1
-        return made / (time.perf_counter() - begun), made / (time.process_time() - processor)
+        return made / (time.perf_counter() - started), made / (time.process_time() - processor)

@@ -74,10 +74,10 @@ class Meter:
         elif self._profiled and name.startswith(self._profiled):
             answer = self.profile.runcall(send)
         else:
-            begun, processor = time.perf_counter(), time.process_time()
+            started, processor = time.perf_counter(), time.process_time()
             answer = send()
             figures.processor.append(1000 * (time.process_time() - processor))
-            figures.clock.append(1000 * (time.perf_counter() - begun))
+            figures.clock.append(1000 * (time.perf_counter() - started))
         if answer.status != status:
             raise RuntimeError(f"{name} answered {answer.status}: {answer.text[:600]}")
         return answer

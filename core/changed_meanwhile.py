@@ -1,4 +1,4 @@
-"""Pages with a form whose values somebody else may change before it is sent.
+"""Pages with a form whose values someone else may change before it is sent.
 
 The form has a hidden field with the digest of the values that its page showed. The function that saves it compares that
 with the present values under the lock, and raises ChangedMeanwhile instead of undoing a change that nobody saw.
@@ -15,7 +15,7 @@ class ChangedMeanwhile(ValidationError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Nothing is saved yet, because this was changed after you opened the page, maybe by somebody else. Open "
+            "Nothing is saved yet, because this was changed after you opened the page, maybe by someone else. Open "
             "the page in another tab to see the change. If you save again, your version replaces it."
         )
 

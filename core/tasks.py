@@ -98,7 +98,7 @@ def sum_of_each(rows: Iterable[T], work: Callable[[T], int], failed: str) -> int
     """Do the work of a task for each row, and return the sum of the results.
 
     If it fails for one row, this is logged as `failed`, with the row as its argument, and the other rows follow. So a
-    row that fails again and again, or that somebody else has locked, does not hold up the others.
+    row that fails again and again, or that someone else has locked, does not hold up the others.
     """
     done = 0
     for row in rows:

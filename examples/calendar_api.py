@@ -116,7 +116,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Event:
-    """An entry of somebody's calendar."""
+    """An entry of someone's calendar."""
 
     id: int
     title: str
@@ -134,7 +134,7 @@ class Event:
 
 
 class Calendar:
-    """The events of everybody, by their `sub`. They are kept while the API runs."""
+    """The events of everyone, by their `sub`. They are kept while the API runs."""
 
     def __init__(self) -> None:
         self._events: dict[str, list[Event]] = {}

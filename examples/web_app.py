@@ -129,7 +129,7 @@ def required(name: str) -> str:
 
 @dataclass
 class Session:
-    """The app's data about one browser: first about the sign-in that has begun, then about the signed-in person."""
+    """The app's data about one browser: first about the sign-in that has started, then about the signed-in person."""
 
     state: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(32))
@@ -387,7 +387,7 @@ class App(BaseHTTPRequestHandler):
     def callback(self, answer: dict[str, str]) -> None:
         session = self.forget()
         if session is None:
-            raise SignInFailed("No sign-in has begun in this browser.")
+            raise SignInFailed("No sign-in has started in this browser.")
         self.provider.finish(session, answer)
         # The sign-in sets a new session cookie, so that anyone who knew the old one is not signed in.
         self.redirect("/", self.remember(session))

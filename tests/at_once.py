@@ -41,7 +41,7 @@ def together(*acts: Callable[[], Any]) -> list[str]:
     return at_once(len(acts), one)
 
 
-def somebody_waits_for_us() -> bool:
+def someone_waits_for_us() -> bool:
     """Return whether another connection waits for a lock that this thread's transaction holds.
 
     Other tests use the same server at the same time, and their connections wait for locks too.
@@ -64,7 +64,7 @@ def blocked_by(first: Callable[[], Any], second: Callable[[], T]) -> T:
         with transaction.atomic():
             first()
             waiting: Future[T] = pool.submit(run)
-            wait_until(lambda: waiting.done() or somebody_waits_for_us())
+            wait_until(lambda: waiting.done() or someone_waits_for_us())
             assert not waiting.done(), "it did not wait"
         return waiting.result(SECONDS)
 
@@ -86,7 +86,7 @@ def meanwhile(act: Callable[[], Any]) -> Iterator[Callable[..., bool]]:
 
     def begin(*args: Any, **options: Any) -> bool:
         started.append(pool.submit(run))
-        wait_until(lambda: started[-1].done() or somebody_waits_for_us())
+        wait_until(lambda: started[-1].done() or someone_waits_for_us())
         return not started[-1].done()
 
     with ThreadPoolExecutor(1) as pool:

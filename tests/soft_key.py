@@ -99,7 +99,7 @@ def give_key(account: Account, key: SoftKey, *, signs_in_alone: bool = True) -> 
 
 
 def add_key(browser: Browser, key: SoftKey) -> Any:
-    """Add a key on its page, in the browser of somebody who has just reauthenticated."""
+    """Add a key on its page, in the browser of someone who has just reauthenticated."""
     page = browser.get("/account/2fa/webauthn/add/")
     assert page.status_code == 200, page["Location"]
     options = page.context["js_data"]["creation_options"]

@@ -36,6 +36,8 @@ WORDS = {
     r"(is|are) worth nothing": "is no longer valid",
     r"its makers|the people who run": "the developer, the team",
     r"e-mails?": "email",
+    r"somebody|anybody|everybody": "someone, anyone, everyone",
+    r"begun": "started",
     r"(?<!math\.)floors?": "layer",
     r"houses?": "layer",
     # "of their own projects" is right: a noun follows.

@@ -37,7 +37,7 @@ class Kind:
 
 
 OTHERS = object()
-# How somebody signed in: the codes of the detail `methods`.
+# How someone signed in: the codes of the detail `methods`.
 METHODS = {
     "password": "a password",
     "totp": "a code of an authenticator app",
@@ -71,7 +71,7 @@ KINDS: dict[str, Kind] = {
         "Signed in with {methods:and}, from a new browser",
         SecurityNotice(
             "New sign-in to your account",
-            "Somebody signed in to your account with {methods:and}, from a browser that was not used before.",
+            "Someone signed in to your account with {methods:and}, from a browser that was not used before.",
         ),
     ),
     # --- The password ---
@@ -110,7 +110,7 @@ KINDS: dict[str, Kind] = {
         "The email address was taken back",
         SecurityNotice(
             "An email address has been taken back",
-            "The email address of your account is {email} again: somebody entered the code from the mail about its "
+            "The email address of your account is {email} again: someone entered the code from the mail about its "
             "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
             "have been removed. The password no longer works, and all browsers are signed out.",
         ),
@@ -195,7 +195,7 @@ KINDS: dict[str, Kind] = {
         "Too many wrong codes: {number} in a row",
         SecurityNotice(
             "Too many wrong codes for your account",
-            "{number} wrong codes in a row were entered for your account. Only somebody who knows your password, or "
+            "{number} wrong codes in a row were entered for your account. Only someone who knows your password, or "
             "who uses a browser where you are signed in, can enter codes. Before the next code can be entered, we ask "
             "for a code that we send to this mailbox.",
         ),

@@ -45,25 +45,25 @@ register(
         "recovery_done": Sample("Recovery: done", "The waiting time is over", _EVERY_ADDRESS, _RECOVERIES),
         "mailbox_proof": Sample(
             "Code: after many wrong guesses",
-            "Somebody signs in to an account with many wrong guesses",
+            "Someone signs in to an account with many wrong guesses",
             "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "undo_code": Sample(
             "Code: remove what was added",
-            "Somebody follows “This was not me” of a notice about a new factor",
+            "Someone follows “This was not me” of a notice about a new factor",
             "the mailbox that got the notice",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "recovery_code": Sample(
             "Code: start a recovery",
-            "Somebody who typed the password says at sign-in that they lost every second factor",
+            "Someone who typed the password says at sign-in that they lost every second factor",
             "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "reauthentication_code": Sample(
             "Code: confirm that it is you",
-            "Somebody without a password, passkey or authenticator app changes something about their account",
+            "Someone without a password, passkey or authenticator app changes something about their account",
             "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
@@ -72,7 +72,7 @@ register(
         ),
         "address_changed": Sample(
             "Notice: email address changed, with a way back",
-            "Somebody changes the email address of their account",
+            "Someone changes the email address of their account",
             "the old email address",
             {
                 "": {
@@ -93,13 +93,13 @@ register(
         ),
         "account_to_be_deleted": Sample(
             "Instead of a code: sign-up with a closed account",
-            "Somebody signs up with the email address of an account that will be deleted",
+            "Someone signs up with the email address of an account that will be deleted",
             "that email address",
             {"": {"due_at": _DUE_AT}},
         ),
         "former_account_to_be_deleted": Sample(
             "Account deletion: closed, to a former email address",
-            "Somebody closes an account whose email address was changed a few days ago",
+            "Someone closes an account whose email address was changed a few days ago",
             "former email addresses that can still take the account back",
             {"": {"email": _PERSON, "due_at": _DUE_AT}},
         ),
@@ -161,11 +161,11 @@ def _notices() -> dict[str, dict[str, Any]]:
 register(
     {
         "email_confirmation_signup": Sample(
-            "Code: sign-up", "Somebody signs up with a new email address", "that email address", _CODES
+            "Code: sign-up", "Someone signs up with a new email address", "that email address", _CODES
         ),
         "email_confirmation": Sample(
             "Code: another email address",
-            "Somebody who is signed in enters another email address",
+            "Someone who is signed in enters another email address",
             "the new email address",
             {"": _CODES["for no app"]},
         ),
@@ -177,7 +177,7 @@ register(
         ),
         "account_already_exists": Sample(
             "Instead of a code: sign-up",
-            "Somebody signs up with the email address of an account",
+            "Someone signs up with the email address of an account",
             "that email address",
             _ANSWERS,
         ),
@@ -205,13 +205,13 @@ register(
         ),
         "family_invitation": Sample(
             "Invitation: family",
-            "Somebody invites to their family",
+            "Someone invites to their family",
             "the invited person",
             {"": _INVITED | {"inviter": _PERSON}},
         ),
         "family_joined": Sample(
-            "Family: somebody joined",
-            "Somebody accepts an invitation to a family",
+            "Family: someone joined",
+            "Someone accepts an invitation to a family",
             "the owner of the family",
             {"": {"email": _PERSON}},
         ),

@@ -54,7 +54,7 @@ def check_again(request: HttpRequest, account: Account) -> Account:
     return actor
 
 
-def is_somebody_else(request: HttpRequest, account: Account) -> bool:
+def is_someone_else(request: HttpRequest, account: Account) -> bool:
     """Return whether the account is not the operator's own: operators must not lock themselves out."""
     return account.pk != request.user.pk
 
@@ -147,7 +147,7 @@ class RecoveryForm(ReasonForm):
         label="Taken over at (UTC)",
         required=False,
         widget=UnfoldAdminTextInputWidget({"placeholder": "2030-05-17 09:41", "autocomplete": "off"}),
-        help_text="Only if somebody else took over the account: when that began. If you are not sure, enter an earlier "
+        help_text="Only if someone else took over the account: when that began. If you are not sure, enter an earlier "
         "time. Sessions, factors and email addresses from after that time can't stop the recovery, and only they are "
         "removed. Leave it empty if the owner lost their passkey, app or codes.",
     )
@@ -177,11 +177,11 @@ def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _may_start(request: HttpRequest, account: Account) -> bool:
-    return account.is_active and is_somebody_else(request, account) and waiting.open_recovery(account) is None
+    return account.is_active and is_someone_else(request, account) and waiting.open_recovery(account) is None
 
 
 def _may_cancel(request: HttpRequest, account: Account) -> bool:
-    return is_somebody_else(request, account) and waiting.open_recovery(account) is not None
+    return is_someone_else(request, account) and waiting.open_recovery(account) is not None
 
 
 def _consequence(account: Account) -> str:
@@ -323,13 +323,13 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "deactivate",
             "Deactivate",
             "They are signed out everywhere immediately. All codes, tokens and API keys in their name, and the "
-            "invitations that they sent, are permanently ended. They can't sign in until somebody activates the "
+            "invitations that they sent, are permanently ended. They can't sign in until someone activates the "
             "account again; their data is kept. If the owner has closed the account, it is no longer deleted "
             "automatically, and signing in no longer offers to keep it.",
             _deactivate,
             form=ReasonForm,
             is_open=lambda request, row: (
-                (row.is_active or row.deletion_due_at is not None) and is_somebody_else(request, row)
+                (row.is_active or row.deletion_due_at is not None) and is_someone_else(request, row)
             ),
             icon="block",
         ),
@@ -340,7 +340,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "invitations stay ended.",
             _activate,
             is_open=lambda request, row: (
-                not row.is_active and row.deletion_due_at is None and is_somebody_else(request, row)
+                not row.is_active and row.deletion_due_at is None and is_someone_else(request, row)
             ),
             icon="check_circle",
         ),
@@ -350,7 +350,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "The owner has closed the account, and it would be deleted automatically. It is kept instead, and they can "
             "sign in again; a mail tells them. Tokens, API keys and invitations stay ended.",
             _keep,
-            is_open=lambda request, row: row.deletion_due_at is not None and is_somebody_else(request, row),
+            is_open=lambda request, row: row.deletion_due_at is not None and is_someone_else(request, row),
             icon="undo",
         ),
         RowAction(
@@ -369,7 +369,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "people with neither role can't. A superuser becomes an ordinary person with these roles.",
             _give_roles,
             form=RolesForm,
-            is_open=lambda request, row: request.user.is_superuser and is_somebody_else(request, row),
+            is_open=lambda request, row: request.user.is_superuser and is_someone_else(request, row),
             icon="badge",
         ),
         RowAction(
@@ -381,7 +381,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "get a last mail. This can't be undone.",
             _delete,
             form=ReasonForm,
-            is_open=is_somebody_else,
+            is_open=is_someone_else,
             icon="delete",
             is_dangerous=True,
         ),

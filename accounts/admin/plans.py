@@ -50,7 +50,7 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
     """Plans. The id can't be changed, because apps identify the plan by it."""
 
     is_long = False
-    empty_text = "There is no plan yet. Without plans everybody has the built-in plan “free”."
+    empty_text = "There is no plan yet. Without plans everyone has the built-in plan “free”."
     list_display = ("plan_id", "display_name", "rank", "is_listed", "cache_max_age")
     search_help_text = "The beginning of the id"
     ordering = ("-rank", "plan_id")
@@ -296,7 +296,7 @@ def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
 class OrganizationAdmin(ServiceModelAdmin[Organization]):
     """Organizations and their seats."""
 
-    empty_text = "There is no organization yet. An organization gives its plan to everybody who has a seat."
+    empty_text = "There is no organization yet. An organization gives its plan to everyone who has a seat."
     list_display = ("name", "created_at")
     search_help_text = "Beginning of the name"
     row_actions = (

@@ -149,7 +149,7 @@ def _activity(account: Account) -> Iterator[dict[str, Any]]:
 
 
 def _mails(account: Account) -> Iterator[dict[str, Any]]:
-    """Yield the mails in the outbox to the person's verified addresses; an unverified one may be somebody else's."""
+    """Yield the mails in the outbox to the person's verified addresses; an unverified one may be someone else's."""
     for mail in rows_of(Outbox.objects.filter(to__in=verified_addresses_of(account))):
         yield {
             "to": mail.to,
@@ -172,8 +172,8 @@ def addresses_of(account: Account) -> set[str]:
     """
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
-    somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
-    return {account.email, *(address.lower() for address in more), *left} - {*somebody_elses, account.passes_on}
+    someone_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
+    return {account.email, *(address.lower() for address in more), *left} - {*someone_elses, account.passes_on}
 
 
 def earlier_addresses_of(account: Account) -> dict[str, datetime]:
@@ -239,7 +239,7 @@ def _add_photo(account: Account, archive: ZipFile) -> bool:
 
 
 def _write_both(account: Account, page: TextIO, document: TextIO, *, has_photo: bool, until: float | None) -> None:
-    sections = [(name, _begun(content)) for name, content in sections_of(account)]
+    sections = [(name, _started(content)) for name, content in sections_of(account)]
     about = {"service": settings.SERVICE_NAME, "address": settings.AUTH_URL, "made_at": clock.now().isoformat()}
     on_page = [name for name, content in sections if not readable.is_empty(name, content)]
     context = {
@@ -282,7 +282,7 @@ class _Section:
 _Rows = tuple[list[dict[str, Any]], Iterator[dict[str, Any]]]
 
 
-def _begun(content: Any) -> Any:
+def _started(content: Any) -> Any:
     """Return a dict as it is, and rows as a list of the first ones and an iterator over the others."""
     if isinstance(content, dict):
         return content
@@ -290,8 +290,8 @@ def _begun(content: Any) -> Any:
     return list(islice(rows, ROWS_AT_ONCE)), rows
 
 
-def _write_rows(begun: _Rows, section: _Section, document: TextIO, until: float | None) -> None:
-    first, rest = begun
+def _write_rows(started: _Rows, section: _Section, document: TextIO, until: float | None) -> None:
+    first, rest = started
     rows = chain(first, rest)
     document.write("[")
     is_first = True

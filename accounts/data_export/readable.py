@@ -181,7 +181,7 @@ def heading_of(name: str) -> dict[str, str]:
 
 
 def is_empty(section: str, content: Any) -> bool:
-    """Return whether a section has nothing to read: a dict without values, or begun rows without a first one."""
+    """Return whether a section has nothing to read: a dict without values, or started rows without a first one."""
     if isinstance(content, dict):
         return not facts(section, content)
     first, _ = content

@@ -14,7 +14,7 @@ from core.messages import fill_in
 
 # Texts of the actions that are needed first, by code. Apps of higher layers add the codes of their receivers.
 BLOCKER_TEXTS: dict[str, str] = {
-    "recovery": "We are recovering your account, because we were told that somebody else took it over. You can delete "
+    "recovery": "We are recovering your account, because we were told that someone else took it over. You can delete "
     "it after the recovery is done or stopped.",
 }
 

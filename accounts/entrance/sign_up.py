@@ -75,7 +75,7 @@ def is_again(request: HttpRequest, account: Account) -> bool:
 def apply_kept_form(request: HttpRequest, account: Account) -> bool:
     """Store the kept values in the account, whose email address was just verified here; its row is locked.
 
-    Return whether somebody who signed in to the account before has a new password now.
+    Return whether someone who signed in to the account before has a new password now.
     """
     kept: dict[str, Any] = request.session.pop(SESSION_KEY, {})
     if kept.get("account") != account.pk:

@@ -42,7 +42,7 @@ def reauthenticate(request: HttpRequest, exception: Exception) -> HttpResponse |
 
 
 def _stored(request: HttpRequest) -> str:
-    """Return the request in django-allauth's form, without what would grant access to somebody who reads it."""
+    """Return the request in django-allauth's form, without what would grant access to someone who reads it."""
     complete = request.META
     request.META = {name: complete[name] for name in _KEPT if name in complete}
     try:

@@ -1,4 +1,4 @@
-"""Passwords of sign-ups: the one of somebody who could not create a passkey, and the one that a stranger chose."""
+"""Passwords of sign-ups: the one of someone who could not create a passkey, and the one that a stranger chose."""
 
 from typing import Any
 

@@ -131,7 +131,7 @@ class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # 
 
 
 class ReauthenticateKeyForm(UserVerificationMixin, webauthn_forms.ReauthenticateWebAuthnForm):  # type: ignore[misc]
-    """A key of somebody who is signed in, which was not added in this session."""
+    """A key of someone who is signed in, which was not added in this session."""
 
     purpose = Purpose.REAUTHENTICATION
 

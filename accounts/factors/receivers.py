@@ -37,7 +37,7 @@ DAY = 24 * 3600
 
 
 def methods_of(records: list[dict[str, Any]]) -> list[str]:
-    """Return how somebody signed in, as codes of `kinds.METHODS`; after a sign-up there is no record."""
+    """Return how someone signed in, as codes of `kinds.METHODS`; after a sign-up there is no record."""
     used = dict.fromkeys(map(_method, records))
     return [code for code in used if code in METHODS] or ["sign_up"]
 

@@ -1,4 +1,4 @@
-"""Removing factors that somebody else added, and rejecting factors of sessions that have ended."""
+"""Removing factors that someone else added, and rejecting factors of sessions that have ended."""
 
 from collections.abc import Collection
 from datetime import datetime

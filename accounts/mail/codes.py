@@ -85,7 +85,7 @@ def _seconds_left(request: HttpRequest) -> float:
 
 
 # A code is a MAC over the purpose, the email address and the period of time. Nothing is stored, and the code is the
-# same in every browser. People who have mails sent to somebody else's mailbox only send its owner the code.
+# same in every browser. People who have mails sent to someone else's mailbox only send its owner the code.
 
 DAY = 24 * 3600
 

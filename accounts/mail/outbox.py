@@ -25,7 +25,7 @@ from core.email_addresses import stored_address
 from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
-SOMEBODY = "[deleted account]"  # replaces the email address of a deleted account in mails to others
+SOMEONE = "[deleted account]"  # replaces the email address of a deleted account in mails to others
 _READABLE = ("subject", "body", "html", "last_error")
 
 
@@ -45,7 +45,7 @@ def _zone_of(address: str) -> str:
 
 
 def queue_last_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
-    """Queue a mail to somebody whose account was deleted: like `queue_mail`, but the row is deleted once it is sent."""
+    """Queue a mail to someone whose account was deleted: like `queue_mail`, but the row is deleted once it is sent."""
     return store_mail(to, render_mail(template, context), is_last=True)
 
 
@@ -53,7 +53,7 @@ def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None, is_la
     """Store a rendered mail as `queue_mail` does.
 
     With `expires_at` the body is encrypted and wiped once it is sent, and the mail is not sent after that time. It must
-    not mention anybody but its recipient, because `delete_mail_to` can't read it. Raises ValidationError for an invalid
+    not mention anyone but its recipient, because `delete_mail_to` can't read it. Raises ValidationError for an invalid
     email address.
     """
     to = stored_address(to)
@@ -85,7 +85,7 @@ def withdraw_mail(pk: int) -> bool:
 def delete_mail_to(addresses: Collection[str], until: datetime | None = None) -> None:
     """Delete mails to these email addresses, including waiting ones, and remove the addresses from mails to others.
 
-    With `until`, mails that were queued later stay, because the email addresses may belong to somebody else since then.
+    With `until`, mails that were queued later stay, because the email addresses may belong to someone else since then.
     Mails that a mail server has accepted can't be called back. Reads all stored mails, so use it for deletions only.
     """
     stored = Outbox.objects.all() if until is None else Outbox.objects.filter(created_at__lte=until)
@@ -97,9 +97,9 @@ def delete_mail_to(addresses: Collection[str], until: datetime | None = None) ->
         for each in written:
             naming |= Q(html__icontains=each)
         for row in stored.filter(naming).only(*_READABLE):
-            masked = {field: _standing_alone(address).sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
+            masked = {field: _standing_alone(address).sub(SOMEONE, getattr(row, field)) for field in _READABLE}
             for each in written:
-                masked["html"] = _standing_alone(each).sub(SOMEBODY, masked["html"])
+                masked["html"] = _standing_alone(each).sub(SOMEONE, masked["html"])
             masked["subject"] = masked["subject"][:SUBJECT_LENGTH]
             Outbox.objects.filter(pk=row.pk).update(**masked)
 

@@ -135,8 +135,8 @@ def _between(before: str, kind: str) -> str:
     return "\n" if before == "hr" or (before, kind) in {("li", "li"), ("dd", "dt"), ("dd", "dd")} else "\n\n"
 
 
-def _written(block: _Block, begun: str) -> str:
-    """Return a block's text; `begun` is the part of its first line that is already written."""
+def _written(block: _Block, started: str) -> str:
+    """Return a block's text; `started` is the part of its first line that is already written."""
     if block.kind in _ALONE:
         return "\n".join(INDENT + line for line in block.lines)
     if block.kind == "blockquote":
@@ -148,11 +148,11 @@ def _written(block: _Block, begun: str) -> str:
         rest = "   " * max(block.depth - 1, 0) + "  "
         first = rest[:-2] + "- "
     elif block.kind == "dd":
-        first, rest = "x" * len(begun), "  "
+        first, rest = "x" * len(started), "  "
     lines: list[str] = []
     for line in block.lines:
         lines += _wrapped(line, rest if lines else first, rest)
-    return "\n".join(lines)[len(begun) :]
+    return "\n".join(lines)[len(started) :]
 
 
 def _wrapped(line: str, first: str, rest: str) -> list[str]:

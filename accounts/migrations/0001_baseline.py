@@ -135,7 +135,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=True,
                         help_text="Other people see this plan under “Other plans” on their plan page.",
-                        verbose_name="shown to everybody",
+                        verbose_name="shown to everyone",
                     ),
                 ),
             ],

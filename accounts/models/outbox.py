@@ -15,7 +15,7 @@ from core.database import encryption
 CLAIM = timedelta(minutes=2)
 FIRST_PAUSE = timedelta(seconds=30)  # after a failure; doubled at each further one
 LONGEST_PAUSE = timedelta(hours=1)
-CODE_PAUSE = timedelta(seconds=15)  # for a mail that expires: somebody is waiting for it
+CODE_PAUSE = timedelta(seconds=15)  # for a mail that expires: someone is waiting for it
 KEEP_TRYING = timedelta(days=3)
 # In a mail, a code is on a separate, indented line.
 _CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
@@ -62,7 +62,7 @@ class Outbox(models.Model):
     body_encrypted = models.TextField(blank=True, default="", editable=False)
     html_encrypted = models.TextField(blank=True, default="", editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
-    # A mail to somebody whose account was deleted: the row, with the email address, is deleted once it is sent or given
+    # A mail to someone whose account was deleted: the row, with the email address, is deleted once it is sent or given
     # up.
     is_last = models.BooleanField(default=False, editable=False)
     # Fixed here, so that a mail that is sent twice after a crash can be recognized as the same.

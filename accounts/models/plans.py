@@ -60,7 +60,7 @@ class Plan(models.Model):
         default=CACHE_SECONDS, validators=[MaxValueValidator(MAX_CACHE_SECONDS)], help_text="seconds"
     )
     is_listed = models.BooleanField(
-        "shown to everybody",
+        "shown to everyone",
         default=True,
         help_text="Other people see this plan under “Other plans” on their plan page.",
     )

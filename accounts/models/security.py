@@ -62,7 +62,7 @@ class AccountRecovery(models.Model):
 
         FACTOR_ADDED = (
             "factor_added",
-            "A passkey, security key or authenticator app was added since then, so somebody can sign in.",
+            "A passkey, security key or authenticator app was added since then, so someone can sign in.",
         )
         ADDRESS_TAKEN = "address_taken", "The new email address belongs to another account."
         ACCOUNT_OFF = "account_off", "The account is turned off."
@@ -81,7 +81,7 @@ class AccountRecovery(models.Model):
     reason = models.TextField()
     checked = models.TextField()
     new_email = models.EmailField(blank=True)  # the person's new email address, if they lost their mailbox too
-    # When somebody else took over the account, according to the operator: nothing newer can stop this recovery, and
+    # When someone else took over the account, according to the operator: nothing newer can stop this recovery, and
     # nothing older is removed by it. None if the owner only lost their factors.
     taken_over_at = models.DateTimeField(null=True)
     by_mail = models.BooleanField(default=False)  # the person proved only that they can read the mail of the account
@@ -114,7 +114,7 @@ class AccountRecovery(models.Model):
 
 
 class SecurityEvent(models.Model):
-    """A sign-in, or a change of how somebody signs in; accounts/activity/kinds.py has a text for each `kind`."""
+    """A sign-in, or a change of how someone signs in; accounts/activity/kinds.py has a text for each `kind`."""
 
     class By(models.TextChoices):
         PERSON = "person", "the person"

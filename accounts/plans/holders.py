@@ -26,4 +26,4 @@ def people_in_words(plan: Plan) -> str:
     count = count_people(plan)
     number = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
     words = f"{number} {'person' if count == 1 else 'people'}"
-    return f"{words}, and everybody without a subscription" if plan.plan_id == FREE_ID else words
+    return f"{words}, and everyone without a subscription" if plan.plan_id == FREE_ID else words

@@ -167,7 +167,7 @@ def export_plans(account: Account) -> dict[str, Any]:
 
 
 def _received(account: Account) -> list[dict[str, Any]]:
-    if not account.email_verified:  # they may belong to somebody else
+    if not account.email_verified:  # they may belong to someone else
         return []
     rows = Invitation.objects.filter(email=account.email).select_related("family__owner", "organization")
     return [

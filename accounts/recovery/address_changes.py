@@ -128,7 +128,7 @@ def lock_for_address(pk: int, email: str) -> Account | None:
     """Lock an account that is about to get an email address, and the sign-ups that make way for it.
 
     Call it first in a transaction: their projects are locked before the accounts (docs/architecture.md#locking). If
-    somebody verifies such a sign-up at this moment, that either succeeds first, so that `is_taken` sees it, or waits.
+    someone verifies such a sign-up at this moment, that either succeeds first, so that `is_taken` sees it, or waits.
     """
     for sign_up in _unverified_sign_ups(email).exclude(pk=pk):
         lock_blockers(sign_up)
@@ -137,7 +137,7 @@ def lock_for_address(pk: int, email: str) -> Account | None:
 
 
 def is_taken(email: str, account: Account) -> bool:
-    """Return whether an email address belongs to somebody else.
+    """Return whether an email address belongs to someone else.
 
     Unverified sign-ups do not count: with one, strangers could keep people from using their email address, and a thief
     the owner from taking the account back. If an operator has made one the only owner of a project, it can't be

@@ -101,7 +101,7 @@ def start(
     """Start a recovery and tell the person at every email address. Raises RecoveryRefused.
 
     `new_email` replaces the account's email addresses, for people who lost their mailbox as well; they have to verify
-    it before they can sign in. With `taken_over_at`, the time when somebody else took over the account, nothing newer
+    it before they can sign in. With `taken_over_at`, the time when someone else took over the account, nothing newer
     than that time can stop the recovery, and only what is newer is removed.
     """
     if operator.pk == account.pk:  # AccountRecovery.is_own

@@ -63,7 +63,7 @@ def set_cookie(request: HttpRequest, response: HttpResponse) -> None:
 
 # The session cookie holds the key of the current account's session; this cookie holds the keys of the others. A key
 # counts if Django accepts its session, and only together with sessions of the same browser: all of them hold the same
-# random mark. A key that somebody smuggles into the cookie is therefore ignored.
+# random mark. A key that someone smuggles into the cookie is therefore ignored.
 
 MARK = "browser"  # key in the session
 MARK_LENGTH = 22
@@ -217,7 +217,7 @@ def _end(request: HttpRequest, ending: list[OtherAccount]) -> None:
 
 @receiver(user_logged_in)
 def join_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Add a session that has just begun to the others of its browser; an older one of the same account ends."""
+    """Add a session that has just started to the others of its browser; an older one of the same account ends."""
     keys = read_keys(request)
     if not keys:
         return

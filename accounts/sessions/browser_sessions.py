@@ -142,7 +142,7 @@ def is_half_signed_in(request: HttpRequest, account: Account) -> bool:
 def end_listed_session(listed: UserSession) -> bool:
     """End the session of an entry of the list; return False if it no longer exists under this key.
 
-    The session's own row is what signs somebody in: without it the browser is signed out at its next request, and a
+    The session's own row is what signs someone in: without it the browser is signed out at its next request, and a
     request that is running now can't store the session again.
     """
     with transaction.atomic():
@@ -175,7 +175,7 @@ def _end(listed: "models.QuerySet[UserSession]") -> None:
     listed.delete()
 
 
-def end_everybodys_sessions() -> int:
+def end_everyones_sessions() -> int:
     """End the sessions of all browsers, including those in which nobody is signed in; return how many there were."""
     ended = 0
     while listed := list(UserSession.objects.all()[:BATCH]):
@@ -199,9 +199,9 @@ def _restamp(account: Account) -> None:
 
 @receiver(user_logged_in)
 def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    """Add the session that has just begun; its key is new (`django.contrib.auth.login`)."""
+    """Add the session that has just started; its key is new (`django.contrib.auth.login`)."""
     longest = UserSession._meta.get_field("user_agent").max_length
-    if request.session.session_key is None:  # somebody was signed in here before, so Django has flushed the session
+    if request.session.session_key is None:  # someone was signed in here before, so Django has flushed the session
         request.session.create()
     request.session.setdefault(TAG, random_text(TAG_LENGTH))
     UserSession.objects.create(
@@ -233,7 +233,7 @@ def list_active(sender: Any, session: SessionStore, **kwargs: Any) -> None:
 
 @receiver(session_flushed)
 def report_flushed(sender: Any, session: SessionStore, ended: bool, **kwargs: Any) -> None:
-    """Report the end of a session that is signed out, or in which somebody else signs in.
+    """Report the end of a session that is signed out, or in which someone else signs in.
 
     One that another request has just given a new key is ended under that key.
     """

@@ -156,7 +156,7 @@ def unknown_id(answer: Any) -> bytes | None:
 
 
 def with_presence(credential: dict[str, Any]) -> dict[str, Any]:
-    """Return the response of a new passkey as if its device had tested that somebody is present.
+    """Return the response of a new passkey as if its device had tested that someone is present.
 
     A browser that creates a passkey by itself does not test it (WebAuthn Level 3, §5.1.3, conditional mediation), but
     the library requires it, and checks everything else. Each use of the passkey tests presence and verifies the user.

@@ -116,7 +116,7 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
         login: str = self.cleaned_data["login"]
         if login != self.user.email:
             raise forms.ValidationError(
-                f"You are signed in as {self.user.email}. To sign in as somebody else, use another account."
+                f"You are signed in as {self.user.email}. To sign in as someone else, use another account."
             )
         return login
 

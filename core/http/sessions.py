@@ -3,7 +3,7 @@
 Django and its libraries call it `session_key`, but in both tables that store it, it is the hash. A copy of the database
 therefore signs nobody in: the stored values can't be used as cookies.
 
-A session in which somebody is signed in ends SESSION_SECONDS after it was last saved, or after SESSION_IDLE_SECONDS
+A session in which someone is signed in ends SESSION_SECONDS after it was last saved, or after SESSION_IDLE_SECONDS
 without use (ADMIN_IDLE_SECONDS once the admin was opened in it). Both are stored in the row's `expire_date`, which
 every look-up compares anyway. Activity moves that date in a separate statement, at most once in ACTIVE_EVERY seconds,
 which does not overwrite what other requests store in the session (docs/accounts.md#sessions).
@@ -87,10 +87,10 @@ def hash_of(key: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
 
 
-# Sent with `session` while a session in which somebody is signed in is flushed, inside the same transaction. `ended` is
+# Sent with `session` while a session in which someone is signed in is flushed, inside the same transaction. `ended` is
 # False if no row with its key was left to delete: it has ended before, or another request has just given it a new key.
 session_flushed = Signal()
-# Sent with `session` and the hash of its `former` key when a session in which somebody is signed in gets a new key.
+# Sent with `session` and the hash of its `former` key when a session in which someone is signed in gets a new key.
 session_renewed = Signal()
 # Sent with `session` when a session of a signed-in person is used, at most once in ACTIVE_EVERY seconds per process.
 session_active = Signal()
@@ -255,7 +255,7 @@ class SessionStore(db.SessionStore):
         self.modified = True
 
     def flush(self) -> None:
-        """Delete the session: at sign-out, and when somebody else signs in."""
+        """Delete the session: at sign-out, and when someone else signs in."""
         if SESSION_KEY not in self:
             super().flush()
             return

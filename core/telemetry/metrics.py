@@ -54,7 +54,7 @@ TASK_RUNS = Counter("task_runs", "Finished runs of Celery tasks", ("task", "outc
 TASKS_SENT = Counter("tasks_sent", "Tasks that were put into a queue", ("task",))
 COUNTERS = {each.name: each for each in list(vars().values()) if isinstance(each, Counter)}
 # Exported as 0 before they happen for the first time: `increase()` does not count a counter's first value.
-BEGUN = (
+STARTED = (
     *(("server_refusals", status) for status in ("413", "503")),
     *(("tokens_issued", grant) for grant in ("authorization_code", "refresh_token")),
     *(("family_revocations", reason) for reason in ("ended_refresh_token_reused", "ended_code_replayed")),
@@ -99,7 +99,7 @@ class Recorder:
         self._answered: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._counted: dict[tuple[str, ...], Any] = {}
 
-        for name_and_labels in BEGUN:
+        for name_and_labels in STARTED:
             self._begin(name_and_labels)
 
     def _begin(self, name_and_labels: tuple[str, ...]) -> Any:

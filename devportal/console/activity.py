@@ -164,7 +164,7 @@ def filter_by_person(
     accounts = {str(member.pk): member.account_id for member in members}
     if who == "others":
         return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None) | _BY_REVIEWERS)
-    # What somebody did as a reviewer, before they became a member, must not be found by their name.
+    # What someone did as a reviewer, before they became a member, must not be found by their name.
     own = Q(details__side__isnull=True) | ~_BY_REVIEWERS
     return rows.filter(own, actor=accounts[who]) if who in accounts else rows
 
@@ -217,7 +217,7 @@ def _who(row: AuditEvent, by_service: bool) -> str:
     if row.actor_email:
         return row.actor_email
     # `actor_email` is emptied when the account is deleted. Without an actor the service itself acted.
-    return "Somebody whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
+    return "Someone whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
 
 
 def _sentence(row: AuditEvent, names: dict[str, str], by_service: bool) -> list[Piece]:
@@ -226,7 +226,7 @@ def _sentence(row: AuditEvent, names: dict[str, str], by_service: bool) -> list[
         return pieces("{who} {action} {target}", {"who": who, "action": row.action, "target": row.target})
     target = names.get(row.target) or row.target or _former_name(row) or "something that is deleted"
     if row.action.split(".")[0] in ("member", "invitation", "project") and not row.target:
-        target = "somebody whose account is deleted"
+        target = "someone whose account is deleted"
     return pieces(SENTENCES[row.action], {"who": who, "target": target})
 
 

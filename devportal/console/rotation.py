@@ -28,7 +28,7 @@ from oidc.projects.roles import Role, lock_for_change
 from oidc.values.redirect_uris import playground_redirect_uri
 
 RECENTLY = timedelta(hours=24)
-FORMER_MEMBER = "Somebody who is no longer a member"
+FORMER_MEMBER = "Someone who is no longer a member"
 
 
 def was_used_lately(secret: ClientSecret) -> bool:

@@ -96,7 +96,7 @@ def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> Non
 
 
 def _earlier_addresses(account: Account) -> set[str]:
-    """Return the email addresses by which the trail names an account, except the ones that are somebody else's now."""
+    """Return the email addresses by which the trail names an account, except the ones that are someone else's now."""
     own = AuditEvent.objects.filter(actor=account).values_list("actor_email", flat=True)
     named = AuditEvent.objects.filter(person=account).values_list("target", flat=True)
     found = {*own.distinct(), *named.distinct()} - {""}

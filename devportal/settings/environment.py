@@ -255,7 +255,7 @@ SECURITY_CONTACT: list[str] = env.list("SECURITY_CONTACT", default=[])
 # An https:// URL that says how reports of vulnerabilities are handled. Empty: the file has no Policy.
 SECURITY_POLICY: str = env.str("SECURITY_POLICY", "")
 
-# What happens to an API key or a client secret that somebody reports as leaked: "revoke" or "flag".
+# What happens to an API key or a client secret that someone reports as leaked: "revoke" or "flag".
 LEAKED_CREDENTIALS: str = env.str("LEAKED_CREDENTIALS", "revoke")
 # The public keys of secret scanners, as GitHub publishes them: the URL of the document, or the document itself
 # (api/leak_report_keys.py). Empty: no reports from scanners.

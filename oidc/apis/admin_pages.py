@@ -155,7 +155,7 @@ class ApiAdmin(ServiceModelAdmin[Api]):
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except (ValidationError, Api.DoesNotExist) as error:
-            # The forms were valid, and somebody else changed something at the same time.
+            # The forms were valid, and someone else changed something at the same time.
             texts = error.messages if isinstance(error, ValidationError) else ["This API is deleted."]
             messages.error(request, " ".join(["Nothing was saved.", *texts]))
             return redirect("admin:oidc_api_changelist")

@@ -58,9 +58,9 @@ def _find_place_among_many(account: Account, client: Client) -> Any:
     the limit.
     """
     cap = settings.UNVERIFIED_APP_PEOPLE
-    everybody = Connection.objects.filter(client=client)
+    everyone = Connection.objects.filter(client=client)
     owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
-    last = everybody.exclude(account__in=owners.values("account"))[max(cap - 1, 0) : max(cap, 1)]
+    last = everyone.exclude(account__in=owners.values("account"))[max(cap - 1, 0) : max(cap, 1)]
     has_too_many = Exists(last) if cap else Value(value=True)
     return _places(Client.objects.filter(pk=client.pk), Value(account.pk), has_too_many)
 

@@ -34,7 +34,7 @@ def clean_domain_name(typed: str, *, by_operator: bool = False) -> str:
     _check_kind(name)
     if is_public_suffix(name):
         raise ValidationError(
-            f"Anybody can register a domain below {name}, so it can't be proven as yours. Enter your own domain there,"
+            f"Anyone can register a domain below {name}, so it can't be proven as yours. Enter your own domain there,"
             f" such as example.{name}."
         )
     _check_own(name, by_operator)

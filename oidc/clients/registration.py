@@ -48,12 +48,12 @@ CHANGED_BY_SETTINGS = (
 
 
 def settings_digest(client: Client) -> str:
-    """Return a digest of the settings that `update_client` changes, which tells whether somebody has changed them."""
+    """Return a digest of the settings that `update_client` changes, which tells whether someone has changed them."""
     return digest_of([getattr(client, name) for name in CHANGED_BY_SETTINGS])
 
 
 def optional_scopes_digest(client: Client) -> str:
-    """Return a digest of the optional scopes, which tells whether somebody has changed them."""
+    """Return a digest of the optional scopes, which tells whether someone has changed them."""
     return digest_of(client.optional_scopes)
 
 

@@ -11,7 +11,7 @@ from oidc.events.queueing import end_app_sessions, queue_event, queue_for_accoun
 from oidc.models import Connection, TokenFamily
 from oidc.values.event_types import EMAIL_SCOPE, EventType
 
-# Kinds of security events (accounts/activity/kinds.py) that change how somebody signs in: `credential_type` and
+# Kinds of security events (accounts/activity/kinds.py) that change how someone signs in: `credential_type` and
 # `change_type` of CAEP 1.0, 3.3.1.
 CREDENTIAL_CHANGES: Mapping[str, tuple[str, str]] = {
     "password_changed": ("password", "update"),

@@ -28,7 +28,7 @@ def receiver_of(client: Client, channel: str) -> EventReceiver:
 
 
 def receiver_digest(receiver: EventReceiver) -> str:
-    """Return a digest of what developers choose for a receiver, which tells whether somebody has changed it."""
+    """Return a digest of what developers choose for a receiver, which tells whether someone has changed it."""
     return digest_of([receiver.url, receiver.session_required, receiver.types])
 
 

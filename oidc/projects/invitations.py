@@ -107,7 +107,7 @@ def _check_limits(
 
 def _mail(invitation: ProjectInvitation, actor: Account) -> None:
     # Only the verified email address: names, including the project's, are free text, and anyone could use them to mail
-    # any text to anybody.
+    # any text to anyone.
     context = {"inviter": actor.email, "email": invitation.email, "days": settings.PROJECT_INVITATION_DAYS}
     outbox.queue_mail(invitation.email, "project_invitation", context)
 

@@ -79,11 +79,11 @@ def _bare(families: "QuerySet[TokenFamily]") -> list[int]:
     # While the browser session may last, its end is reported to apps that receive events (oidc/events/queueing.py).
     # The newest family of a session and connection is enough: an app that authorizes often makes no sign-out slow.
     receivers = EventReceiver.objects.filter(client=OuterRef("connection__client")).exclude(url="")
-    begun = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    started = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
     newer = TokenFamily.objects.exclude(session_tag="").filter(
         session_tag=OuterRef("session_tag"), connection=OuterRef("connection"), pk__gt=OuterRef("pk")
     )
-    kept = ~Q(session_tag="") & Q(created_at__gt=begun) & Exists(receivers) & ~Exists(newer)
+    kept = ~Q(session_tag="") & Q(created_at__gt=started) & Exists(receivers) & ~Exists(newer)
     families = families.exclude(kept)
     return list(families.values_list("pk", flat=True))
 

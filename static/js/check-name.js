@@ -1,4 +1,4 @@
-// Checks a name on the server while somebody types it, and shows the error. `data-check-name` holds the URL of the
+// Checks a name on the server while someone types it, and shows the error. `data-check-name` holds the URL of the
 // check. The saved name, in `data-saved-name`, is always allowed, so it is not checked.
 (function () {
   "use strict";

@@ -1,4 +1,4 @@
-// Functions that ask the server while somebody types. Scripts that are loaded after this one use them.
+// Functions that ask the server while someone types. Scripts that are loaded after this one use them.
 (function () {
   "use strict";
 

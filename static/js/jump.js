@@ -1,4 +1,4 @@
-// The jump box: ⌘K, Ctrl+K or / opens it, results appear while somebody types, and the arrow keys select one of them.
+// The jump box: ⌘K, Ctrl+K or / opens it, results appear while someone types, and the arrow keys select one of them.
 // Without this script, the link opens a page that does the same.
 (function () {
   "use strict";

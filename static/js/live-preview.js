@@ -1,4 +1,4 @@
-// Updates the preview while somebody types: posts the form as its Preview button does, and replaces the preview and the
+// Updates the preview while someone types: posts the form as its Preview button does, and replaces the preview and the
 // checklist with those of the response. Nothing is saved.
 (function () {
   "use strict";

@@ -1,4 +1,4 @@
-// Rows of URLs: adds and removes rows, and checks them on the server while somebody types. `data-addresses` on the
+// Rows of URLs: adds and removes rows, and checks them on the server while someone types. `data-addresses` on the
 // fieldset holds the URL of the check. Without this script, the server does the same when the form is submitted.
 (function () {
   "use strict";

@@ -1,4 +1,4 @@
-"""Taking an address back while somebody else acts on the same account, on PostgreSQL with separate connections."""
+"""Taking an address back while someone else acts on the same account, on PostgreSQL with separate connections."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,7 +25,7 @@ from tests.accounts.recovery.test_address_changes import (
     take_back,
     take_back_code,
 )
-from tests.at_once import at_once, blocked_by, somebody_waits_for_us, wait_until
+from tests.at_once import at_once, blocked_by, someone_waits_for_us, wait_until
 from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
@@ -141,7 +141,7 @@ def test_projects_of_the_sign_up_are_locked_before_the_account(thief: Browser) -
         with transaction.atomic():
             Project.objects.select_for_update(no_key=True).get(pk=project.pk)
             answer = pool.submit(at_once, 1, lambda _: take_back(OLD, code))
-            wait_until(somebody_waits_for_us)
+            wait_until(someone_waits_for_us)
             Account.objects.select_for_update(no_key=True).get(pk=owner.pk)
         assert is_taken_back(answer.result()[0])
     assert Account.objects.get().email == OLD

@@ -20,7 +20,7 @@ SAID = "your session in this browser has ended"
 
 @pytest.fixture
 def ended(client: Browser, person: Account) -> Browser:
-    """A browser in which somebody was signed in until the session was ended elsewhere."""
+    """A browser in which someone was signed in until the session was ended elsewhere."""
     client.force_login(person)
     Session.objects.all().delete()
     return client

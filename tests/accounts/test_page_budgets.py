@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Everybody, made once for all pages."""
+    """Everyone, made once for all pages."""
     cheap = {
         "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
         "MEDIA_ROOT": tmp_path_factory.mktemp("media"),

@@ -1,6 +1,6 @@
 """Each scope returns the claims that its sentence on the consent page names, and no new one without being noticed.
 
-When one of these tests fails, somebody added a claim. People who allowed the scope before were not asked about it: give
+When one of these tests fails, someone added a claim. People who allowed the scope before were not asked about it: give
 the claim another scope, or change the sentence and have people asked again.
 """
 

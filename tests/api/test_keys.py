@@ -67,7 +67,7 @@ def typos(raw: str) -> list[str]:
     return [typo for typo in (*other, *dropped, *doubled, *swapped) if typo != raw]
 
 
-def test_a_typo_is_refused_without_asking_anybody(key: Key, settings: Any, django_assert_num_queries: Queries) -> None:
+def test_a_typo_is_refused_without_asking_anyone(key: Key, settings: Any, django_assert_num_queries: Queries) -> None:
     settings.API_GUESSES_PER_MINUTE = 10_000
     assert all(keys.parse_public_id(typo) is None for typo in typos(key.raw))
     with django_assert_num_queries(0):

@@ -22,7 +22,7 @@ from oidc.projects.credentials import CredentialEnded
 from oidc.projects.roles import lock_for_change
 from oidc.signals import credential_leaked
 from tests.api.scanning import ScannerKey, entry, leaks_heard, send
-from tests.at_once import SECONDS, somebody_waits_for_us, wait_until
+from tests.at_once import SECONDS, someone_waits_for_us, wait_until
 from tests.at_once import at_once as same_moment
 from tests.factories import make_account, make_key, make_web_client
 
@@ -110,7 +110,7 @@ def test_a_deletion_while_a_leak_is_handled_is_no_deadlock(what: str) -> None:
 
     def begin_deletion(**kwargs: Any) -> None:
         deletions.append(pool.submit(delete))
-        wait_until(lambda: deletions[0].done() or somebody_waits_for_us())
+        wait_until(lambda: deletions[0].done() or someone_waits_for_us())
 
     deletions: list[Any] = []
     take_pasted(raw)

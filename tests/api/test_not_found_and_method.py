@@ -1,4 +1,4 @@
-"""Calls of a path that is no endpoint, or by a method that it has not: 404 and 405 to everybody, and whose they are."""
+"""Calls of a path that is no endpoint, or by a method that it has not: 404 and 405 to everyone, and whose they are."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ class Suspicious(BaseAuthentication):
 
 
 class Trusting(BaseAuthentication):
-    """Takes everybody for one person, who is no Caller."""
+    """Takes everyone for one person, who is no Caller."""
 
     def authenticate(self, request: Request) -> tuple[Account, None]:
         return Account(email="x@example.com"), None
@@ -86,7 +86,7 @@ def test_a_permission_class_acts(key: Key) -> None:
     assert codes() == [(403, "insufficient_scope", 1)]
 
 
-def test_a_permission_class_that_asks_for_somebody_acts(db: None) -> None:
+def test_a_permission_class_that_asks_for_someone_acts(db: None) -> None:
     for asking in (DenyAll, IsAuthenticated):
         assert refusal(ask(None, permission_classes=[asking])) == (401, "unauthenticated")
 
@@ -138,7 +138,7 @@ def test_without_an_authentication_class_nobody_is_known(key: Key) -> None:
     assert codes() == []
 
 
-def test_somebody_who_is_no_caller_has_no_scope(db: None) -> None:
+def test_someone_who_is_no_caller_has_no_scope(db: None) -> None:
     seen: list[Any] = []
 
     def get(self: Any, request: Request) -> HttpResponse:

@@ -82,7 +82,7 @@ def test_a_counter_goes_away_by_itself(clean: str) -> None:
 
 
 def test_a_thousand_at_once_at_a_windows_edge(clean: str, patient: None) -> None:
-    # Begun shortly before Redis's minute ends; whatever falls on either side, neither gets more than 600.
+    # Started shortly before Redis's minute ends; whatever falls on either side, neither gets more than 600.
     shared = Counters(RedisCounters(clean))
     left = 60 - time.time() % 60
     time.sleep(max(left - 0.4, 0) if left < 30 else 0)

@@ -151,7 +151,7 @@ def test_an_app_with_a_required_level_says_so(apps: tuple[App, App], browser: Ch
         page.goto(app.authorization_url())
         sign_in(page, LEAST)
         heading(page, "Strongroom asks for two-step verification")
-        expect(page.get_by_text("Strongroom requires this from everybody who signs in.")).to_be_visible()
+        expect(page.get_by_text("Strongroom requires this from everyone who signs in.")).to_be_visible()
         set_up_passkey(page, LEAST, app)
         allow(page)
         assert arrive(page, app)["acr"] == PHISHING_RESISTANT

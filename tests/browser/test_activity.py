@@ -1,4 +1,4 @@
-"""Somebody else signs in: the owner gets a mail, follows it, and ends that session."""
+"""Someone else signs in: the owner gets a mail, follows it, and ends that session."""
 
 import re
 
@@ -36,7 +36,7 @@ def test_the_owner_signs_out_an_intruder_from_the_mail(live_service: Service, br
             there.wait_for_url("**/account/")
 
             [text] = live_service.mails(OWNER)
-            assert "Somebody signed in to your account with a password" in text
+            assert "Someone signed in to your account with a password" in text
             assert "Firefox on Windows" in text
             link = re.search(r"^ {4}(http\S+)$", text, re.MULTILINE)
             assert link, text

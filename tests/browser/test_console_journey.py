@@ -31,7 +31,7 @@ WRITTEN_SECONDS = 40
 
 @dataclass
 class Developer:
-    """Somebody new at the console, and the person who tries their app."""
+    """Someone new at the console, and the person who tries their app."""
 
     service: Service
     context: BrowserContext

@@ -187,7 +187,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
     assert sum("stopped" in text for text in live_service.mails(person)) == 2
 
 
-def test_somebody_who_lost_the_app_starts_the_recovery_at_sign_in(live_service: Service, browser: Chromium) -> None:
+def test_someone_who_lost_the_app_starts_the_recovery_at_sign_in(live_service: Service, browser: Chromium) -> None:
     email = "lola@example.com"
     live_service.provision(people=[{"email": email, "password": PASSWORD, "given_name": "Lola"}])
 
@@ -232,7 +232,7 @@ def test_staff_set_up_a_factor_and_reach_the_requested_page(browser: Chromium) -
         browser.visit(steps)
 
 
-def test_somebody_who_lost_their_only_passkey_comes_back_with_the_mailbox(
+def test_someone_who_lost_their_only_passkey_comes_back_with_the_mailbox(
     live_service: Service, app: App, browser: Chromium
 ) -> None:
     email = "lost.passkey@example.com"

@@ -154,7 +154,7 @@ def test_two_tabs_each_continue_to_their_app(apps: tuple[App, App], browser: Chr
         expect_consent_page(page, notes)
         sign_in(second, TWO_TABS)
         expect_consent_page(second, boat)
-        sign_in(third, "somebody.else@example.com")
+        sign_in(third, "someone.else@example.com")
         heading(third, "You are already signed in")
         third.get_by_role("link", name="Continue").click()
         expect_consent_page(third, boat)

@@ -1,4 +1,4 @@
-"""A family in three browsers: its owner invites by mail, somebody accepts and leaves, and every page is looked at."""
+"""A family in three browsers: its owner invites by mail, someone accepts and leaves, and every page is looked at."""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect

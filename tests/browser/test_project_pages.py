@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 OLGA, INES, NORA = (f"{name}@example.com" for name in ("olga.of-projects", "ines.of-projects", "nora.of-projects"))
 LONG = f"{'someone.with.a.very.long.email' * 2}@{'long' * 12}.example"
-NAME = "A product with a name that is as long as anybody might reasonably want to type it in here"
+NAME = "A product with a name that is as long as anyone might reasonably want to type it in here"
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +147,11 @@ def test_pages_work_without_scripts_and_mouse(service: Service, browser: Chromiu
         page.locator("input[name=name]").press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("By hand")
         page.get_by_role("link", name="Members").first.press("Enter")
-        page.fill("input[name=email]", "somebody@example.com")
+        page.fill("input[name=email]", "someone@example.com")
         page.get_by_label("Viewer").press("ArrowDown")
         page.get_by_role("button", name="Invite", exact=True).press("Enter")
         expect(page.get_by_role("status")).to_contain_text("is invited")
-        expect(page.get_by_role("listitem").filter(has_text="somebody@example.com").last).to_contain_text("Developer")
+        expect(page.get_by_role("listitem").filter(has_text="someone@example.com").last).to_contain_text("Developer")
         page.get_by_role("link", name="Settings").first.press("Enter")
         page.get_by_role("link", name="Delete…").press("Enter")
         page.fill("input[name=typed]", "By hand")

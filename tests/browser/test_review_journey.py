@@ -119,7 +119,7 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
             expect(maker.get_by_text("This app is approved")).to_be_visible()
             expect(maker.get_by_text("Which things?")).to_have_count(1)
 
-            # Anybody may come now, sees the logo, and the app reads the plan.
+            # Anyone may come now, sees the logo, and the app reads the plan.
             second.goto(tern.authorization_url(scope=WITH_PLAN))
             expect(second.get_by_text("Reviewed by")).to_be_visible()
             assert second.locator(".tile img").evaluate("image => image.naturalWidth") > 0

@@ -182,7 +182,7 @@ def is_refused_until_its_domains_are_proven(page: Page, camera: Camera, world: W
     token, _ = add_domain(page, BY_RECORD)
     prove(page, BY_RECORD)
     expect(page.get_by_role("status")).to_contain_text(f"No proof of {BY_RECORD} was found.")
-    world.names.set(f"_openport-challenge.{BY_RECORD}", "TXT", "somebody=else", token)
+    world.names.set(f"_openport-challenge.{BY_RECORD}", "TXT", "someone=else", token)
     prove(page, BY_RECORD)
     expect(page.get_by_role("status")).to_contain_text(f"{BY_RECORD} is proven.")
 

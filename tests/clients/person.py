@@ -63,7 +63,7 @@ class Site(Protocol):
 
 
 class Person:
-    """Somebody who signs in and answers the questions of pages. Cookies are kept."""
+    """Someone who signs in and answers the questions of pages. Cookies are kept."""
 
     def __init__(self, service: Site, email: str, password: str = PASSWORD, decision: str = "allow") -> None:
         self.service = service

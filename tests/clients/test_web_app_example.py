@@ -140,7 +140,7 @@ def test_errors_are_explained(live_service: Service, sample_app: str) -> None:
     assert "invalid_grant" in browser.get("/callback", params={"state": state, "code": "made-up"}).text
     browser.post("/sign-in")
     assert "does not belong to a sign-in that began in this browser" in browser.get("/callback?state=other&code=x").text
-    assert "No sign-in has begun" in httpx.get(f"{sample_app}/callback?state=other&code=x").text
+    assert "No sign-in has started" in httpx.get(f"{sample_app}/callback?state=other&code=x").text
     assert browser.get("/nowhere").status_code == 404
 
 
@@ -157,7 +157,7 @@ def test_without_a_service_the_message_says_what_to_do(tmp_path: Path) -> None:
 
 @pytest.fixture
 def registered(tmp_path: Path) -> dict[str, str]:
-    """The environment of an app whose client is registered at a port that somebody else has by now."""
+    """The environment of an app whose client is registered at a port that someone else has by now."""
     port = keeper.free_port()
     origin = f"http://localhost:{port}"
     client = {

@@ -169,7 +169,7 @@ def test_undecryptable_values_are_counted_named_and_kept(stored: Account, settin
 def test_a_writer_at_the_same_moment_is_not_undone(
     stored: Account, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody uses up a recovery code between the moments at which a row is read and written."""
+    """Someone uses up a recovery code between the moments at which a row is read and written."""
     rotate(settings)
     real = encryption.reencrypt
     wrote: list[bool] = []

@@ -1,4 +1,4 @@
-"""A project with a person of every role, somebody from outside, and a browser for each."""
+"""A project with a person of every role, someone from outside, and a browser for each."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ def project(owner: Account, developer: Account, viewer: Account) -> Project:
 
 @pytest.fixture
 def browser_of() -> Callable[[Account], Browser]:
-    """Return a browser in which somebody is signed in."""
+    """Return a browser in which someone is signed in."""
 
     def sign_in(account: Account) -> Browser:
         browser = Browser()

@@ -12,7 +12,7 @@ from tests.services.service import Service
 
 
 class NewPerson:
-    """Somebody who signs up in a separate browser; the ledger notes each request."""
+    """Someone who signs up in a separate browser; the ledger notes each request."""
 
     def __init__(self, service: Service, name: str, ledger: Ledger, browser: httpx.Client | None = None) -> None:
         self.email = f"{name.lower()}@example.com"  # as the service stores it

@@ -90,9 +90,9 @@ def slow_callers(service: Service, words: str, count: int, drip: bytes = b"") ->
 
 def status(service: Service, path: str) -> int:
     """Return the status of a path, requested on a separate connection. Fails if it takes ANSWER_SECONDS or longer."""
-    begun = time.monotonic()
+    started = time.monotonic()
     answer = httpx.get(f"{service.address}{path}", timeout=ANSWER_SECONDS)
-    assert time.monotonic() - begun < ANSWER_SECONDS
+    assert time.monotonic() - started < ANSWER_SECONDS
     return answer.status_code
 
 

@@ -48,7 +48,7 @@ def app(made: Rig) -> App:
 
 @pytest.fixture
 def browser(made: Rig) -> httpx.Client:
-    """Somebody who is signed in, and may see the admin."""
+    """Someone who is signed in, and may see the admin."""
     made.service.provision(people=[{"email": OPERATOR, "password": PASSWORD, "roles": ["operator", "reviewer"]}])
     person = Person(made.service, OPERATOR)
     assert person.visit(f"{made.service.address}/admin/").status_code == 200

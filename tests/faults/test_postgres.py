@@ -30,7 +30,7 @@ CROWD = 16
 # What calls left for usage is in Redis, or in a worker until its next call: so many calls that are counted late.
 USAGE_BOUND = 10
 USAGE_SECONDS = 30.0
-# 502 is /v1's answer, 503 everybody else's; 401 is what a token gets that its app has revoked meanwhile.
+# 502 is /v1's answer, 503 everyone else's; 401 is what a token gets that its app has revoked meanwhile.
 DOCUMENTED = {"200", "302", "303", "401", "502", "503"}
 
 
@@ -85,7 +85,7 @@ def under_load(everything: UnderLoad) -> Iterator[Load]:
 
 
 def _caller(harmed: Rig, ledger: Ledger, crowd: Ledger) -> Callable[[threading.Event], None]:
-    """Return somebody who calls `/v1/me` as often as it answers."""
+    """Return someone who calls `/v1/me` as often as it answers."""
     client = harmed.service.client()
 
     def call(over: threading.Event) -> None:

@@ -78,7 +78,7 @@ def harmed() -> Iterator[Harmed]:
 
 
 def sign_in(service: ProductionService, ledger: Ledger) -> Callable[[threading.Event], None]:
-    """Return a loop in which somebody signs in with a new browser, again and again."""
+    """Return a loop in which someone signs in with a new browser, again and again."""
 
     def run(over: threading.Event) -> None:
         for number in itertools.count():
@@ -99,7 +99,7 @@ def _post(browser: httpx.Client, form: dict[str, str]) -> httpx.Response:
 
 @contextlib.contextmanager
 def under_load(harmed: Harmed) -> Iterator[Fault]:
-    """Yield a load, with somebody who signs in beside it. Whatever comes, each request is answered as usual."""
+    """Yield a load, with someone who signs in beside it. Whatever comes, each request is answered as usual."""
     with load(harmed.rig.service, harmed.client_id, apps=3) as running:
         fault = Fault(running)
         running.begin(sign_in(harmed.rig.service, fault.sign_ins))

@@ -169,17 +169,17 @@ def test_requests_wait_briefly_for_a_slot_and_others_are_answered() -> None:
     stuck.start()
     time.sleep(0.1)
     assert ask(bound, "/health/live")[0] == "200 OK"
-    begun = time.monotonic()
+    started = time.monotonic()
     status, headers, _ = ask(bound, "/v1/me")
     assert (status, headers["Retry-After"]) == ("503 Service Unavailable", "5")
-    assert 0.2 < time.monotonic() - begun < 2
+    assert 0.2 < time.monotonic() - started < 2
     assert "Connection" not in headers
     second = threading.Thread(target=ask, args=(bound, "/v1/me"))
     second.start()
     time.sleep(0.1)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert ask(bound, "/v1/me")[0].startswith("503")  # one waits already: this one does not
-    assert time.monotonic() - begun < 0.15
+    assert time.monotonic() - started < 0.15
     gate.set()
     stuck.join()
     second.join()

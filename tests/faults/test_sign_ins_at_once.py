@@ -39,7 +39,7 @@ def declare_people(made: Rig) -> str:
 
 
 class SignIn:
-    """Somebody in front of the sign-in page."""
+    """Someone in front of the sign-in page."""
 
     def __init__(self, service: ProductionService, number: int) -> None:
         self.browser = service.client(timeout=60, address=f"198.51.100.{number + 1}")

@@ -40,7 +40,7 @@ def on_sqlite() -> Iterator[Service]:
 
 
 class Visitor:
-    """Somebody who has opened a page, and will send the form that has the field `holding`."""
+    """Someone who has opened a page, and will send the form that has the field `holding`."""
 
     def __init__(self, browser: httpx.Client, path: str, holding: str, **filled: str) -> None:
         self.browser = browser

@@ -1,4 +1,4 @@
-"""The service goes on for everybody else while callers send slowly, read slowly, or say nothing."""
+"""The service goes on for everyone else while callers send slowly, read slowly, or say nothing."""
 
 import contextlib
 import resource
@@ -158,9 +158,9 @@ def test_a_server_that_stops_waits_ten_seconds_for_bodies() -> None:
         service.start()
         with slow_callers(service, TOKEN_HEAD + "Content-Length: 100\r\n\r\n", 8):
             time.sleep(1)
-            begun = time.monotonic()
+            started = time.monotonic()
             assert service.stop(seconds=20) == 0
-            assert time.monotonic() - begun < 15
+            assert time.monotonic() - started < 15
 
 
 def send_to_token(service: Service, headers: str, *pieces: bytes, seconds: float = 0.0) -> bytes:

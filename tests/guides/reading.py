@@ -205,7 +205,7 @@ def _at(address: str, host: str, port: int) -> str:
 
 @contextlib.contextmanager
 def signed_in(service: Service, email: str) -> Iterator[httpx.Client]:
-    """Yield the browser of somebody who has signed in."""
+    """Yield the browser of someone who has signed in."""
     with httpx.Client(base_url=service.address, follow_redirects=True, timeout=20) as browser:
         page = browser.get("/account/login/")
         form = next(form for form in Forms(page.text).found if "password" in form.fields)

@@ -12,7 +12,7 @@ from tests.guides.reading import needs
 from tests.guides.runs import record_run
 
 pytestmark = pytest.mark.slow
-# What a caller sends to be taken for somebody else, or to have another call checked.
+# What a caller sends to be taken for someone else, or to have another call checked.
 FORGED = {
     "X-Auth-Subject": "forged",
     "X_Auth_Subject": "forged",

@@ -44,13 +44,13 @@ class AppRules(Journeys):
             "foreign": self.state.apps[app - 1].redirect_uris[0],
         }
         asked = self.ask(client, **request, address=addresses[address])
-        self.visit(self.state.tabs[tab], asked, decision, self.somebody(person))
+        self.visit(self.state.tabs[tab], asked, decision, self.someone(person))
 
     @rule(tab=tabs, app=apps, scopes=st.sampled_from(SCOPES), person=people)
     def connect(self, tab: int, app: int, scopes: str, person: int) -> None:
         """Send an authorization request, and exchange its code immediately, as most apps do."""
         client = self.state.apps[app]
-        code = self.visit(self.state.tabs[tab], self.ask(client, scopes), "allow", self.somebody(person))
+        code = self.visit(self.state.tabs[tab], self.ask(client, scopes), "allow", self.someone(person))
         if code is not None:
             self.note(f"connect: {self.redeem(code, client)}")
 
@@ -58,7 +58,7 @@ class AppRules(Journeys):
     @rule(tab=tabs, request=which, decision=decisions, person=people)
     def ask_again(self, tab: int, request: int, decision: str, person: int) -> None:
         """Send an earlier request again, as if it was reloaded, bookmarked, or opened in another browser."""
-        self.visit(self.state.tabs[tab], pick(self.state.requests, request), decision, self.somebody(person))
+        self.visit(self.state.tabs[tab], pick(self.state.requests, request), decision, self.someone(person))
 
     @precondition(lambda self: self.state.forms)
     @rule(form=which, decision=st.sampled_from(["allow", "meddle", "cancel"]))

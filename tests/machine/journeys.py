@@ -36,7 +36,7 @@ class Journeys:
     def model(self) -> Model:
         return self.state.model
 
-    def somebody(self, person: int) -> Person | None:
+    def someone(self, person: int) -> Person | None:
         """Return a person who can sign in: this one, or the next one who can; None if nobody can."""
         order = self.state.people[person:] + self.state.people[:person]
         return next((one for one in order if one.may_sign_in), None)

@@ -19,7 +19,7 @@ class PeopleRules(Journeys):
     @rule(tab=tabs, person=people, press=st.booleans())
     def switch_account(self, tab: int, person: int, press: bool) -> None:
         """Sign in to a further account. Pending requests stay; open pages of the previous account become invalid."""
-        chosen, page = self.somebody(person), "/account/login/"
+        chosen, page = self.someone(person), "/account/login/"
         here = self.state.tabs[tab]
         if here.session.person is not None:
             page = self.world.post(here.http, "/account/choose", {"decision": "another"})["Location"]
@@ -104,7 +104,7 @@ class PeopleRules(Journeys):
 
     @rule(person=people, back=st.booleans())
     def deactivate(self, person: int, back: bool) -> None:
-        """Deactivate somebody, and with `back` activate them again. Their codes and tokens stay invalid."""
+        """Deactivate someone, and with `back` activate them again. Their codes and tokens stay invalid."""
         chosen = self.state.people[person]
         if chosen.deleted:
             return

@@ -182,7 +182,7 @@ def test_no_check_fails_while_keys_rotate() -> None:
 
 
 def wait_until_gone(keys: set[str], service: Service, working: "Sequence[Future[Any]]") -> None:
-    """Wait until a server publishes none of these keys any more, as long as everybody else is at work."""
+    """Wait until a server publishes none of these keys any more, as long as everyone else is at work."""
     deadline = time.monotonic() + MOST_SECONDS
     while keys & published(service.address) and not any(one.done() for one in working):
         assert time.monotonic() < deadline, "the first key is still published"

@@ -57,7 +57,7 @@ class App:
 
 @dataclass(eq=False)
 class Person:
-    """A person. Somebody who signs up again after a deletion is another person."""
+    """A person. Someone who signs up again after a deletion is another person."""
 
     email: str
     pk: int

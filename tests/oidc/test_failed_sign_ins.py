@@ -1,4 +1,4 @@
-"""The pages that end a sign-in, as the app's own developers see them; and as everybody else does."""
+"""The pages that end a sign-in, as the app's own developers see them; and as everyone else does."""
 
 import html
 import re

@@ -236,7 +236,7 @@ def test_it_leads_back_to_the_app_that_the_request_names(app: RelyingParty) -> N
     hint = app.tokens()["id_token"]
     assert way_back(app, **TO_APP, client_id=app.client.client_id) == SIGN_OUT_URI
     app = app.beside(sign_in(Browser(), make_account("bob@example.com")))
-    assert way_back(app, **TO_APP, id_token_hint=hint) == SIGN_OUT_URI, "somebody else is signed in"
+    assert way_back(app, **TO_APP, id_token_hint=hint) == SIGN_OUT_URI, "someone else is signed in"
 
 
 def test_it_leads_back_after_signing_out_of_all_accounts(app: RelyingParty) -> None:

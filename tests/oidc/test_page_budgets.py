@@ -71,7 +71,7 @@ def test_a_sign_in_takes_no_more_with_many_sessions(newcomer: RelyingParty, pers
     sign_in_step(newcomer, person, came, 11)
 
 
-def test_a_new_browser_that_somebody_else_signs_in_with(newcomer: RelyingParty, person: Account) -> None:
+def test_a_new_browser_that_someone_else_signs_in_with(newcomer: RelyingParty, person: Account) -> None:
     app = newcomer.beside(sign_in(Browser(), make_account()))
     del app.browser.cookies["openport_session"]
     came = app.authorize()

@@ -7,7 +7,7 @@ GET. A POST without a CSRF token gets 403, unless the group is exempt from that.
 
 Columns: `anonymous` has no session. `person` is signed in and does not belong to the project; `outsider` owns another
 project. `viewer`, `developer` and `owner` are members of the project. `reviewer`, `operator` and `superuser` are staff,
-and not members. `others` are all of these that the group does not name, and `everybody` is all of them. `app` is a
+and not members. `others` are all of these that the group does not name, and `everyone` is all of them. `app` is a
 program with an access token.
 """
 
@@ -45,15 +45,15 @@ API = Policy(cache="no-store", csp="none", frame="none", cors="any", exempt=True
 
 
 def published(seconds: int) -> Policy:
-    """Return the policy of responses that are the same for everybody, and that every cache may store."""
+    """Return the policy of responses that are the same for everyone, and that every cache may store."""
     return Policy(f"public, max-age={seconds}", csp="none", frame="none", cors="any", exempt=True)
 
 
 GROUPS = (
     Group(
-        "Pages for everybody",
+        "Pages for everyone",
         OPEN_PAGE,
-        "everybody",
+        "everyone",
         """
         /                                   200 | 405
         /docs/                              200 | 405
@@ -74,7 +74,7 @@ GROUPS = (
     Group(
         "The page to try the developer API on",
         PAGE,
-        "everybody",
+        "everyone",
         """
         /docs/api/                          200 | 200
         """,
@@ -82,7 +82,7 @@ GROUPS = (
     Group(
         "Published for programs",
         published(3600),
-        "everybody",
+        "everyone",
         """
         /.well-known/openid-configuration        200 | 405
         //.well-known/openid-configuration       200 | 405
@@ -94,7 +94,7 @@ GROUPS = (
     Group(
         "The metadata of an API, for its operator",
         Policy(cache="public, max-age=3600"),
-        "everybody",
+        "everyone",
         """
         /docs/apis/{api}/oauth-protected-resource.json  200 | 405
         """,
@@ -102,7 +102,7 @@ GROUPS = (
     Group(
         "The docs for programs that read text",
         Policy(cache="public, max-age=300"),
-        "everybody",
+        "everyone",
         """
         /docs/index.md                      200 | 405
         /docs/none.md                       404 | 405
@@ -113,7 +113,7 @@ GROUPS = (
     Group(
         "What crawlers may read",
         Policy(cache="public, max-age=3600"),
-        "everybody",
+        "everyone",
         """
         /robots.txt                         200 | 405
         """,
@@ -121,7 +121,7 @@ GROUPS = (
     Group(
         "Keys that tokens are checked with",
         published(600),
-        "everybody",
+        "everyone",
         """
         /.well-known/jwks                   200 | 405
         """,
@@ -129,7 +129,7 @@ GROUPS = (
     Group(
         "Endpoints for apps",
         API,
-        "everybody  app",
+        "everyone  app",
         """
         /connect/token                      405 405 | 400 400
         /connect/revoke                     405 405 | 400 400
@@ -144,7 +144,7 @@ GROUPS = (
     Group(
         "Endpoints for the company's own APIs",
         Policy(cache="no-store", csp="none", frame="none", exempt=True),
-        "everybody  app",
+        "everyone  app",
         """
         /connect/introspect                 405 405 | 400 400
         """,
@@ -152,7 +152,7 @@ GROUPS = (
     Group(
         "The plan, which apps may keep for a while",
         Policy(cache="private, max-age, ETag", csp="none", frame="none", cors="any", exempt=True),
-        "everybody  app",
+        "everyone  app",
         """
         /v1/me/plan                         401 200 | 405 405
         """,
@@ -160,7 +160,7 @@ GROUPS = (
     Group(
         "Where other programs report or look",
         Policy(cache="no-store", exempt=True),
-        "everybody",
+        "everyone",
         """
         /hooks/billing                      404 | 404
         /hooks/leaked-credentials           404 | 404
@@ -169,7 +169,7 @@ GROUPS = (
     Group(
         "Whom to tell of a vulnerability, where nobody is named",
         Policy(cache="no-store", csp="none", frame="none", exempt=True),
-        "everybody",
+        "everyone",
         """
         /.well-known/security.txt           404 | 405
         """,
@@ -177,7 +177,7 @@ GROUPS = (
     Group(
         "Health",
         Policy(cache="no-store", csp="none", frame="none", exempt=True),
-        "everybody",
+        "everyone",
         """
         /health/live                        200 | 405
         /health/ready                       200 | 405
@@ -186,7 +186,7 @@ GROUPS = (
     Group(
         "Pictures that apps show",
         Policy(cache="private for minutes", cors="of what is there"),
-        "everybody",
+        "everyone",
         """
         /pictures/{picture}/{version}.webp  200 | 405
         /pictures/{picture}/none.webp       404 | 405
@@ -195,7 +195,7 @@ GROUPS = (
     Group(
         "Logos of reviewed apps; of others there are none",
         Policy(cache="public"),
-        "everybody",
+        "everyone",
         """
         /logos/{shown}/{logo}.webp          200 | 405
         /logos/{shown}/none.webp            404 | 405
@@ -205,7 +205,7 @@ GROUPS = (
     Group(
         "The public page of a reviewed app; of others there is none",
         OPEN_PAGE,
-        "everybody",
+        "everyone",
         """
         /apps/{slug}/                       200 | 405
         /apps/none/                         404 | 405
@@ -224,7 +224,7 @@ GROUPS = (
     Group(
         "A picture for the tab of the browser",
         Policy(cache="any"),
-        "everybody",
+        "everyone",
         """
         /favicon.ico                        302 | 302
         """,
@@ -290,7 +290,7 @@ GROUPS = (
     Group(
         "Leaked keys",
         OPEN_PAGE,
-        "everybody",
+        "everyone",
         """
         /leaked-credentials                 200 | 200
         /leaked-credentials/sent            200 | 405

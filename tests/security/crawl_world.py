@@ -51,7 +51,7 @@ from tests.factories import (
 )
 from tests.relying_party import sign_in
 
-# Somebody without a session; a person and the owner of another project, who don't belong to the project; the members of
+# Someone without a session; a person and the owner of another project, who don't belong to the project; the members of
 # the project; and the staff, who are not members.
 ROLES = ("anonymous", "person", "outsider", "viewer", "developer", "owner", "reviewer", "operator", "superuser")
 # A program with an access token that has every scope. It only requests URLs for which the table names it.
@@ -69,7 +69,7 @@ class Plain(Browser):
 
 @dataclass
 class Walker:
-    """Somebody with a browser; each request comes from a different IP address, so that no limit is reached."""
+    """Someone with a browser; each request comes from a different IP address, so that no limit is reached."""
 
     browser: Plain
     origin: int
@@ -101,7 +101,7 @@ class Answer:
 
 @dataclass
 class Stage:
-    """Everybody, and an object for each word in braces in a URL of the table."""
+    """Everyone, and an object for each word in braces in a URL of the table."""
 
     walkers: dict[str, Walker]
     things: dict[str, Any]
@@ -161,7 +161,7 @@ def make_stage() -> Stage:
 
 
 def walker(origin: int, account: Account | None, headers: dict[str, str] | None = None) -> Walker:
-    """Return somebody who has just signed in and reauthenticated, so that no page asks for that again."""
+    """Return someone who has just signed in and reauthenticated, so that no page asks for that again."""
     browser = Browser(REMOTE_ADDR=f"10.{origin}.255.1")
     if account is not None:
         sign_in(browser, account)

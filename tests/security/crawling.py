@@ -41,7 +41,7 @@ def roles_of(columns: str) -> list[list[str]]:
     """Return the roles of each column."""
     named = columns.split()
     rest = [role for role in ROLES if role not in named]
-    return [rest if name in ("others", "everybody") else [name] for name in named]
+    return [rest if name in ("others", "everyone") else [name] for name in named]
 
 
 def rows_of(group: Group) -> Iterator[Row]:

@@ -283,7 +283,7 @@ def wrong_codes_in_a_row(world: World) -> Step:
 
 
 @drives("forms for sign-up, reset, codes, passkeys and leaked keys; calls from the docs")
-def forms_of_anybody(world: World) -> Step:
+def forms_of_anyone(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 

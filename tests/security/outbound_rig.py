@@ -55,9 +55,9 @@ class Rig:
     def hurry(self) -> Iterator[None]:
         """Limit requests to SHORT seconds within the block, and check that the block does not take much longer."""
         self._patch.setattr(limits, "SECONDS", SHORT)
-        begun = time.monotonic()
+        started = time.monotonic()
         yield
-        assert time.monotonic() - begun < SHORT + 1.5
+        assert time.monotonic() - started < SHORT + 1.5
 
 
 def repeated(piece: bytes, *, first: bytes = b"", pause: float = 0.0) -> Callable[[BufferedIOBase], None]:

@@ -24,7 +24,7 @@ WHO = ("owner", "superuser")
 
 @pytest.fixture(scope="module")
 def closed(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Everybody, the owner and the superuser having closed their accounts, and signed in again as far as that goes."""
+    """Everyone, the owner and the superuser having closed their accounts, and signed in again as far as that goes."""
     with django_db_blocker.unblock(), kept_stage(tmp_path_factory.mktemp("media")) as stage:
         for number, role in enumerate(WHO):
             stage.walkers[role] = held(Account.objects.get(email=f"{role}@example.com"), 90 + number)

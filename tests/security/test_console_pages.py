@@ -28,7 +28,7 @@ THINGS = ("client_id", "secret_id", "key_id", "member_id", "invitation_id", "num
 @pytest.mark.parametrize("name", [name for name in ROUTES if set(ROUTES[name]) & set(THINGS)])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_objects_of_other_projects_are_not_found(name: str, method: str, place: Place) -> None:
-    """Each thing alone is somebody else's, with a form that would work on one's own."""
+    """Each thing alone is someone else's, with a form that would work on one's own."""
     other = make_place()
     # Reviews are numbered for each client: a number that the own client has not.
     others = other.things | {"number": 2}
@@ -115,7 +115,7 @@ def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", READ)
 def test_no_page_shows_who_uses_an_app(name: str, place: Place) -> None:
     """Neither the account, nor the `sub` in another project, nor its id (docs/security.md#ids-and-pictures)."""
-    person = make_account("somebody@people.example", given_name="Zwentibold", family_name="Quux")
+    person = make_account("someone@people.example", given_name="Zwentibold", family_name="Quux")
     other = make_place()
     for project in (place.project, other.project):
         make_access_token(Client.objects.get(project=project), person)

@@ -23,7 +23,7 @@ from oidc.domains import branding
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project
-from tests.at_once import somebody_waits_for_us
+from tests.at_once import someone_waits_for_us
 from tests.devportal.operations.test_audit import CHANGES, CHANGES_NOTHING
 from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_key
@@ -40,7 +40,7 @@ Role = ProjectMember.Role
 WITHOUT_A_ROLE = {"project_new", "invitation"}
 # What every member may do: leave the project, end a key that they created, and choose their notices.
 OF_EVERY_MEMBER = {"project_leave", "key_revoke", "notice_settings"}
-# What developers do with their own keys. In the table of the crawl the key is the owner's, and 403 to anybody else.
+# What developers do with their own keys. In the table of the crawl the key is the owner's, and 403 to anyone else.
 OF_THE_KEYS_OWNER = {"key_rotate", "key_expiry"}
 # Seconds until a request has come to its lock.
 LONGEST = 20
@@ -136,7 +136,7 @@ def race(place: Place, sent: Sent, meanwhile: Callable[[], Any]) -> tuple[int, b
             expected = rows()
             answer: Future[int] = pool.submit(_send, place.browser, url, form)
             end = time.monotonic() + LONGEST
-            while not answer.done() and not somebody_waits_for_us() and time.monotonic() < end:
+            while not answer.done() and not someone_waits_for_us() and time.monotonic() < end:
                 time.sleep(0.02)
         status = answer.result(LONGEST)
     return status, rows() != expected
@@ -197,7 +197,7 @@ def test_nothing_is_changed_in_a_project_that_is_deleted_meanwhile(what: str, pl
 @pytest.mark.slow
 @pytest.mark.parametrize("what", FORMS)
 def test_a_suspension_meanwhile_removes_no_role_and_is_not_undone(what: str, place: Place) -> None:
-    """The members of a suspended project go on working on it; nothing of it answers anybody."""
+    """The members of a suspended project go on working on it; nothing of it answers anyone."""
 
     def suspend() -> None:
         _lock(place)

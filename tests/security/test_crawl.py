@@ -21,7 +21,7 @@ CSP = {"page": PAGE_POLICY, "admin": ADMIN_POLICY, "none": None}
 
 @pytest.fixture(scope="module")
 def stage(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Everybody and everything, made once for all rows; what a request changes is undone at once."""
+    """Everyone and everything, made once for all rows; what a request changes is undone at once."""
     with django_db_blocker.unblock(), kept_stage(tmp_path_factory.mktemp("media")) as stage:
         yield stage
 
@@ -75,7 +75,7 @@ def faults(row: Row, stage: Stage) -> Iterator[str]:
 
 
 def looked_at(row: Row, stage: Stage) -> Iterator[tuple[str, str]]:
-    """Yield who meets which fault: GET as everybody, POST as two of each column, the rest as the one who sees most.
+    """Yield who meets which fault: GET as everyone, POST as two of each column, the rest as the one who sees most.
 
     The other rows of a line for several models or pages run the same code, so only two of each column open them.
     """
@@ -100,7 +100,7 @@ def looked_at(row: Row, stage: Stage) -> Iterator[tuple[str, str]]:
 
 
 def foremost(row: Row) -> str:
-    """Return somebody who gets to see the page, if anybody does."""
+    """Return someone who gets to see the page, if anyone does."""
     return next((role for role, expected in reversed(row.get.items()) if expected == 200), ROLES[-1])
 
 
@@ -184,14 +184,14 @@ def cache(answer: Answer, policy: Policy, role: str) -> list[str]:
             right = found.startswith("public, max-age=")
         case words:
             right = found == words
-    return [] if right else [f"cached as {found or 'anybody likes'}"]
+    return [] if right else [f"cached as {found or 'anyone likes'}"]
 
 
 def cors(answer: Answer, policy: Policy) -> list[str]:
     response = answer.response
     allowed = response.headers.get("Access-Control-Allow-Origin")
-    everybody = policy.cors == "any" or (policy.cors == "of what is there" and response.status_code == 200)
-    if "Access-Control-Allow-Credentials" in response.headers or allowed != ("*" if everybody else None):
+    everyone = policy.cors == "any" or (policy.cors == "of what is there" and response.status_code == 200)
+    if "Access-Control-Allow-Credentials" in response.headers or allowed != ("*" if everyone else None):
         return [f"other sites: {allowed}"]
     return []
 

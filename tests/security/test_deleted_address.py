@@ -98,9 +98,9 @@ def test_no_table_names_a_person_who_deleted_their_account(leaving: Account, set
     assert stored(ADDRESS, SECOND) == set()
 
 
-@pytest.mark.parametrize("is_somebody_elses", [False, True])
-def test_an_earlier_address_that_was_invited_is_forgotten_unless_it_is_somebody_elses(
-    leaving: Account, *, is_somebody_elses: bool
+@pytest.mark.parametrize("is_someone_elses", [False, True])
+def test_an_earlier_address_that_was_invited_is_forgotten_unless_it_is_someone_elses(
+    leaving: Account, *, is_someone_elses: bool
 ) -> None:
     owner = make_account("dee@example.com")
     project = make_project(owner)
@@ -109,17 +109,17 @@ def test_an_earlier_address_that_was_invited_is_forgotten_unless_it_is_somebody_
     members.leave_project(project, leaving)
     EmailAddress.objects.filter(user=leaving).delete()
     Account.objects.filter(pk=leaving.pk).update(email="later@example.com")
-    if is_somebody_elses:
+    if is_someone_elses:
         make_account(ADDRESS)
     clear_invitations.apply()
     invited = AuditEvent.objects.filter(action="invitation.sent")
     deleting.delete_account(Account.objects.get(pk=leaving.pk))
-    assert invited.get().target == (ADDRESS if is_somebody_elses else "")
+    assert invited.get().target == (ADDRESS if is_someone_elses else "")
 
 
-@pytest.mark.parametrize("is_somebody_elses", [False, True])
+@pytest.mark.parametrize("is_someone_elses", [False, True])
 def test_mails_of_an_earlier_address_are_deleted_and_later_ones_kept(
-    leaving: Account, later: Any, *, is_somebody_elses: bool
+    leaving: Account, later: Any, *, is_someone_elses: bool
 ) -> None:
     """The change can't be taken back any more, so only the activity knows the earlier email address."""
     browser = sign_in(Browser(), leaving)
@@ -129,14 +129,14 @@ def test_mails_of_an_earlier_address_are_deleted_and_later_ones_kept(
     later((settings.ADDRESS_REVERSAL_DAYS + 1) * 24 * 3600)
     clear_address_changes()
     new = body("Hello", to=ADDRESS)
-    if is_somebody_elses:
+    if is_someone_elses:
         make_account(ADDRESS)
     deleting.delete_account(Account.objects.get(pk=leaving.pk))
-    left = {new, to_others, *([old] if is_somebody_elses else [])}
+    left = {new, to_others, *([old] if is_someone_elses else [])}
     assert left <= set(Outbox.objects.all())
-    assert Outbox.objects.filter(to=ADDRESS).count() == (3 if is_somebody_elses else 1)
+    assert Outbox.objects.filter(to=ADDRESS).count() == (3 if is_someone_elses else 1)
     to_others.refresh_from_db()
-    assert (ADDRESS in to_others.body) == is_somebody_elses
+    assert (ADDRESS in to_others.body) == is_someone_elses
 
 
 NAMING = [
@@ -169,7 +169,7 @@ def test_mails_to_others_no_longer_name_them(leaving: Account) -> None:
         text = row.body
         row.refresh_from_db()
         assert "canary" not in (row.body + row.subject).lower(), text
-        assert outbox.SOMEBODY in row.body, text
+        assert outbox.SOMEONE in row.body, text
         assert (row.to, row.message_id) == ("bo@example.com", f"<{number}@x>")
     for row, text in zip(kept, OTHERS, strict=True):
         row.refresh_from_db()

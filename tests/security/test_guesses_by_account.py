@@ -140,7 +140,7 @@ def test_right_passwords_on_the_change_page_are_not_counted(signed_in: Browser, 
 
 @pytest.fixture
 def guessed(person: Account, secret: str, settings: Any) -> Account:
-    """A person at whose codes somebody has guessed as often as may be, hours ago."""
+    """A person at whose codes someone has guessed as often as may be, hours ago."""
     settings.WRONG_CODES_PER_ACCOUNT = 8
     for number in range(8):
         assert at_two_step_page(person, f"{number:06}", f"198.51.100.{number}").status_code == 200
@@ -303,7 +303,7 @@ def test_codes_cannot_be_guessed_without_the_password(person: Account, secret: s
 
 
 def test_the_mailbox_question_ends_with_the_sign_in(person: Account) -> None:
-    """A browser that was asked before somebody signed in there otherwise is asked nothing any more."""
+    """A browser that was asked before someone signed in there otherwise is asked nothing any more."""
     browser = Browser()
     session = browser.session
     session[guesses.ASKED] = {"email": "bob@example.com", "then": TWO_STEP_PAGE}

@@ -1,4 +1,4 @@
-"""A host that somebody registers reaches no header that it could change, through whichever door it came."""
+"""A host that someone registers reaches no header that it could change, through whichever door it came."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A few mails a day that anybody can cause go to one mailbox; the page says when no more do."""
+"""A few mails a day that anyone can cause go to one mailbox; the page says when no more do."""
 
 import re
 from typing import Any

@@ -253,7 +253,7 @@ def test_it_can_not_be_started_again_soon(
     elif end == "cancelled by a factor":
         half(person).post("/account/2fa/authenticate/", {"code": totp(secret)})
     else:
-        recoveries.cancel(AccountRecovery.objects.get(), operator, "Somebody else asked")
+        recoveries.cancel(AccountRecovery.objects.get(), operator, "Someone else asked")
     assert is_refused(thief, person)
     later(29 * DAY)
     assert is_refused(half(person), person)

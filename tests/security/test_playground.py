@@ -140,7 +140,7 @@ def test_a_modified_response_is_rejected(spa: Playground, change: dict[str, Any]
     response = spa.browser.get(f"{CALLBACK}?{urlencode(changed, doseq=True)}")
     assert response.status_code == 400
     assert answer["code"] not in response.content.decode()
-    assert stage(spa) == "begun"
+    assert stage(spa) == "started"
     # The run still takes its own answer.
     assert spa.browser.get(CALLBACK, answer).status_code == 302
 
@@ -209,13 +209,13 @@ def test_a_run_is_exchanged_at_its_own_client_only(spa: Playground, project: Pro
 
 
 def test_a_member_sees_no_tokens_of_a_person_who_was_lured(spa: Playground, developer: Account) -> None:
-    """A developer sends somebody the authorization URL of a run: the answer ends in that browser."""
+    """A developer sends someone the authorization URL of a run: the answer ends in that browser."""
     url = spa.begin("email")
     victim = Playground(spa.client, sign_in(Browser(), make_account("vic@example.com")))
     location = victim.sign_in(url)
     code = parameters_of(location)["code"]
     assert is_turned_away(victim.arrive(location), code)
-    assert stage(spa) == "begun"
+    assert stage(spa) == "started"
 
 
 def test_the_page_says_whose_tokens_they_are(spa: Playground, developer: Account) -> None:
@@ -253,7 +253,7 @@ def test_a_code_never_travels_to_the_sign_in_page(spa: Playground) -> None:
 def test_answers_by_other_methods_are_refused(spa: Playground, method: str) -> None:
     answer = parameters_of(spa.sign_in(spa.begin("email")))
     assert getattr(spa.browser, method)(f"{CALLBACK}?{urlencode(answer)}").status_code == 405
-    assert stage(spa) == "begun"
+    assert stage(spa) == "started"
 
 
 # --- Odd input ---

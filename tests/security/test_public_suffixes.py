@@ -1,4 +1,4 @@
-"""Nobody proves a domain under which anybody can register, and no proof reaches past one."""
+"""Nobody proves a domain under which anyone can register, and no proof reaches past one."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def owner(db: None) -> Account:
 
 @pytest.mark.parametrize("typed", SUFFIXES)
 def test_a_public_suffix_is_not_added_to_a_project(owner: Account, typed: str) -> None:
-    with pytest.raises(ValidationError, match="Anybody can register a domain below"):
+    with pytest.raises(ValidationError, match="Anyone can register a domain below"):
         claims.add_domain(make_project(owner), typed, owner)
     assert not ProjectDomain.objects.exists()
 
@@ -37,7 +37,7 @@ def test_a_public_suffix_is_not_added_to_a_project(owner: Account, typed: str) -
 def test_an_operator_declares_no_public_suffix_either(owner: Account, tmp_path: Path, name: str) -> None:
     file = tmp_path / "file.toml"
     file.write_text(f'[[projects]]\nname = "Orbit"\nowner = "{owner.email}"\ndomains = ["{name}"]\n', encoding="utf-8")
-    with pytest.raises(CommandError, match="Anybody can register a domain below"):
+    with pytest.raises(CommandError, match="Anyone can register a domain below"):
         call_command("provision", file)
     assert not ProjectDomain.objects.exists()
 

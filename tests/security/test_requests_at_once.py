@@ -1,4 +1,4 @@
-"""Requests of one browser at the same time, sent by somebody who must not gain anything from that."""
+"""Requests of one browser at the same time, sent by someone who must not gain anything from that."""
 
 from collections.abc import Callable
 from functools import partial

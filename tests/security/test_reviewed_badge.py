@@ -49,7 +49,7 @@ def reviewed(owner: Account) -> Client:
 
 
 def consent_page(client: Client, redirect_uri: str = REDIRECT_URI, **parameters: str) -> str:
-    """Return the consent page that somebody new to the app reads."""
+    """Return the consent page that someone new to the app reads."""
     app = RelyingParty(fresh(client), sign_in(Browser(), make_account()), redirect_uri=redirect_uri)
     return " ".join(app.authorize(**parameters).content.decode().split())
 

@@ -14,7 +14,7 @@ from django.test import Client as Browser
 from accounts.deletion import deleting
 from accounts.models import Account
 from accounts.sessions.browser_accounts import cookie_name
-from accounts.sessions.browser_sessions import end_everybodys_sessions
+from accounts.sessions.browser_sessions import end_everyones_sessions
 from core.http.sessions import SessionStore, hash_of
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, sign_in
@@ -311,8 +311,8 @@ def delete(bob: Account, elsewhere: Browser) -> None:
     deleting.delete_account(bob)
 
 
-def end_everybody(bob: Account, elsewhere: Browser) -> None:
-    end_everybodys_sessions()
+def end_everyone(bob: Account, elsewhere: Browser) -> None:
+    end_everyones_sessions()
 
 
 def expire(bob: Account, elsewhere: Browser) -> None:
@@ -328,7 +328,7 @@ def drop_the_backend(bob: Account, elsewhere: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [change_password, sign_out_everywhere_else, deactivate, delete, end_everybody, expire, drop_the_backend]
+    "end", [change_password, sign_out_everywhere_else, deactivate, delete, end_everyone, expire, drop_the_backend]
 )
 def test_ending_sessions_ends_waiting_ones_too(
     end: Callable[[Account, Browser], None], browser: Browser, bob: Account

@@ -315,7 +315,7 @@ def test_the_page_to_try_the_api_names_its_host(settings: Any) -> None:
 
 
 def sign_in(browser: Browser, path: str = "/admin/") -> Any:
-    """Go to a page of the admin as somebody who is not signed in, and sign in there."""
+    """Go to a page of the admin as someone who is not signed in, and sign in there."""
     sent = ask(ADMIN, path, browser=browser)
     login = urlsplit(sent["Location"])
     assert (login.netloc, login.path) in {("", "/account/login/"), ("", "/admin/login/")}

@@ -138,9 +138,7 @@ def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None
 
 @pytest.mark.parametrize("has_factor", [False, True], ids=["password", "password and app"])
 @pytest.mark.parametrize("whose", ["their own", "another"])
-def test_a_reset_by_somebody_who_is_signed_in_makes_a_new_session(
-    whose: str, has_factor: bool, person: Account
-) -> None:
+def test_a_reset_by_someone_who_is_signed_in_makes_a_new_session(whose: str, has_factor: bool, person: Account) -> None:
     browser = sign_in(Browser(), person if whose == "their own" else make_account())
     secret = give_app(person) if has_factor else ""
     first = key_of(browser)
@@ -243,7 +241,7 @@ def test_ending_sessions_ends_a_reset_that_waits_for_the_second_factor(person: A
 def test_a_reset_code_from_before_sets_no_password(
     end: Callable[[Account, Browser], None], typed: str, person: Account
 ) -> None:
-    """Somebody who could read the mailbox for a moment can't use the code after the owner has reacted."""
+    """Someone who could read the mailbox for a moment can't use the code after the owner has reacted."""
     owner, thief = sign_in(Browser(), person), Browser()
     thief.post("/account/password/reset/", {"email": person.email})
     code = {"code": code_mailed_to(person.email)}

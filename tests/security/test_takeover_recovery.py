@@ -192,7 +192,7 @@ def test_closing_the_account_does_not_stop_it(thief: Browser, person: Account, o
     thief.post("/account/delete")
     person.refresh_from_db()
     assert person.is_active
-    assert "somebody else took it over" in " ".join(thief.get("/account/delete").content.decode().split())
+    assert "someone else took it over" in " ".join(thief.get("/account/delete").content.decode().split())
     assert finish(later).outcome == AccountRecovery.Outcome.DONE
 
 

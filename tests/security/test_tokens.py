@@ -56,7 +56,7 @@ def genuine(app: RelyingParty) -> str:
 
 
 def is_refused(app: RelyingParty, token: str) -> bool:
-    """Present a token for which there is a row, everywhere; tell whether everybody refuses it."""
+    """Present a token for which there is a row, everywhere; tell whether everyone refuses it."""
     AccessToken.objects.update(token_checksum=digest(token), expires=clock.from_now(900))
     statuses = [app.call(path, token).status_code for path in ("/connect/userinfo", "/v1/me")]
     assert len(set(statuses)) == 1
@@ -261,7 +261,7 @@ def test_more_scope_in_the_token_than_in_its_row_has_no_effect(app: RelyingParty
 
 def test_tampered_and_cut_tokens(app: RelyingParty, genuine: str) -> None:
     head, body, signature = genuine.split(".")
-    other_body = encoded(claims_of(genuine) | {"sub": "somebody else"})
+    other_body = encoded(claims_of(genuine) | {"sub": "someone else"})
     for token in (
         f"{head}.{other_body}.{signature}",
         f"{head}.{body}.{signature[:-4]}",

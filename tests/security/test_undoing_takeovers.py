@@ -62,7 +62,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def thief(person: Account) -> Browser:
-    """A browser of somebody who knows the password, and who confirmed it a moment ago."""
+    """A browser of someone who knows the password, and who confirmed it a moment ago."""
     browser = sign_in(Browser(), person)
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     return browser

@@ -214,13 +214,13 @@ def test_a_request_within_and_beside_a_vouched_one_has_no_voucher(
     """While a vouched exchange is under way, the same request from elsewhere is refused, in any thread."""
     from oidc.tokens import authentication
 
-    begun = threading.Event()
+    started = threading.Event()
     found: list[object] = []
     whole = authentication.authenticate_client
 
     def during(*args: Any, **kwargs: Any) -> Any:
-        if kwargs["voucher"] is not None and not begun.is_set():
-            begun.set()
+        if kwargs["voucher"] is not None and not started.is_set():
+            started.set()
             with ThreadPoolExecutor(1) as pool:
                 found.append(pool.submit(lambda: Backend()._get_extra_credentials(HttpRequest())).result())
             form = attempt.form | {"client_id": attempt.client.client_id}

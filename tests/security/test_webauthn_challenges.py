@@ -89,7 +89,7 @@ def key(person: Account) -> SoftKey:
 
 @pytest.mark.parametrize("is_staff", [False, True])
 def test_a_two_step_challenge_signs_nobody_in_alone(is_staff: bool, person: Account, key: SoftKey) -> None:
-    """The person reaches two-step verification of their account, and answers with somebody else's key."""
+    """The person reaches two-step verification of their account, and answers with someone else's key."""
     victim = make_account("victim@example.com", is_staff=is_staff, is_superuser=is_staff)
     stolen = SoftKey(verifies=False, id=b"a key that lay around")
     give_key(victim, stolen)

@@ -1,4 +1,4 @@
-"""What a passkey is said to have answered is anybody's JSON: a form says so, and nothing fails."""
+"""What a passkey is said to have answered is anyone's JSON: a form says so, and nothing fails."""
 
 import re
 from typing import Any

@@ -19,7 +19,7 @@ import pytest
 
 from tests.services import chromium, keeper, migrated, node, podman, postgres, proxies, redis, scheduling
 
-# Variables that are removed, so that a shell in which somebody runs the service does not affect the tests.
+# Variables that are removed, so that a shell in which someone runs the service does not affect the tests.
 SETTINGS = (
     "ADMIN_IDLE_SECONDS", "ADMIN_SECOND_FACTOR", "ADMIN_URL", "ALLOWED_HOSTS", "API_KEY_PREFIX", "AUDIT_DAYS",
     "AUTH_URL", "BASE_URL", "BILLING_EVENT_DAYS", "BEAT_METRICS_PORT", "BILLING_SECRET", "BROKER_URL",

@@ -169,12 +169,12 @@ def check_apart(items: Iterable[pytest.Item]) -> None:
 
 def mark_thorough(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that only `make test-all` runs."""
-    begun = set()
+    started = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if item.nodeid.startswith(THOROUGH) or test in begun:
+        if item.nodeid.startswith(THOROUGH) or test in started:
             item.add_marker("thorough")
-        begun.add(test)
+        started.add(test)
 
 
 def put_first(items: list[pytest.Item]) -> None:

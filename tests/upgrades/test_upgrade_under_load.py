@@ -111,10 +111,10 @@ def test_an_upgrade_under_load_loses_nothing_and_delays_nobody(before: Service, 
         with Load(before.address, str(client_id[0]), apps) as load:
             time.sleep(1)
             calm, load.slowest = load.slowest, 0.0
-            begun = time.monotonic()
+            started = time.monotonic()
             migrating = migrate(before, after)
             said, _ = migrating.communicate(timeout=120)
-            took = time.monotonic() - begun
+            took = time.monotonic() - started
             time.sleep(1)
         print(f"migrate: {took:.1f} s, slowest {load.slowest:.3f} s of {load.requests} (before: {calm:.3f} s)")  # noqa: T201  # the figure
         assert migrating.returncode == 0, said.decode()

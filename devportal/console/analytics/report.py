@@ -46,7 +46,7 @@ class AnalyticsQuery:
 
     @property
     def starts(self) -> list[datetime]:
-        """The starts of the bars that have begun."""
+        """The starts of the bars that have started."""
         since, _ = self.bounds
         return [start for place in range(self.span.bars) if (start := since + place * self.span.step) <= self.now]
 

@@ -45,7 +45,7 @@ def _save(membership: Membership, client: Client, form: OptionalScopesForm) -> b
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             given = form.cleaned_data
             change_optional_scopes(client, membership.account, given["optional_scopes"], given["seen"])
-    except ValidationError as error:  # changed by somebody else, or an approval was withdrawn a moment ago
+    except ValidationError as error:  # changed by someone else, or an approval was withdrawn a moment ago
         if isinstance(error, ChangedMeanwhile):
             client.refresh_from_db(fields=["optional_scopes"])
             form.show_over(optional_scopes_digest(client))

@@ -51,7 +51,7 @@ def _filters(request: HttpRequest) -> LogFilters:
 
 
 def _signed_in(days: int) -> Exists:
-    """Return the condition that somebody signed in to a client in the last `days` days, of UTC."""
+    """Return the condition that someone signed in to a client in the last `days` days, of UTC."""
     start = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
     return Exists(SignInDay.objects.filter(client=OuterRef("pk"), step=Step.EXCHANGED, day__gte=start))
 

@@ -95,7 +95,7 @@ class DeliveryEntry:
 
     @property
     def next_try(self) -> datetime | None:
-        """When the next try is due, None if there is none before somebody acts."""
+        """When the next try is due, None if there is none before someone acts."""
         receiver = self.row.receiver
         if self.row.state != Delivery.State.WAITING or not receiver.url or receiver.is_paused:
             return None

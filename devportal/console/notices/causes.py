@@ -106,7 +106,7 @@ register_parts(_LEAKS.values(), _leak_parts)
 def forget_former_member(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
     """Delete the notices and settings of a member who leaves or is removed, and do not name them in those of others.
 
-    Notices show the email address that somebody has now, which is no longer the project's business.
+    Notices show the email address that someone has now, which is no longer the project's business.
     """
     for model in (Notice, NoticeSettings):
         model._default_manager.filter(project=instance.project_id, account=instance.account_id).delete()

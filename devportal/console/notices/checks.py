@@ -187,7 +187,7 @@ _HOURS_OF_PEOPLE = timedelta(hours=3)
 def check_people() -> int:
     """Raise notices about projects near or at the limit of people; return their number.
 
-    Only projects that somebody joined in the last hours are counted.
+    Only projects that someone joined in the last hours are counted.
     """
     if not settings.UNVERIFIED_APP_PEOPLE:
         return 0

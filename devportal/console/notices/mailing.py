@@ -63,7 +63,7 @@ def _mail(project_id: int, account_id: int) -> int:
         return 0
     notices = Notice.objects.filter(project=project_id, account=account_id, waits_for_mail=True)
     member = _member(project_id, account_id)
-    # Also mailed if they were read in the meantime: somebody else with the person's session could have done that.
+    # Also mailed if they were read in the meantime: someone else with the person's session could have done that.
     found = list(notices.select_related("project", "client", "actor", "person").order_by("pk")[:MOST_IN_A_MAIL])
     # Rights, role and switches are those of now.
     wanted = [one for one in found if member and wish_of(topic_of(one.kind), member.role, own.choices).mail]

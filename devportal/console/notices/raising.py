@@ -42,7 +42,7 @@ def notify(
     another one if it was not reported for that long. Without `once`, it may be repeated MOST_AN_HOUR times an hour.
 
     `actor` is the account that caused it. Members get no notice in the console about what they did themselves, but a
-    mail, because it could have been somebody else with their session. `person` is the account that it is about.
+    mail, because it could have been someone else with their session. `person` is the account that it is about.
     """
     if not _is_new(project, kind, once, again_after):
         return 0

@@ -256,7 +256,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.REVIEW_APPEALED: Definition(
         Topic.PROGRESS,
         "The appeal about {client} was sent to the reviewers",
-        "Somebody on your team has appealed against a decision about {client} (project {project}). A reviewer of "
+        "Someone on your team has appealed against a decision about {client} (project {project}). A reviewer of "
         "{service} who did not make that decision will answer the appeal. Nothing changes until then.",
         *_REVIEW,
     ),
@@ -272,7 +272,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "{client} will be reviewed again",
         "{client} (project {project}) was reviewed some time ago. A reviewer of {service} will check it again: that "
         "its pages are reachable and about the app, that its domains are proven, that it is still the app that was "
-        "approved and needs its scopes, and that somebody answers at its support email address.\n\nNothing changes in "
+        "approved and needs its scopes, and that someone answers at its support email address.\n\nNothing changes in "
         "the meantime, and you don’t have to do anything. If something about the app has changed, submit a new "
         "version for review. It replaces this review.",
         *_REVIEW,

@@ -16,7 +16,7 @@ from devportal.console.notices.table import TABLE, Definition
 
 BY_SERVICE = "by_service"  # in `details`: the service or its operators did it, not a member
 _CLIENT_PAGES = {page.url_name for page in CLIENT_PAGES}
-_FORMER = "Somebody who is no longer a member"
+_FORMER = "Someone who is no longer a member"
 
 
 @dataclass(frozen=True)

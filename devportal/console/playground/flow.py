@@ -32,7 +32,7 @@ from oidc.values.reasons import Reason
 from oidc.values.redirect_uris import playground_redirect_uri
 
 SESSION_KEY = "playground"
-BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
+STARTED, ANSWERED, EXCHANGED = "started", "answered", "exchanged"
 # Parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207).
 ANSWER = ("code", "state", "iss", "error", "error_description")
 OPTIONAL_PARAMETERS = ("prompt", "max_age", "login_hint", "acr_values")
@@ -58,7 +58,7 @@ class PlaygroundRun:
     verifier: str
     at: float
     prompt: str = ""
-    stage: str = BEGUN
+    stage: str = STARTED
     code: str = ""  # encrypted
     code_digest: str = ""
     error: str = ""
@@ -172,7 +172,7 @@ def store_answer(session: Session, account: Account, answer: Parameters) -> Play
     """
     run = find_run(session, account)
     if run is None:
-        raise ForeignAnswer("no run was begun in this session")
+        raise ForeignAnswer("no run was started in this session")
     if not all(answer.is_clear(name) for name in ANSWER):
         raise ForeignAnswer("a parameter is repeated or unreadable")
     if not compare_digest((answer.get("state") or "").encode(), run.state.encode()):
@@ -180,7 +180,7 @@ def store_answer(session: Session, account: Account, answer: Parameters) -> Play
     if answer.get("iss") != settings.ISSUER:
         raise ForeignAnswer("another issuer")
     code = answer.get("code") or ""
-    if run.stage != BEGUN:
+    if run.stage != STARTED:
         if digest(code) != run.code_digest:
             raise ForeignAnswer("the run already has a response")
         return run

@@ -105,7 +105,7 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
         membership,
         overview=found,
         checklist=steps,
-        is_begun=is_complete(steps),
+        is_started=is_complete(steps),
         clients=clients,
         lines=activity.activity_entries(membership, activity.events_of(membership.project)[:FEW]),
     )

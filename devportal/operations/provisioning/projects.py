@@ -144,7 +144,7 @@ class ProjectTable(Table):
 def lock_projects(document: dict[str, Any]) -> None:
     """Lock the existing projects with the names in a file, which is not validated yet.
 
-    Otherwise somebody who is removed at the same moment could get an API key. Projects are locked before the accounts
+    Otherwise someone who is removed at the same moment could get an API key. Projects are locked before the accounts
     of their members (docs/architecture.md#locking).
     """
     tables = document.get("projects")

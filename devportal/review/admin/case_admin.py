@@ -145,7 +145,7 @@ EMPTY = {
     "open": "No case is open. Cases are opened, for example, for reports, appeals and lost domains.",
     "late": "No case has been open for too long.",
     "mine": "No open case is assigned to you.",
-    "nobodys": "Every open case is assigned to somebody.",
+    "nobodys": "Every open case is assigned to someone.",
     "closed": "No case was closed yet.",
 }
 _BY_AGE = ("open", "late", "mine", "nobodys")

@@ -331,7 +331,7 @@ class QueueChangeList(AgeChangeList):
     def _assignees(self) -> list[Link]:
         chips = [self._chip("assignee", str(one.pk), one.email) for one in reviewers()[:MAX_REVIEWERS]]
         if "assignee" in self.chosen and not any(chip.is_here for chip in chips):
-            chips.append(self._chip("assignee", self.chosen["assignee"], "Somebody else"))
+            chips.append(self._chip("assignee", self.chosen["assignee"], "Someone else"))
         return chips
 
     def _chip(self, name: str, value: str, title: str) -> Link:

@@ -196,5 +196,5 @@ def reporters_of(reports: Sequence[AppReport], client: Client | None) -> dict[in
 
 def _reporter(since: datetime, used: Connection | None, counted: tuple[int, int] | None) -> Reporter:
     earlier, acted = counted or (0, 0)
-    begun, ended = (used.first_authorized_at, used.removed_at) if used else (None, None)
-    return Reporter(since, begun, ended, earlier, acted)
+    started, ended = (used.first_authorized_at, used.removed_at) if used else (None, None)
+    return Reporter(since, started, ended, earlier, acted)

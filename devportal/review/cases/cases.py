@@ -94,7 +94,7 @@ def open_case(
                     return _create(case_of, said, noted, actor)
             except IntegrityError:
                 continue  # another request has just opened it
-    raise IllegalReviewStep("Somebody else is changing this right now. Try again.")
+    raise IllegalReviewStep("Someone else is changing this right now. Try again.")
 
 
 def _open_cases(kind: str, project: Project, client: Client | None) -> Any:
@@ -353,7 +353,7 @@ def note_scope_that_needs_review(sender: Any, scope: str, clients: Iterable[Clie
     """Open a case for each app that has a scope which became sensitive or started to need an approval.
 
     The app keeps the scope until a review decides on it or a reviewer withdraws it. The case of an app whose project is
-    deleted waits until somebody restores the project. First-party apps are left to the operator. Runs in the
+    deleted waits until someone restores the project. First-party apps are left to the operator. Runs in the
     transaction of the change.
     """
     for client in sorted(clients, key=lambda client: client.pk):
@@ -372,7 +372,7 @@ def _note_scope(client_pk: int, scope: str) -> None:
     open_case(SCOPE_REVIEW, client.project, client, noted=Noted(Event.SCOPE_NEEDS_REVIEW, {"scope": scope}))
     review = open_review(client)
     if review is not None and not review.is_frozen and scope not in review.snapshot["scopes"]:
-        # The draft was begun without the scope. Without it, an approval of the draft would take the scope away.
+        # The draft was started without the scope. Without it, an approval of the draft would take the scope away.
         review.snapshot["scopes"][scope] = ""
         review.save(update_fields=["snapshot"])
     notify(client.project, NoticeKind.SCOPE_REVIEW_DUE, client=client, details={"scope": scope})

@@ -85,7 +85,7 @@ def _why_no_appeal(review: AppReview, has_newer: bool) -> str:
     if end is not None and clock.now() >= end:
         return f"An appeal is possible for {settings.APPEAL_DAYS} days. You can send a new version."
     if has_newer:
-        return "You have begun a new version since then. Finish that one instead."
+        return "You have started a new version since then. Finish that one instead."
     return ""
 
 
@@ -131,7 +131,7 @@ def _offer_of_case(entry: ReviewEntry | None, project: Project, client: Client |
 def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
     """Send a rejected review to the reviewers again, unchanged. The reviewer who rejected it can't decide on it again.
 
-    Possible once for a review, within APPEAL_DAYS of the rejection, unless a newer review was begun. Raises
+    Possible once for a review, within APPEAL_DAYS of the rejection, unless a newer review was started. Raises
     IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():

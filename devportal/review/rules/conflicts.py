@@ -125,13 +125,13 @@ def _conflict(account: Any, times: tuple[Any, Any], groups: _Groups, project: st
     now, since = times
     present: _Parts = [(ProjectMember.objects.filter(project=OuterRef(project)), "account")]
     parts = _parts(project)
-    everybody = [*present, *parts]
+    everyone = [*present, *parts]
     return Case(
         When(_any(present, "", account), then=Value(Conflict.MEMBER.value)),
         When(_any(parts, "", account), then=Value(Conflict.TOOK_PART.value)),
         When(_is_invited(account, now, project), then=Value(Conflict.INVITED.value)),
         *more,
-        *(When(_any(everybody, path, keys), then=Value(code.value)) for code, path, keys in groups),
+        *(When(_any(everyone, path, keys), then=Value(code.value)) for code, path, keys in groups),
         When(_shares_project(account, since, project), then=Value(Conflict.SHARED_PROJECT.value)),
         default=Value(""),
         output_field=CharField(),

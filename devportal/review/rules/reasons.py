@@ -26,7 +26,7 @@ REASONS = _table(
     (
         "name_misleading",
         "The name misleads",
-        "The name could make people think that the app is somebody else's, or does something that it doesn't. Choose "
+        "The name could make people think that the app is someone else's, or does something that it doesn't. Choose "
         "a name that can't be mistaken for another app.",
     ),
     (
@@ -104,7 +104,7 @@ REASONS = _table(
 SUSPENSION_REASONS = _table(
     ("changed_since_review", "Not what was reviewed", "The app is no longer what was reviewed."),
     ("misuse_of_data", "Misuse of data", "The app used people's data for a purpose that they were not told about."),
-    ("imitation", "Imitates another", "The app pretends to be somebody else's."),
+    ("imitation", "Imitates another", "The app pretends to be someone else's."),
     ("harmful", "Harmful", "The app harms people or their devices."),
     ("unsafe", "Unsafe", "The app or its secrets are not secure at the moment, which puts people at risk."),
     ("unreachable", "Nobody answers", "Nobody replies at the contact addresses that you gave."),

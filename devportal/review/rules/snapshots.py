@@ -186,7 +186,7 @@ def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
 
 
 def draft_digest(working: Snapshot) -> str:
-    """Return a digest of the working values in the form of a draft, which tells whether somebody has saved it since."""
+    """Return a digest of the working values in the form of a draft, which tells whether someone has saved it since."""
     elsewhere = ("type", "redirect_urls", "sign_out_urls", CIRCUMSTANCES)
     shown = {field: value for field, value in working.items() if field not in elsewhere}
     return digest_of(shown)

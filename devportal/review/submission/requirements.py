@@ -259,7 +259,7 @@ def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
         Requirement("no_loopback", "No redirect URL on localhost", is_live, False, leave_out, settings),
         Requirement(
             "signed_in",
-            "Somebody has signed in",
+            "Someone has signed in",
             has_people,
             False,
             "Try the app before reviewers do.",

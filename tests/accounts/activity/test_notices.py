@@ -34,7 +34,7 @@ Run = Callable[[Callable[[], Any]], Any]
 
 @dataclass
 class Owner:
-    """Somebody who is signed in, and who proved it a moment ago."""
+    """Someone who is signed in, and who proved it a moment ago."""
 
     account: Account
     browser: Browser

@@ -1,4 +1,4 @@
-"""The pages that show what happened, where one is signed in, and what to do if it was somebody else."""
+"""The pages that show what happened, where one is signed in, and what to do if it was someone else."""
 
 import re
 from collections.abc import Callable
@@ -198,11 +198,11 @@ def test_an_ended_session_gets_no_new_key(person: Account) -> None:
     assert Session.objects.count() == 1
 
 
-@pytest.mark.parametrize("whose", ["somebody else's", "nobody's", "this one"])
+@pytest.mark.parametrize("whose", ["someone else's", "nobody's", "this one"])
 def test_the_current_session_and_sessions_of_others_can_not_be_ended(whose: str, signed_in: Browser) -> None:
     other = sign_in(Browser(), make_account())
     rows = {
-        "somebody else's": UserSession.objects.get(session_key=other.session.session_key).pk,
+        "someone else's": UserSession.objects.get(session_key=other.session.session_key).pk,
         "nobody's": 999_999,
         "this one": UserSession.objects.get(session_key=signed_in.session.session_key).pk,
     }

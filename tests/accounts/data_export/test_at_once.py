@@ -19,7 +19,7 @@ from accounts.recovery import closing
 from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import members
-from tests.at_once import at_once, somebody_waits_for_us, together, wait_until
+from tests.at_once import at_once, someone_waits_for_us, together, wait_until
 from tests.factories import PASSWORD, make_account, make_project
 from tests.relying_party import sign_in
 
@@ -34,7 +34,7 @@ def account() -> Account:
 
 @pytest.fixture
 def due(account: Account) -> Account:
-    """Somebody whose account is to be deleted now."""
+    """Someone whose account is to be deleted now."""
     account.is_active, account.deletion_due_at = False, clock.now() - timedelta(seconds=1)
     account.save()
     return account
@@ -132,7 +132,7 @@ def test_an_owner_who_changes_the_role_of_an_account_that_goes_gets_no_error(
     def locked(pk: int) -> Account | None:
         row = real(pk)
         is_locked.set()
-        wait_until(somebody_waits_for_us)
+        wait_until(someone_waits_for_us)
         return row
 
     def demote() -> None:
@@ -167,7 +167,7 @@ def test_an_export_that_is_finished_while_the_account_is_deleted_leaves_no_file(
 
         def meanwhile(*arguments: Any) -> None:
             made.append(pool.submit(at_once, 1, lambda _: creating.make(row.pk)))
-            wait_until(lambda: made[0].done() or somebody_waits_for_us())
+            wait_until(lambda: made[0].done() or someone_waits_for_us())
             real(*arguments)
 
         monkeypatch.setattr(outbox, "delete_mail_to", meanwhile)

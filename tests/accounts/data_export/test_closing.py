@@ -59,7 +59,7 @@ def is_signed_in(browser: Browser) -> bool:
 
 @pytest.fixture
 def closed(person: Account) -> Account:
-    """Somebody with two addresses who has just closed their account."""
+    """Someone with two addresses who has just closed their account."""
     EmailAddress.objects.create(user=person, email=SECOND, verified=True, primary=False)
     EmailAddress.objects.create(user=person, email="ada@unproven.example", verified=False, primary=False)
     assert close(sign_in(Browser(), person), person)["Location"] == "/account/goodbye"

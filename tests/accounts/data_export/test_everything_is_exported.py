@@ -52,9 +52,9 @@ SECTIONS = {
 SECTIONS_OF_CONNECTIONS = {"oidc.Delivery.connection": "events_to_apps"}
 REASONS_OF_CONNECTIONS = {"oidc.TokenFamily.connection": "hashed tokens; what they open is in connected_apps"}
 REASONS = {
-    "accounts.AccountRecovery.started_by": "what an operator did for somebody else; the step is in console_activity",
+    "accounts.AccountRecovery.started_by": "what an operator did for someone else; the step is in console_activity",
     "accounts.Account_user_permissions.account": "permissions come with roles alone",
-    "accounts.SubscriptionEvent.actor": "what an operator did to somebody else's plan; the step is in console_activity",
+    "accounts.SubscriptionEvent.actor": "what an operator did to someone else's plan; the step is in console_activity",
     "accounts.WrongCodes.account": "a number that ends with the next right code",
     "admin.LogEntry.user": "the admin writes none: its steps are in the audit trail",
     "review.AppReview.appealed_from": "as the assignee",
@@ -63,7 +63,7 @@ REASONS = {
     "review.ReviewCase.assignee": "as that of a review",
     "review.ReviewCase.closed_by": "as that of a review",
     "review.ReviewCase.opened_by": "what a developer wrote in an appeal is in written_in_reviews",
-    "review.AppReview.assignee": "a reviewer's work on somebody else's app; their steps are in console_activity",
+    "review.AppReview.assignee": "a reviewer's work on someone else's app; their steps are in console_activity",
     "review.AppReview.decided_by": "as the assignee",
     "review.AppReview.submitted_by": "the app's, not theirs; that they submitted it is in console_activity",
     "review.ReviewerSettings.account": "which mails a reviewer's work brings; they see it in the admin",
@@ -80,7 +80,7 @@ REASONS = {
     "oidc.ClientSecret.created_by": "a credential of a project; that they made it is in console_activity",
     "oidc.ProjectDomain.added_by": "a project's domain; that they added it is in console_activity",
     "oidc.IDToken.user": "never filled",
-    "oidc.ProjectInvitation.invited_by": "somebody else's address, in a project's list; console_activity has the step",
+    "oidc.ProjectInvitation.invited_by": "someone else's address, in a project's list; console_activity has the step",
     "oidc.TakenPlace.account": "that an app of the project knew them is in ids",
     "oidc.RefreshToken.user": "a credential, hashed; what it opens is in connected_apps",
 }
@@ -107,7 +107,7 @@ def test_every_reference_to_a_consent_is_exported_or_has_a_reason() -> None:
 
 @pytest.mark.django_db
 def test_each_section_of_an_export_has_the_expected_data() -> None:
-    """Somebody who has something of everything has something in each section; what only others have is made here."""
+    """Someone who has something of everything has something in each section; what only others have is made here."""
     stage = make_world()
     owner = Account.objects.get(pk=stage.things["account"])
     _fill_the_rest(owner)

@@ -1,4 +1,4 @@
-"""Removing factors keeps a way to sign in, says what else ends, and asks everybody for something before it."""
+"""Removing factors keeps a way to sign in, says what else ends, and asks everyone for something before it."""
 
 import re
 from typing import Any

@@ -145,7 +145,7 @@ def test_deleted_people_are_removed_from_the_html_too(address: str) -> None:
     other.refresh_from_db()
     assert "hara" not in row.html + row.body
     assert "ada@" not in row.html + row.body
-    assert (row.html.count(outbox.SOMEBODY), row.body.count(outbox.SOMEBODY)) == (2, 2)
+    assert (row.html.count(outbox.SOMEONE), row.body.count(outbox.SOMEONE)) == (2, 2)
     assert other.html == before
 
 

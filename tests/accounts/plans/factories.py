@@ -48,7 +48,7 @@ def ahead(seconds: float) -> datetime:
 
 
 def make_operator(email: str | None = None) -> Account:
-    """Return somebody who may invite to organizations."""
+    """Return someone who may invite to organizations."""
     account = make_account(email)
     set_roles(account, ["operator"])
     return account

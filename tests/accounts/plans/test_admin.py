@@ -198,7 +198,7 @@ def test_saving_a_plan_says_how_many_people_it_affects(operator: Browser, person
     Subscription.objects.update(state="Expired")
     assert holders.count_people(pro) == 0
     pro.plan_id = "free"
-    assert holders.people_in_words(pro) == "0 people, and everybody without a subscription"
+    assert holders.people_in_words(pro) == "0 people, and everyone without a subscription"
 
 
 # --- Invitations to organizations ---

@@ -102,9 +102,9 @@ def test_concurrent_beginnings_create_one_subscription(person: Account) -> None:
             lifecycle.start_subscription(Account.objects.get(pk=person.pk), "Active", Actor(str(number)), plan=pro)
         except IllegalTransition:
             return "refused"
-        return "begun"
+        return "started"
 
-    assert at_once(6, begin).count("begun") == 1
+    assert at_once(6, begin).count("started") == 1
 
 
 def report(person: Account, **values: Any) -> bytes:

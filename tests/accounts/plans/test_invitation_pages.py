@@ -227,11 +227,11 @@ def test_the_home_page_shows_an_invitation(family: Family, owner: Account, perso
     assert "has invited you" not in browser.get("/account/").content.decode()
 
 
-def test_the_owner_gets_one_mail_when_somebody_accepts(family: Family, owner: Account, person: Account) -> None:
+def test_the_owner_gets_one_mail_when_someone_accepts(family: Family, owner: Account, person: Account) -> None:
     row = invitations.invite(family, person.email, owner)
     for _ in range(2):
         invitations.accept(row.pk, person)
-    [joined] = Outbox.objects.filter(to=owner.email, subject__contains="Somebody joined your family")
+    [joined] = Outbox.objects.filter(to=owner.email, subject__contains="Someone joined your family")
     assert f"{person.email} has accepted your invitation" in joined.body
 
 

@@ -59,7 +59,7 @@ def is_taken_back(answer: Any) -> bool:
 
 @pytest.fixture
 def thief(person: Account) -> Browser:
-    """Somebody who knows the password, and is signed in."""
+    """Someone who knows the password, and is signed in."""
     return sign_in(Browser(), person)
 
 
@@ -207,7 +207,7 @@ def test_wrong_codes_all_get_the_same_answer(thief: Browser, email: str, code: s
     assert Account.objects.get().email == NEW
 
 
-# --- What a thief has begun, and goes on with after the address was taken back ---
+# --- What a thief has started, and goes on with after the address was taken back ---
 
 
 def test_a_reset_that_began_before_no_longer_works(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
@@ -235,7 +235,7 @@ def test_a_sign_in_that_waits_for_two_step_verification_ends(thief: Browser, per
     assert half.get("/account/")["Location"].startswith("/account/login/")
 
 
-# --- An email address that somebody else has signed up with ---
+# --- An email address that someone else has signed up with ---
 
 
 @pytest.mark.parametrize("when", ["before", "long before", "before the code is typed"])

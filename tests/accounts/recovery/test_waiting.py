@@ -1,4 +1,4 @@
-"""Account recovery: an operator starts it, everybody of the person is told, and time passes before it is done."""
+"""Account recovery: an operator starts it, everyone of the person is told, and time passes before it is done."""
 
 import re
 from collections.abc import Callable
@@ -35,7 +35,7 @@ FORM: dict[str, Any] = {"reason": "Lost the phone", "checked": "Video call, know
 
 @pytest.fixture
 def lost(person: Account) -> Account:
-    """Somebody with every second factor, and a further proven address."""
+    """Someone with every second factor, and a further proven address."""
     give_app(person)
     give_codes(person)
     give_passkey(person)
@@ -144,7 +144,7 @@ def test_only_operators_who_may_administer_the_person_start_it(lost: Account, op
     assert not AccountRecovery.objects.exists()
 
 
-def test_a_new_address_that_is_somebody_elses_is_refused(
+def test_a_new_address_that_is_someone_elses_is_refused(
     lost: Account, operator: Account, later: Callable[[float], None]
 ) -> None:
     other = make_account("taken@example.com")

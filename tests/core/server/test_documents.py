@@ -149,9 +149,9 @@ def test_a_proxys_scheme_counts(server: Server, settings: Any) -> None:
     assert server.get(JWKS, HTTP_X_FORWARDED_PROTO="https").status == 200
 
 
-def test_a_proxys_request_id_is_taken_and_anybody_elses_is_not(server: Server, settings: Any) -> None:
+def test_a_proxys_request_id_is_taken_and_anyone_elses_is_not(server: Server, settings: Any) -> None:
     server.get(JWKS)
-    given = "given-by-somebody"
+    given = "given-by-someone"
     assert server.get(JWKS, HTTP_X_REQUEST_ID=given).headers["X-Request-ID"] != given
     settings.TRUSTED_PROXIES = ["127.0.0.1/32"]
     for _ in range(2):

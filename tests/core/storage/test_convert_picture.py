@@ -142,7 +142,7 @@ def test_transparent_pixels_show_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("side", [64, 2200])
-def test_what_somebody_erased_does_not_come_back_without_the_transparency(side: int) -> None:
+def test_what_someone_erased_does_not_come_back_without_the_transparency(side: int) -> None:
     picture = Image.new("RGBA", (side, side), (0, 0, 255, 255))
     picture.paste((*HIDDEN, 0), (0, 0, side // 2, side))
     for kind, options in (("PNG", {}), ("WEBP", {"lossless": True, "exact": True})):

@@ -91,12 +91,12 @@ def test_the_process_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_one_is_converted_at_a_time_and_no_request_holds_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, begun, running = threading.Event(), threading.Event(), []
+    gate, started, running = threading.Event(), threading.Event(), []
     pool, work = SlotPool(1, most_waiting=4, seconds=5), WorkPool("uploads", 1, most=3, seconds=10)
 
     def wait(*given: Any) -> tuple[str, bytes]:
         running.append(threading.get_ident())
-        begun.set()
+        started.set()
         assert gate.wait(10)
         return "", b"converted"
 
@@ -112,7 +112,7 @@ def test_one_is_converted_at_a_time_and_no_request_holds_a_slot(monkeypatch: pyt
     uploads = [threading.Thread(target=upload) for _ in range(3)]
     for each in uploads:
         each.start()
-    assert begun.wait(10)
+    assert started.wait(10)
     # The only slot becomes free while a picture is converted.
     assert pool.take() is not None
     assert len(running) == 1

@@ -163,7 +163,7 @@ def test_a_scope_that_a_rule_needs_is_not_removed(as_operator: Browser) -> None:
 
 
 def test_a_change_at_the_same_time_is_explained(as_operator: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The form was valid, and then somebody else used the scope."""
+    """The form was valid, and then someone else used the scope."""
     api = make_api()
     monkeypatch.setattr("oidc.apis.admin_forms.use_messages", lambda scope: [])
     make_client(approved_scopes="calendar.write")

@@ -1,4 +1,4 @@
-"""No secret, and nothing that proves or finds one, is rendered by any page of the admin, to anybody."""
+"""No secret, and nothing that proves or finds one, is rendered by any page of the admin, to anyone."""
 
 import re
 from collections.abc import Iterator

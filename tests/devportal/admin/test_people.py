@@ -198,7 +198,7 @@ def _root(**fields: Any) -> Account:
 
 
 def _permitted() -> Account:
-    """Somebody to whom a superuser gave more than a role, by Django's own tables."""
+    """Someone to whom a superuser gave more than a role, by Django's own tables."""
     account = make_staff("pam@example.com", "operator")
     account.user_permissions.add(Permission.objects.get(codename="change_group"))
     return account

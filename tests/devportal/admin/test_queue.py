@@ -139,7 +139,7 @@ def test_reviews_of_one_assignee(as_reviewer: Browser, mixed: None, reviewer: Ac
     assert names(text_of(as_reviewer, chip(text, reviewer.email))) == ["Changed"]
     assert text.count("Observatory") >= 5, "each row names its project"
     gone = make_staff("gone@example.com", "operator")
-    assert "Somebody else" in text_of(as_reviewer, f"?assignee={gone.pk}")
+    assert "Someone else" in text_of(as_reviewer, f"?assignee={gone.pk}")
 
 
 def test_filter_chips_combine_and_can_be_removed_one_by_one(as_reviewer: Browser, mixed: None) -> None:

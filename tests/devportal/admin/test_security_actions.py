@@ -53,7 +53,7 @@ def test_a_reset_mails_the_person_and_grants_no_access(
     assert REASON not in row.body
     assert "code=" not in row.body
     assert not mail.outbox  # no code went anywhere
-    assert "?" not in row.body.partition("http")[2]  # the link is the same for everybody
+    assert "?" not in row.body.partition("http")[2]  # the link is the same for everyone
     assert person.email not in response.content.decode().partition("A mail asks them")[2][:200]
     person.refresh_from_db()
     assert person.password == before

@@ -1,4 +1,4 @@
-"""The admin has no separate sign-in: nothing that is sent to its URL signs anybody in."""
+"""The admin has no separate sign-in: nothing that is sent to its URL signs anyone in."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,4 @@
-"""The card "Sign-in" of a person's page: it answers why somebody can't sign in, with a bounded number of statements."""
+"""The card "Sign-in" of a person's page: it answers why someone can't sign in, with a bounded number of statements."""
 
 import html
 import re

@@ -27,7 +27,7 @@ def second_factor_asked_for(settings: Any) -> None:
 
 
 def leads_to(browser: Browser, path: str = WANTED) -> str:
-    """Return the page on which somebody ends who asks for a page of the admin."""
+    """Return the page on which someone ends who asks for a page of the admin."""
     answer = browser.get(path, follow=True)
     assert answer.status_code == 200, answer.content
     return str(answer.request["PATH_INFO"])

@@ -1,4 +1,4 @@
-"""/docs/: complete, true to the code and the settings, and there for everybody."""
+"""/docs/: complete, true to the code and the settings, and there for everyone."""
 
 import html
 import re

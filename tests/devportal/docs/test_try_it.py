@@ -96,7 +96,7 @@ def test_the_permissions_of_a_key_apply(as_developer: Browser, project: Project,
     assert "www-authenticate" in outcome.exchange.headers
 
 
-def test_a_pasted_key_works_for_everybody_and_is_never_shown(client: Browser) -> None:
+def test_a_pasted_key_works_for_everyone_and_is_never_shown(client: Browser) -> None:
     owner = make_account("olga@example.com")
     _, raw = make_key(make_project(owner), owner)
     page = send(client, source="pasted", credential=raw)

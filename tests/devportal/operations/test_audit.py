@@ -117,7 +117,7 @@ CHANGES: dict[str, Change] = {
         "review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}
     ),
     "review_appeal": Change("review.appealed", {"text": "The second page shows it."}, _rejected),
-    "project_appeal": Change("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
+    "project_appeal": Change("review_case.opened", {"text": "It was someone else."}, _suspended, ("review.appealed",)),
     #
     # The public page of a reviewed app
     "app_page": Change("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
@@ -134,7 +134,7 @@ CHANGES: dict[str, Change] = {
     "playground_address": Change("client.changed", {"wanted": "yes"}),
 }
 
-# What is sent by POST and changes nothing that anybody else sees.
+# What is sent by POST and changes nothing that anyone else sees.
 CHANGES_NOTHING = {
     "check_name",
     "check_addresses",
@@ -227,7 +227,7 @@ def test_a_target_that_is_too_long_is_cut(project: Project, owner: Account) -> N
     assert len(AuditEvent.objects.get().target) == 255
 
 
-def test_an_address_of_somebody_else_stays_when_an_account_goes(project: Project, owner: Account) -> None:
+def test_an_address_of_someone_else_stays_when_an_account_goes(project: Project, owner: Account) -> None:
     dan = ProjectMember.objects.get(project=project, role=Role.DEVELOPER)
     members.change_role(dan, "viewer", owner)
     make_account("other@example.com").delete()

@@ -151,11 +151,11 @@ def test_a_locked_table_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch,
     tried = do_instead(monkeypatch, ALTER)
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(CommandError, match=r"Gave up after 2 s: oidc_project is held by process \d+.*idle in trans"):
         run(lock_timeout=0.6, give_up_after=2)
     assert len(tried) > 1
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - started < 15
 
 
 def test_the_migration_continues_when_the_lock_is_released(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:

@@ -40,7 +40,7 @@ WITH_PLAN = f"openid email offline_access {SCOPE}"
 
 @pytest.fixture
 def party(app: Client) -> RelyingParty:
-    """The app, and the browser of somebody who may use it."""
+    """The app, and the browser of someone who may use it."""
     return RelyingParty(app, sign_in(Browser(), make_account("ada@example.com")))
 
 

@@ -271,7 +271,7 @@ def test_errors_are_shown_at_their_fields_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("step", ["save", "send"])
-def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+def test_a_form_from_before_someone_elses_change_does_not_undo_it(
     step: str, as_developer: Browser, as_owner: Browser, app: Client
 ) -> None:
     post(as_developer, app, "save", **BRANDING, **ASKED)

@@ -58,7 +58,7 @@ def stored() -> str:
 
 @pytest.fixture
 def in_review(app: Client, developer: Account, reviewer: Account) -> AppReview:
-    """An app with a test account that `reviewer` has begun to look at."""
+    """An app with a test account that `reviewer` has started to look at."""
     store(app, developer)
     return reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
 

@@ -299,7 +299,7 @@ def test_hints_name_the_account_already(allowed_twice: RelyingParty, person: Acc
 
 
 def test_only_accounts_that_allow_the_app_cause_the_chooser(both: RelyingParty, bob: Account) -> None:
-    """Otherwise the app could find out that somebody else uses this browser."""
+    """Otherwise the app could find out that someone else uses this browser."""
     both.tokens()
     other = RelyingParty(make_client(make_project(), name="Tern"), sign_in(Browser(), bob))
     other.tokens()
@@ -340,7 +340,7 @@ def test_the_app_gets_an_error_if_another_account_is_chosen(both: RelyingParty, 
     assert answer_of(both.browser.get(back["Location"]))["error"] == "login_required"
 
 
-def test_an_id_token_of_somebody_elsewhere_looks_the_same_to_the_app(both: RelyingParty) -> None:
+def test_an_id_token_of_someone_elsewhere_looks_the_same_to_the_app(both: RelyingParty) -> None:
     eve = make_account("eve@example.com")
     response = both.authorize(id_token_hint=hint_of_bob(both, eve))
     assert leads_to_chooser(response)

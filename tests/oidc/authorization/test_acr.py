@@ -383,7 +383,7 @@ def test_a_required_level_of_a_client_applies_to_every_request(app: RelyingParty
     for sent in ({}, {"acr_values": "gold"}, {"claims": essential(MULTI_FACTOR)}, {"prompt": "login"}):
         page = app.authorize(**sent)
         assert shows(page, heading)
-        assert "requires this from everybody who signs in" in page.content.decode()
+        assert "requires this from everyone who signs in" in page.content.decode()
     assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
 
 
@@ -391,7 +391,7 @@ def test_a_level_of_one_request_is_not_described_as_required_by_the_client(app: 
     Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
     page = app.authorize(claims=essential("phr"))
     assert shows(page, "a passkey")
-    assert "requires this from everybody" not in page.content.decode()
+    assert "requires this from everyone" not in page.content.decode()
 
 
 def test_a_required_level_applies_from_the_next_authorization(app: RelyingParty, key: SoftKey) -> None:

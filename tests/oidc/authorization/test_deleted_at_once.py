@@ -1,4 +1,4 @@
-"""An app is deleted while somebody signs in to it, on PostgreSQL: they get the page of an unknown app."""
+"""An app is deleted while someone signs in to it, on PostgreSQL: they get the page of an unknown app."""
 
 import pytest
 from django.test import Client as Browser

@@ -122,7 +122,7 @@ def test_a_deleted_app_is_not_named(stranger: RelyingParty) -> None:
     assert "The sign-in took too long" in text_of(Browser().get(come_back))
 
 
-# --- Handles that somebody made up ---
+# --- Handles that someone made up ---
 
 
 def test_only_handles_of_this_service_name_an_app(stranger: RelyingParty) -> None:

@@ -147,7 +147,7 @@ def test_a_repeated_client_id_or_redirect_uri_shows_a_page(app: RelyingParty, na
         {"claims": '{"id_token":{"acr":{"values":["gold"]}},"vendor":[1]}'},
         {"acr_values": "urn:mace:incommon:iap:silver"},
         {"ui_locales": "de xx-nonsense"},
-        {"login_hint": "somebody@example.com"},
+        {"login_hint": "someone@example.com"},
         {"unknown": "x"},
         {"approval_prompt": "auto"},
         {"audience": "x"},

@@ -56,7 +56,7 @@ REFUSED = {
     "a." * 140 + "example": "at most 253|at most",
     "javascript:alert(1)": "domain alone",
     "x" * 3000: "too long",
-    "co.uk": "Anybody can register a domain below co.uk.*such as example.co.uk",
+    "co.uk": "Anyone can register a domain below co.uk.*such as example.co.uk",
     "https://GitHub.io/": "below github.io",
     "github.io.": "below github.io",
     "kawasaki.jp": "below kawasaki.jp",

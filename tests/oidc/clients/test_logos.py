@@ -154,7 +154,7 @@ def address(client: Client) -> str:
     return branding.public_logo_path(client) or ""
 
 
-def test_a_reviewed_apps_logo_is_served_to_anybody(verified: Client) -> None:
+def test_a_reviewed_apps_logo_is_served_to_anyone(verified: Client) -> None:
     response: Any = Browser().get(address(verified))
     assert (response.status_code, response["Content-Type"]) == (200, "image/webp")
     assert response["X-Content-Type-Options"] == "nosniff"

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 
 from accounts.activity.recording import record
 from accounts.models import Account
-from accounts.sessions.browser_sessions import AuthenticationMiddleware, end_all_sessions, end_everybodys_sessions
+from accounts.sessions.browser_sessions import AuthenticationMiddleware, end_all_sessions, end_everyones_sessions
 from core import clock
 from core.http.sessions import SessionStore
 from oidc.authorization.consent import remove_consent
@@ -137,9 +137,9 @@ def test_an_app_that_was_removed_learns_nothing_more(listening: RelyingParty, pe
     assert events() == []
 
 
-def test_ending_everybodys_sessions_sends_logout_tokens(listening: RelyingParty) -> None:
+def test_ending_everyones_sessions_sends_logout_tokens(listening: RelyingParty) -> None:
     listening.tokens()
-    end_everybodys_sessions()
+    end_everyones_sessions()
     assert events() == ["logout", "session-revoked"]
 
 

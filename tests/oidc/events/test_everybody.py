@@ -1,4 +1,4 @@
-"""Ending everybody's sessions: each app is told of each, in transactions of a bounded size."""
+"""Ending everyone's sessions: each app is told of each, in transactions of a bounded size."""
 
 import tracemalloc
 from typing import Any
@@ -48,9 +48,7 @@ def sign_in_many(client: Client, count: int) -> None:
     )
 
 
-def test_ending_everybodys_sessions_is_done_in_batches(
-    listening: RelyingParty, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ending_everyones_sessions_is_done_in_batches(listening: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_sessions, "BATCH", 100)
     sign_in_many(listening.client, PEOPLE)
     Session.objects.create(session_key="nobody", session_data="", expire_date=clock.from_now(60))

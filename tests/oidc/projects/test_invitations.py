@@ -155,9 +155,9 @@ def test_only_the_invited_person_can_answer(
     row = invitations.invite(project, "ines@example.com", "developer", owner)
     unproven = make_account("ines@example.com", verified=False)
     assert invitations.invitations_to_account(unproven) == []
-    for somebody in (unproven, make_account("other@example.com"), owner):
+    for someone in (unproven, make_account("other@example.com"), owner):
         with pytest.raises(InvitationNotFound):
-            answer(row.pk, somebody)
+            answer(row.pk, someone)
     assert project.members.count() == 1
     assert ProjectInvitation.objects.get().is_open
 
@@ -207,7 +207,7 @@ def _hand_over(sven: ProjectMember, owner: Account) -> None:
     members.transfer_ownership(sven.project, to, sven.account)
 
 
-# How somebody stops being one who may invite.
+# How someone stops being one who may invite.
 ENDS: dict[str, Callable[[ProjectMember, Account], Any]] = {
     "leaves": lambda sven, owner: members.leave_project(sven.project, sven.account),
     "is removed": members.remove_member,

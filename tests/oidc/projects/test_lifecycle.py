@@ -32,7 +32,7 @@ def owner() -> Account:
 
 @pytest.fixture
 def party(signed_in: Any, owner: Account) -> RelyingParty:
-    """A web app with a secret, in a project of `owner`, and the browser of somebody else who uses it."""
+    """A web app with a secret, in a project of `owner`, and the browser of someone else who uses it."""
     web, secret = make_web_client(make_project(owner), name="Web Notes")
     return RelyingParty(web, signed_in, secret)
 
@@ -115,7 +115,7 @@ def test_a_client_without_a_secret_gets_invalid_grant(app: RelyingParty) -> None
 
 
 def test_credentials_created_during_a_deletion_are_rejected(party: RelyingParty, owner: Account) -> None:
-    """A key, a secret and tokens of somebody whose request had begun before."""
+    """A key, a secret and tokens of someone whose request had started before."""
     tokens = party.tokens()
     _, key = make_key(party.client.project, owner)
     lifecycle.delete_project(party.client.project, owner)

@@ -220,7 +220,7 @@ def test_the_audit_trail_no_longer_names_deleted_people(project: Project, owner:
     members.leave_project(project, dan)
     row = invitations.invite(project, dan.email, "viewer", owner)
     invitations.accept(row.pk, dan)
-    invitations.invite(project, "somebody@else.example", "viewer", owner)
+    invitations.invite(project, "someone@else.example", "viewer", owner)
     AuditEvent.objects.update(ip="192.0.2.1")
     deleting.delete_account(dan)
     assert not AuditEvent.objects.filter(target="dan@example.com").exists()
@@ -228,7 +228,7 @@ def test_the_audit_trail_no_longer_names_deleted_people(project: Project, owner:
     assert set(AuditEvent.objects.filter(actor_email="").values_list("ip", flat=True)) == {None}
     # The rest of the trail is as it was.
     assert AuditEvent.objects.filter(actor_email=owner.email, ip="192.0.2.1").count() == 3
-    assert AuditEvent.objects.filter(target="somebody@else.example").exists()
+    assert AuditEvent.objects.filter(target="someone@else.example").exists()
     assert AuditEvent.objects.get(action="member.role_changed").after == {"role": "developer"}
 
 

@@ -1,4 +1,4 @@
-"""Signing keys that can't be read: the others go on, rotation goes on, and everybody is told which setting is wrong."""
+"""Signing keys that can't be read: the others go on, rotation goes on, and everyone is told which setting is wrong."""
 
 from collections.abc import Callable
 from typing import Any

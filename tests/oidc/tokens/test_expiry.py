@@ -20,10 +20,10 @@ DAY = timedelta(days=1)
 FAMILIES = 40_000  # of five rows each, and one in five more is alive
 
 
-def bare_family(begun: timedelta) -> TokenFamily:
+def bare_family(started: timedelta) -> TokenFamily:
     now = clock.now()
     held = {"connection": Connection.objects.get(), "scope": "openid", "auth_time": now}
-    return TokenFamily.objects.create(created_at=now - begun, **held)
+    return TokenFamily.objects.create(created_at=now - started, **held)
 
 
 def test_a_family_goes_with_the_last_of_its_rows(app: RelyingParty, later: Callable[[float], None]) -> None:
@@ -97,12 +97,12 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     enter, leave = transaction.Atomic.__enter__, transaction.Atomic.__exit__
 
     def begin(self: Any) -> None:
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         enter(self)
 
     def end(self: Any, *exception: Any) -> None:
         leave(self, *exception)
-        took.append(time.monotonic() - self.begun)
+        took.append(time.monotonic() - self.started)
 
     monkeypatch.setattr(transaction.Atomic, "__enter__", begin)
     monkeypatch.setattr(transaction.Atomic, "__exit__", end)
@@ -122,9 +122,9 @@ def test_many_rows_are_deleted_in_short_transactions(longest: list[float]) -> No
         filler.add_families(FAMILIES, age="40 days", refresh=2)
         filler.add_families(FAMILIES // 5, age="-10 days")
         database.execute(b"ANALYZE")
-    begun = time.monotonic()
+    started = time.monotonic()
     gone = expiry.delete_expired()
-    took = time.monotonic() - begun
+    took = time.monotonic() - started
     assert gone == FAMILIES * 5
     # A million rows take half a minute on a quiet machine of two cores; tests have no such one to themselves.
     assert took / gone * 1_000_000 < 180

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
-from accounts.sessions.browser_sessions import end_everybodys_sessions
+from accounts.sessions.browser_sessions import end_everyones_sessions
 from api.keys import API_KEYS, live_keys_created
 from api.models import ApiKey
 from core.audit import Event, report
@@ -38,7 +38,7 @@ class Command(ConfirmedCommand):
         keys = live_keys_created(since, before) if options["api_keys"] else ApiKey.objects.none()
         warning = f"{families.count()} authorizations end, and {keys.count()} API keys."
         if options["sessions"]:
-            warning += " Everybody is signed out."
+            warning += " Everyone is signed out."
         if not self.is_confirmed(options, warning):
             return
         done = {
@@ -47,7 +47,7 @@ class Command(ConfirmedCommand):
             "why": options["why"][:40],
             "families": end_families(families, options["why"][:40]),
             "api_keys": _revoke(keys),
-            "sessions": end_everybodys_sessions() if options["sessions"] else 0,
+            "sessions": end_everyones_sessions() if options["sessions"] else 0,
         }
         report(Event("authorizations.ended", details=done))
         self.stdout.write(

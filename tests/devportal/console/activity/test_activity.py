@@ -134,8 +134,8 @@ def test_deleted_accounts_are_not_named(
     deleting.delete_account(developer)
     text = told(as_owner, project)
     assert "dan@example.com" not in text
-    assert "Somebody whose account is deleted turned the client Orbit Notes off" in text
-    assert "olga@example.com changed the role of somebody whose account is deleted" in text
+    assert "Someone whose account is deleted turned the client Orbit Notes off" in text
+    assert "olga@example.com changed the role of someone whose account is deleted" in text
 
 
 EVERYTHING = ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]

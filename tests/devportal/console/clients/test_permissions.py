@@ -207,7 +207,7 @@ def test_the_choice_for_a_scope_that_the_process_does_not_know_yet_is_kept(
     assert optional_of(app) == "email calendar.read"
 
 
-def test_a_form_from_before_somebody_elses_change_does_not_undo_it(as_developer: Browser, app: Client) -> None:
+def test_a_form_from_before_someone_elses_change_does_not_undo_it(as_developer: Browser, app: Client) -> None:
     page = at("client_permissions", app.project, app)
     old = str(as_developer.get(page).context["form"]["seen"].value())
     save(as_developer, app, ["email"])

@@ -142,7 +142,7 @@ def seen_by(browser: Browser, client: Client) -> str:
     return str(browser.get(at("client_settings", client.project, client)).context["form"]["seen"].value())
 
 
-def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+def test_a_form_from_before_someone_elses_change_does_not_undo_it(
     as_developer: Browser, as_owner: Browser, client_of: Client
 ) -> None:
     old, leaked = seen_by(as_developer, client_of), f"{URI}/leaked"

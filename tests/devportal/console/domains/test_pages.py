@@ -174,7 +174,7 @@ def test_checks_per_person_are_limited(
     domains = [make_domain(project, f"d{number}.example") for number in range(3)]
     urls = [at(project, f"/{domain.pk}/check") for domain in domains]
     assert [as_developer.post(url).status_code for url in urls] == [302, 302, 429]
-    assert as_owner.post(urls[2]).status_code == 302, "nobody uses it up for somebody else"
+    assert as_owner.post(urls[2]).status_code == 302, "nobody uses it up for someone else"
 
 
 def test_removing_lists_what_depends_on_the_domain(

@@ -150,7 +150,7 @@ def test_applying_the_file_again_brings_no_badge_back_for_a_home_page_that_was_g
     ],
 )
 def test_a_bad_list_is_refused_by_its_key_and_changes_nothing(provision: Any, domains: str, said: str) -> None:
-    make_account("somebody@example.com")
+    make_account("someone@example.com")
     with pytest.raises(CommandError, match=said):
         provision(domains)
     assert not ProjectDomain.objects.exists()

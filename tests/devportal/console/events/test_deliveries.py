@@ -127,7 +127,7 @@ def test_the_next_try_depends_on_the_receiver(as_viewer: Browser, app: Client, r
     delivery = make_delivery(receiver, not_before=clock.from_now(3600))
     assert "<dt>Next try</dt>" in shown(as_viewer, delivery)
     EventReceiver.objects.update(paused_at=clock.now())
-    assert "when somebody resumes the receiver" in shown(as_viewer, delivery)
+    assert "when someone resumes the receiver" in shown(as_viewer, delivery)
     Client.objects.update(enabled=False)
     EventReceiver.objects.update(paused_at=None)
     assert "when the client is on again" in shown(as_viewer, delivery)

@@ -64,7 +64,7 @@ def test_a_developer_sets_up_both_receivers_and_turns_one_off(as_developer: Brow
 
 
 @pytest.mark.parametrize("channel", Channel.values)
-def test_a_form_from_before_somebody_elses_change_does_not_undo_it(
+def test_a_form_from_before_someone_elses_change_does_not_undo_it(
     channel: str, as_developer: Browser, app: Client
 ) -> None:
     def seen() -> str:

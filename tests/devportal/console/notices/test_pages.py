@@ -95,7 +95,7 @@ def test_every_kind_leads_to_a_page_that_its_receivers_may_open(
         assert as_viewer.get(f"{LIST}/{row.pk}", follow=True).status_code == 200, f"{kind}, of a deleted client"
 
 
-def test_a_notice_of_somebody_else_does_not_exist(
+def test_a_notice_of_someone_else_does_not_exist(
     project: Project, as_owner: Browser, as_outsider: Browser, developer: Account
 ) -> None:
     (row,) = raised(project)

@@ -210,7 +210,7 @@ def test_a_former_member_is_no_longer_named(
     page = as_owner.get("/console/notices").content.decode()
     assert "dan@example.com" not in page
     assert "private@example.com" not in page
-    assert "Somebody who is no longer a member created the API key Nightly" in page
+    assert "Someone who is no longer a member created the API key Nightly" in page
 
 
 def test_every_text_can_be_filled_in_with_the_details_of_its_kind(project: Project, app: Client) -> None:

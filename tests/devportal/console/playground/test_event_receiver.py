@@ -194,7 +194,7 @@ def test_turning_it_off_keeps_the_options(as_developer: Browser, app: Client) ->
 
 @pytest.mark.parametrize("wanted", ["yes", "no"])
 @pytest.mark.parametrize("channel", EventReceiver.Channel.values)
-def test_an_older_page_does_not_replace_the_url_that_somebody_has_set(
+def test_an_older_page_does_not_replace_the_url_that_someone_has_set(
     channel: str, wanted: str, as_developer: Browser, app: Client
 ) -> None:
     point(as_developer, app, wanted="yes" if wanted == "no" else "no")

@@ -12,7 +12,7 @@ from devportal.docs import search
 from devportal.docs.search import LONGEST_QUERY, Index, Section, clean, docs_index, marked
 from tests.at_once import at_once
 
-# What somebody types, and the address of the section that comes first.
+# What someone types, and the address of the section that comes first.
 FIRST = {
     "invalid_grant": "/docs/errors#token-invalid_grant",
     "insufficient_scope": "/docs/errors#api-insufficient_scope",

@@ -22,7 +22,7 @@ from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty
 from tests.totp import totp
 
-LOST = "the key that everybody thought somebody else had kept"
+LOST = "the key that everyone thought someone else had kept"
 NEW_PASSWORD = "a new staple 7 horse"
 
 pytestmark = pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_people_without_another_factor_prove_their_mailbox(
 
     browser = Browser()
     refused = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
-    assert refused.status_code == 200  # the password alone, which somebody else may know
+    assert refused.status_code == 200  # the password alone, which someone else may know
     browser.post("/account/password/reset/", {"email": person.email})
     code = re.findall(r"^ {4}(\S+)$", str(mail.outbox[-1].body), re.MULTILINE)[-1]
     assert browser.post("/account/password/reset/confirm/", {"code": code}).status_code == 302

@@ -1,4 +1,4 @@
-"""`manage.py provision` while somebody else changes the same rows, on PostgreSQL."""
+"""`manage.py provision` while someone else changes the same rows, on PostgreSQL."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ from oidc.clients.lookup import lock_client
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import members
 from oidc.projects.roles import lock_project
-from tests.at_once import SECONDS, at_once, blocked_by, somebody_waits_for_us, together, wait_until
+from tests.at_once import SECONDS, at_once, blocked_by, someone_waits_for_us, together, wait_until
 from tests.devportal.operations.provisioning.test_provision import FILE, provision
 from tests.devportal.review.reviewing import fresh, make_reviewer
 from tests.factories import make_account
@@ -83,7 +83,7 @@ def test_an_owner_who_changes_a_role_meanwhile_gets_no_error(tmp_path: Path, mon
         done = apply_person(values)
         is_locked.set()
         if values["email"] == "robin@example.com":
-            wait_until(somebody_waits_for_us)
+            wait_until(someone_waits_for_us)
         return done
 
     def promote() -> None:
@@ -101,7 +101,7 @@ def test_a_file_and_a_review_lock_the_project_before_people_and_apps(verified: C
         with transaction.atomic():
             lock_project(verified.project_id)
             applied = pool.submit(_in_thread, partial(provision, tmp_path, file))
-            wait_until(somebody_waits_for_us)
+            wait_until(someone_waits_for_us)
             list(Account.objects.select_for_update(no_key=True).order_by("pk"))
             lock_client(verified.pk)
         assert len(applied.result(SECONDS)["projects"]) == 1

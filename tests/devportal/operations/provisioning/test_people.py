@@ -1,4 +1,4 @@
-"""`[[people]]` of a provisioning file whose email address somebody has used before."""
+"""`[[people]]` of a provisioning file whose email address someone has used before."""
 
 from pathlib import Path
 

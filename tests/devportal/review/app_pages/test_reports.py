@@ -94,7 +94,7 @@ def test_people_who_removed_an_app_can_still_report_it(as_pia: Browser, pia: Acc
     assert send(as_pia, app).status_code == 302
 
 
-def test_a_reviewed_app_with_a_page_can_be_reported_by_anybody_who_is_signed_in(
+def test_a_reviewed_app_with_a_page_can_be_reported_by_anyone_who_is_signed_in(
     app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
 ) -> None:
     client, stranger = approved(app, developer, reviewer), browser_of(make_account())

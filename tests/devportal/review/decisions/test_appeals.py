@@ -1,4 +1,4 @@
-"""Appeals: against a rejection, a withdrawn approval, a suspension; once, in time, and answered by somebody else."""
+"""Appeals: against a rejection, a withdrawn approval, a suspension; once, in time, and answered by someone else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -184,7 +184,7 @@ def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
     reviewer_actions.lift_suspension(project, other)
     with pytest.raises(IncompleteSubmission, match="what you found"):
         cases.close_case(case, other, "acted", " ")
-    cases.close_case(case, other, "acted", "It was somebody else's doing.")
+    cases.close_case(case, other, "acted", "It was someone else's doing.")
     assert ReviewEntry.objects.filter(kind="appealed", project=project, client=None).count() == 1
 
 
@@ -270,7 +270,7 @@ def test_the_next_appeal_against_a_suspension_is_possible_after_30_days(
     suspended(app, reviewer)
     case = appeals.appeal_suspension(app.project, developer, WHY)
     other = make_reviewer()
-    cases.close_case(case, other, "acted", "It was somebody else's doing.")
+    cases.close_case(case, other, "acted", "It was someone else's doing.")
     reviewer_actions.lift_suspension(app.project, other)
     project = suspended(app, other)
     with pytest.raises(IllegalReviewStep, match="One appeal is possible in 30 days"):

@@ -176,7 +176,7 @@ def test_leaving_a_project_before_it_is_suspended_hides_nothing(
     assert result(review_again(review), "other_apps") == "fail"
 
 
-def test_a_later_submission_by_somebody_else_hides_nothing(app: Client, developer: Account, reviewer: Account) -> None:
+def test_a_later_submission_by_someone_else_hides_nothing(app: Client, developer: Account, reviewer: Account) -> None:
     review, other = sent(app, developer), make_account()
     second = make_project(other, name="Second")
     rejected = AppReview.objects.create(

@@ -1,4 +1,4 @@
-"""What a submission brings about: a revision that is kept, and its pages looked at, without keeping anybody waiting."""
+"""What a submission brings about: a revision that is kept, and its pages looked at, without keeping anyone waiting."""
 
 from collections.abc import Callable
 from datetime import timedelta

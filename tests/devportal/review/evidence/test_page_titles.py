@@ -1,4 +1,4 @@
-"""Titles of pages that somebody outside wrote: what is read of them, and that nothing in them takes long."""
+"""Titles of pages that someone outside wrote: what is read of them, and that nothing in them takes long."""
 
 import time
 
@@ -58,6 +58,6 @@ def test_a_title_is_cut() -> None:
 @pytest.mark.parametrize("before", ["", "<title>", "<meta charset=punycode>a-"])
 def test_no_page_takes_long(unit: str, before: str) -> None:
     body = f"{before}{unit * 70_000}".encode()
-    begun = time.process_time()
+    started = time.process_time()
     assert len(read_title(body, "text/html")) <= MAX_TITLE_LENGTH
-    assert time.process_time() - begun < 2
+    assert time.process_time() - started < 2

@@ -104,7 +104,7 @@ def test_suspension_reaches_the_whole_team(app: Client, developer: Account, revi
 def test_a_developers_reply_is_mailed_to_the_assignee(app: Client, developer: Account, reviewer: Account) -> None:
     review = sent(app, developer)
     new_mails()
-    developer_actions.answer(review, developer, "Anybody there?")
+    developer_actions.answer(review, developer, "Anyone there?")
     assert new_mails() == {}
     colleague = make_reviewer("carl@example.com")
     reviewer_actions.assign(review, reviewer, colleague)

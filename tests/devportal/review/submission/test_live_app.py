@@ -47,7 +47,7 @@ def changed(app: Client, owner: Account, developer: Account, reviewer: Account) 
 
 
 def words(response: Any) -> str:
-    """Return the words of a page, without what the field of the trail's filter suggests to everybody."""
+    """Return the words of a page, without what the field of the trail's filter suggests to everyone."""
     assert response.status_code == 200
     return " ".join(re.sub(r"<datalist.*?</datalist>", "", response.content.decode(), flags=re.DOTALL).split())
 

@@ -292,7 +292,7 @@ class TestTwoApprovals:
     def test_an_approval_from_before_an_appeal_shows_no_decision_of_after_it(
         self, review: AppReview, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
-        """An appeal sends the same revision again, and everybody decides on it again."""
+        """An appeal sends the same revision again, and everyone decides on it again."""
         approve(review, reviewer)
         reviewer_actions.reject(review, make_reviewer(), revision=1, reasons=REASON)
         review = appeals.appeal_rejection(review, developer, "The page says it in its second line.")
@@ -305,7 +305,7 @@ class TestTwoApprovals:
     def test_an_approval_from_before_a_measure_shows_no_decision_of_after_it(
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
-        """A measure ends the first approval, and everybody decides on the same revision again."""
+        """A measure ends the first approval, and everyone decides on the same revision again."""
         approve(review, reviewer)
         third, project = make_reviewer(), review.client.project
         reviewer_actions.suspend_project(project, third, reasons=["harmful"])
