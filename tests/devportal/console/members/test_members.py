@@ -213,7 +213,7 @@ def test_the_new_email_address_of_a_former_member_is_not_shown(
     for path in (keys, f"{keys}/{key.public_id}/revoke", secrets, f"{secrets}/{secret.pk}/end"):
         text = text_of(as_owner.get(path))
         assert "private@example.org" not in text
-        assert "omebody who is no longer a member" in text
+        assert "omeone who is no longer a member" in text
     assert key.masked not in text_of(as_owner.get(f"{keys}?q=private"))
 
 
