@@ -8,16 +8,13 @@ import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# The tag or commit of 0.1.0. None before the release, when the present state counts as 0.1.0.
-BASELINE: str | None = None
+BASELINE = "34aa8a18535ca40ce18e396e6b5641c8aa4d9579"  # the commit of 0.1.0
 # The newest migration of each app in 0.1.0. Later ones obey the rules of tests/upgrades/test_migration_rules.py.
 NEWEST = {"accounts": 1, "api": 2, "console": 2, "oidc": 1, "operations": 1, "review": 1}
 
 
 def why_missing() -> str | None:
     """Return why the baseline's source is not available (no git, or a clone without the commit), None if it is."""
-    if BASELINE is None:
-        return None
     command = ["git", "cat-file", "-e", f"{BASELINE}^{{commit}}"]
     try:
         found = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
@@ -28,9 +25,6 @@ def why_missing() -> str | None:
 
 def unpack(folder: Path) -> None:
     """Write the baseline's source into a folder."""
-    if BASELINE is None:
-        copy_source(folder)
-        return
     packed = subprocess.run(["git", "archive", BASELINE], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
@@ -43,9 +37,10 @@ def copy_source(folder: Path) -> None:
 
 
 def install_packages(source: Path, folder: Path) -> None:
-    """Install the packages that the baseline pins into a folder; do nothing if the baseline is the present state."""
-    if BASELINE is None:
+    """Install the packages that the baseline pins into a folder; do nothing if the present state pins the same."""
+    pins = Path("requirements", "runtime.txt")
+    if (source / pins).read_text() == (ROOT / pins).read_text():
         return
     command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
-    pinned = ["--require-hashes", "-r", str(source / "requirements" / "runtime.txt")]
+    pinned = ["--require-hashes", "-r", str(source / pins)]
     subprocess.run([*command, "--target", str(folder), *pinned], check=True)
