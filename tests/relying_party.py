@@ -39,7 +39,7 @@ def header_of(token: str) -> dict[str, Any]:
     return header
 
 
-def authorization_request(client_id: str, redirect_uri: str, verifier: str, **changes: str) -> dict[str, str]:
+def authorization_request(client_id: str, redirect_uri: str, verifier: str, /, **changes: str) -> dict[str, str]:
     """Return the parameters of a request for a code (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     return {
         "response_type": "code",
