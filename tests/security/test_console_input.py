@@ -38,6 +38,7 @@ READ_BY_FORMS = """
     name type redirect_uris post_logout_redirect_uris more url enabled understood typed permissions expires_on email
     role to decision step logo remove_logo home_page_url privacy_policy_url terms_url support_address note
     ask_account_read why_account_read text wanted scope prompt client_secret address once
+    least_acr optional_scopes
     channel logout-url logout-session_required logout-seen events-url events-types events-seen seen submission
 """
 PARAMETERS, FIELDS = READ_BY_PAGES.split(), READ_BY_FORMS.split()

@@ -16,7 +16,7 @@ def check_shape(plan: Any) -> None:
     assert plan["plan_id"]
     assert isinstance(plan["plan_display_name"], str)
     assert plan["source"] in {"own", "family", "organization", "free"}
-    assert plan["state"] in STATES, f"add {plan['state']} to STATES here, and to docs/api.md"
+    assert plan["state"] in STATES, f"add {plan['state']} to STATES here, and to docs/plans.md"
     assert (plan["source"] == "free") == (plan["state"] == "free")
     assert plan["read_only"] is (plan["state"] in {"Cancelled", "Expired"})
     assert type(plan["cache_max_age"]) is int
