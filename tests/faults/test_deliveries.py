@@ -187,6 +187,7 @@ def test_each_session_end_that_was_committed_is_told_and_no_other(world: World) 
     told = {sid for name, sid in world.caused() if name == GOOD}
     wait_until(lambda: told <= {sid for _, sid in good.arrived}, "an app waits for others")
     assert {state for name, _, _, state in world.deliveries() if name in ("hanging", "failing", "gone")} == {"waiting"}
+    wait_until(lambda: bool(world.apps["late"].arrived), "an app that is not fast has no turn")
 
     # The worker dies after an app got a token, and before it can say so.
     good.meanwhile = lambda: os.killpg(worker.pid, signal.SIGKILL)
