@@ -18,6 +18,7 @@ from core.http import responses
 from core.http.headers import allow_any_origin, is_preflight, preflight_answer
 from core.http.split_hosts import name_of
 from core.serving.documents import document
+from core.settings_changes import forget_with_settings
 from oidc.apis.registry import current_registry
 
 SCHEMA_MAX_AGE = 3600
@@ -37,6 +38,10 @@ def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, for a page that shows its content."""
     document: dict[str, Any] = json.loads(_document())
     return document
+
+
+forget_with_settings(_document.cache_clear)
+forget_with_settings(openapi_document.cache_clear)
 
 
 class SchemaView(Endpoint):

@@ -1,7 +1,7 @@
 """Rendering of the docs: highlighted code, headings with anchors, placeholders, and pages as Markdown."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from urllib.parse import urljoin, urlsplit
 from bs4 import BeautifulSoup, Tag
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.core.signals import setting_changed
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import escape, strip_tags
@@ -24,6 +23,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Literal, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
 
+from core.settings_changes import forget_with_settings
 from devportal.docs.pages import INDEX, DocsPage, all_pages, all_sections, listed_apis
 from devportal.docs.views import docs_page
 from oidc.apis.registry import ApiSnapshot
@@ -168,7 +168,6 @@ def _marked(class_: str, text: str) -> str:
 # The endpoints of an API are left out too: its OpenAPI document, which the page links, is for programs.
 _FRAME = ".docs__endpoints, .contents, .anchor, .onward, .docs__markdown, .languages, form, button"
 _MAIN = re.compile(r"<main\b[^>]*>(.*)</main>", re.DOTALL)
-_SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 
 
 # Pages that the process keeps as HTML and as Markdown. Pages that mention APIs change with them, so each
@@ -207,16 +206,6 @@ def _request_of_nobody(path: str) -> HttpRequest:
     request.META |= {"HTTP_HOST": address.netloc, "wsgi.url_scheme": address.scheme}
     request.user = AnonymousUser()
     return request
-
-
-def forget_with_settings(forget: Callable[[], None]) -> None:
-    """Call `forget` when a setting changes that every page shows. Only tests change settings."""
-
-    def changed(*, setting: str, **kwargs: Any) -> None:
-        if setting in _SHOWN:
-            forget()
-
-    setting_changed.connect(changed, weak=False)
 
 
 forget_with_settings(kept_html.cache_clear)

@@ -20,8 +20,9 @@ from core.limits import usage
 from core.limits.middleware import MINUTE
 from core.limits.usage import Rate, hit
 from core.serving.worker_start import at_worker_start
+from core.settings_changes import forget_with_settings
 from devportal.docs.pages import DocsPage, all_pages, listed_apis
-from devportal.docs.rendering import forget_with_settings, main_html
+from devportal.docs.rendering import main_html
 from oidc.apis.registry import ApiSnapshot
 
 # Longer queries are cut.

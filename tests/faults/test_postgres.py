@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.quiet, pytest.mark.redis, pytest.mar
 ANSWER_SECONDS = 5.0
 PROBE_SECONDS = 0.2
 # Other tests share the machine: so many of the probes have to be in time, and each within a second.
-PROBE_SHARE = 0.99
+PROBE_SHARE = 0.95
 SLOWEST_PROBE_SECONDS = 1.5
 BACK_SECONDS = 5.0
 # Longer than any request may wait.
