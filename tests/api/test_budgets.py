@@ -110,8 +110,9 @@ class Watch:
 
 
 @pytest.fixture
-def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Watch]:
     """Count on Redis, and see what reaches it."""
+    settings.REDIS_TIMEOUT_SECONDS = 1.0  # these tests are not about a slow Redis
     with Watch(redis_url) as watching:
         made = Counters(RedisCounters(redis_url))
         for module in ("api.throttling", "api.usage_counts", "core.limits.counters"):

@@ -71,6 +71,7 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
             expect(first.get_by_text("has not been reviewed")).to_be_visible()
             expect(first.locator(".tile img")).to_have_count(0)
             first.click(ALLOW)
+            first.wait_for_url(f"{tern.redirect_uri}**")  # the next page would abort this navigation
             assert "code" in tern.answer()
             refused_scope(first, tern)
             second.goto(tern.authorization_url())

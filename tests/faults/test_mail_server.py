@@ -12,7 +12,7 @@ from tests.faults.people import NewPerson
 from tests.faults.rig import Rig, rig
 from tests.services.service import running
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
 # For every request. One that waited for the mail server would take EMAIL_TIMEOUT.
 MOST_SECONDS = 0.8 * settings.EMAIL_TIMEOUT
