@@ -16,6 +16,7 @@ POOL_SIZE = 3
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.quiet,
     pytest.mark.redis,
     pytest.mark.postgres,
     pytest.mark.skipif(
