@@ -1,4 +1,4 @@
-"""Caches of what shows a setting: they are cleared when a setting changes, which only happens in tests."""
+"""Clears caches of pages and documents when a setting that they show changes. Only tests change settings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ _SHOWN = frozenset({"AUTH_URL", "BASE_URL", "ISSUER", "SERVICE_NAME"})
 
 
 def forget_with_settings(forget: Callable[[], None]) -> None:
-    """Call `forget` when a setting changes that documents show."""
+    """Call `forget` whenever one of the shown settings changes."""
 
     def changed(*, setting: str, **kwargs: Any) -> None:
         if setting in _SHOWN:

@@ -11,6 +11,7 @@ from hypothesis import settings as drawn
 from hypothesis import strategies as st
 
 from api.errors import ERRORS
+from api.schema_views import openapi_document
 from core import clock
 from oidc.apis.scopes import known_scopes
 from oidc.models import Client
@@ -79,6 +80,13 @@ def test_its_code_flow_is_the_one_of_the_discovery_document(document: dict[str, 
     assert list(flow["scopes"]) == list(known_scopes())
     assert set(flow["scopes"]) == set(discovered["scopes_supported"])
     assert all(flow["scopes"].values())
+
+
+def test_it_shows_the_present_settings(document: dict[str, Any], settings: Any) -> None:
+    assert openapi_document() == document
+    settings.AUTH_URL = "https://auth.example.com"
+    flow = openapi_document()["components"]["securitySchemes"]["oauth2"]["flows"]["authorizationCode"]
+    assert flow["tokenUrl"] == "https://auth.example.com/connect/token"
 
 
 def test_it_lists_every_error_with_an_example(document: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """PostgreSQL frozen, stopped, restarted, out of connections, or with a table locked, while the service is under load.
 
-Every request is answered within 5 seconds; what needs no database, within 200 ms; and nothing that was acknowledged is
-lost.
+Every request is answered within 5 seconds; nearly every request that needs no database, within 200 ms; and nothing that
+was acknowledged is lost.
 """
 
 import threading
@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.quiet, pytest.mark.redis, pytest.mar
 
 ANSWER_SECONDS = 5.0
 PROBE_SECONDS = 0.2
-# Other tests share the machine: so many of the probes have to be in time, and each within a second.
+# Another test shares the machine, and all waiting requests continue when PostgreSQL is back: this share of the probes
+# has to be in time, and each probe within SLOWEST_PROBE_SECONDS.
 PROBE_SHARE = 0.95
 SLOWEST_PROBE_SECONDS = 1.5
 BACK_SECONDS = 5.0
