@@ -44,6 +44,13 @@ class Stores:
     def add_volume(self) -> None:
         podman.podman("volume", "create", f"{self.volumes}-data")
 
+    def remove_volume(self) -> None:
+        """Remove the volume. A container that used it may be gone a moment later than its process."""
+        line = [*podman.command(), "volume", "rm", "--force", f"{self.volumes}-data"]
+        soon(
+            lambda: subprocess.run(line, capture_output=True, check=False).returncode == 0, "podman removes the volume"
+        )
+
 
 @contextlib.contextmanager
 def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) -> Iterator[Stores]:
@@ -63,7 +70,7 @@ def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) ->
         password = {"DATABASE_PASSWORD_FILE": str(folder / "database_password")}
         made.psql(f"{made.superuser}/postgres", "--file", str(DEPLOY / "database.sql"), env=given | password)
         made.add_volume()
-        stack.callback(podman.podman, "volume", "rm", "--force", f"{made.volumes}-data")
+        stack.callback(made.remove_volume)
         yield made
 
 

@@ -140,8 +140,9 @@ def restore_backup(machine: Machine) -> None:
 
 def sign_in(site: Site, password: str) -> Person:
     with site.client() as client:
-        soon(lambda: client.get(f"{site.address}/health/ready").status_code == 200, "the service", 60)
-        assert client.get(f"{site.address}/health/ready").json()["status"] == "ok"  # Redis accepts the password
+        ready = f"{site.address}/health/ready"
+        soon(lambda: client.get(ready).status_code == 200, "the service", 60)
+        soon(lambda: client.get(ready).json()["status"] == "ok", "a Redis that accepts the password")
         statuses = {name: client.get(f"https://{host}/").status_code for name, host in HOSTS.items()}
     assert statuses == {"auth": 200, "api": 404, "admin": 302}
     person = Person(site, OPERATOR, password)
