@@ -144,15 +144,15 @@ def windows_by_the_services_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the clock where all windows of limits have just begun, so that none ends within a test.
+    """Stop the clock where all windows of limits have just started, so that none ends within a test.
 
     A test that also uses `later` requests this one first.
     """
     moment = clock.now()
     monkeypatch.setattr(clock, "now", lambda: moment)
     # The library derives from a key's CRC when its windows end. In their last second no hit is undone.
-    begun = SimpleNamespace(crc32=lambda key: int(moment.timestamp()) - 1)
-    monkeypatch.setattr(django_ratelimit.core, "zlib", begun)
+    just_started = SimpleNamespace(crc32=lambda key: int(moment.timestamp()) - 1)
+    monkeypatch.setattr(django_ratelimit.core, "zlib", just_started)
 
 
 @pytest.fixture
