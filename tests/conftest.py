@@ -14,12 +14,15 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client as Browser
 
+from accounts.activity import audit_lines, wrong_guesses
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Outbox
 from accounts.plans import catalogue, resolution
+from api import request_log
 from core import clock, tasks
 from core.limits.counters import counters
 from core.limits.redis import process_breaker
+from devportal.console.logs import sign_in_writer
 from oidc.apis import registry
 from oidc.domains.proofs import Code, ProofCheck, ProofResult
 from oidc.models import Client, ProjectDomain, SigningKey
@@ -28,6 +31,15 @@ from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
 from tests.services import flushing, template
+
+ENTRY_BUDGETS = (
+    audit_lines._budget,
+    request_log.refused_budget,
+    request_log.unknown_budget,
+    request_log.unproven_budget,
+    sign_in_writer.entry_budget,
+    wrong_guesses.budget,
+)
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +68,8 @@ def fresh_process() -> None:
     catalogue.clear_snapshot()
     resolution.reset()
     delivery.resume()
+    for budget in ENTRY_BUDGETS:
+        budget._had.clear()
 
 
 @pytest.fixture(autouse=True)

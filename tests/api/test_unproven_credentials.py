@@ -10,7 +10,6 @@ import pytest
 
 from api import keys, request_log, usage_counts
 from api.models import ApiKey, RequestLog, UsageBucket
-from core.limits import log_buffer
 from oidc.tokens import signing_keys
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover
@@ -19,12 +18,6 @@ from tests.relying_party import RelyingParty
 
 Queries = Callable[[int], Any]
 BAD_KEY, BAD_TOKEN = (401, "invalid_api_key"), (401, "invalid_token")
-
-
-@pytest.fixture(autouse=True)
-def fresh_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    for budget in ("unproven_budget", "unknown_budget"):
-        monkeypatch.setattr(request_log, budget, log_buffer.EntryBudget())
 
 
 def mistyped(raw: str) -> str:

@@ -6,9 +6,6 @@ import pytest
 
 from accounts.models import Account
 from core.audit import Event, happened
-from core.limits import log_buffer
-from core.limits.counters import counters
-from devportal.console.logs import sign_in_writer
 from oidc.models import ProjectMember
 from tests.relying_party import RelyingParty
 
@@ -32,10 +29,3 @@ def member(app: RelyingParty) -> Account:
     account = Account.objects.get(pk=app.browser.session["_auth_user_id"])
     ProjectMember.objects.get_or_create(account=account, project=app.client.project, defaults={"role": "developer"})
     return account
-
-
-@pytest.fixture
-def fresh_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the sign-in log begin with nothing counted, and with its whole budget."""
-    counters.cache_clear()
-    monkeypatch.setattr(sign_in_writer, "entry_budget", log_buffer.EntryBudget())

@@ -22,8 +22,6 @@ NOT_VALID = "because its sign-out request is not valid"
 OTHER = "https://app.example.com/leave"
 Mover = Callable[[float], None]
 
-pytestmark = pytest.mark.usefixtures("fresh_log")
-
 
 @pytest.fixture
 def hint(app: RelyingParty) -> str:

@@ -16,9 +16,8 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
 @pytest.fixture(autouse=True)
-def roomy(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def roomy(settings: Any) -> None:
     settings.GUESSES_PER_ADDRESS_PER_MINUTE = settings.GUESSES_PER_ACCOUNT_AND_ADDRESS = 1000
-    monkeypatch.setattr(wrong_guesses, "budget", log_buffer.EntryBudget())
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from accounts.models import Account, Outbox, SecurityEvent, WrongCodes
 from accounts.recovery import waiting
 from api.usage_counts import flush_usage
 from core import clock
-from core.limits import log_buffer
 from tests.factories import make_account
 
 # The card's nine, the session, roles and permissions of the operator, and the page's own fields and actions.
@@ -29,8 +28,7 @@ MOST_STATEMENTS = 23
 
 
 @pytest.fixture
-def person(db: None, monkeypatch: pytest.MonkeyPatch) -> Account:
-    monkeypatch.setattr(wrong_guesses, "budget", log_buffer.EntryBudget())
+def person(db: None) -> Account:
     return make_account("ada@example.com")
 
 

@@ -27,8 +27,6 @@ TOKEN, REVOKE = "/connect/token", "/connect/revoke"
 SECRET = "op_secret_" + "s" * 43
 Mover = Callable[[float], None]
 
-pytestmark = pytest.mark.usefixtures("fresh_log")
-
 
 def entries() -> list[SignInEvent]:
     usage_counts.flush_usage()

@@ -9,10 +9,9 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from django.test import Client as Browser
 
-from api import request_log, usage_counts
+from api import usage_counts
 from api.models import RequestLog
 from core import clock
-from core.limits import log_buffer
 from devportal.console.logs.links import sign_in_log
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project
@@ -27,7 +26,6 @@ NOW = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def at_half_past_ten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log, "unproven_budget", log_buffer.EntryBudget())
     monkeypatch.setattr(clock, "now", lambda: NOW)
 
 
