@@ -47,16 +47,16 @@ def zone_of_reader(request: HttpRequest | None) -> ZoneInfo | None:
     return zone_of_browser(request) or find_zone(getattr(getattr(request, "user", None), "time_zone", ""))
 
 
-def in_utc(at: datetime) -> str:
+def in_utc(at: datetime, *, seconds: bool = False) -> str:
     """Return a time such as "17 May 2030, 09:41 UTC"."""
-    return f"{_day(at.astimezone(UTC))}, {at.astimezone(UTC):%H:%M} UTC"
+    return f"{_day(at.astimezone(UTC))}, {_clock_time(at.astimezone(UTC), seconds)} UTC"
 
 
-def in_zone(at: datetime, zone: ZoneInfo, *, in_sentence: bool) -> str:
+def in_zone(at: datetime, zone: ZoneInfo, *, in_sentence: bool, seconds: bool = False) -> str:
     """Return a time such as "Today, 11:41"; in a sentence always with its date, such as "17 May 2030, 11:41"."""
     local, today = at.astimezone(zone), clock.now().astimezone(zone).date()
     near = None if in_sentence else _NEAR.get((local.date() - today).days)
-    return f"{near or _day(local)}, {local:%H:%M}"
+    return f"{near or _day(local)}, {_clock_time(local, seconds)}"
 
 
 def in_mail(at: datetime, zone: ZoneInfo | None) -> str:
@@ -68,6 +68,10 @@ def in_mail(at: datetime, zone: ZoneInfo | None) -> str:
     if not name.isalpha():  # zones without an abbreviation have their difference from UTC instead, such as "+0545"
         name = f"UTC{name[:3]}:{name[3:] or '00'}"
     return f"{_day(local)}, {local:%H:%M} {name}"
+
+
+def _clock_time(moment: datetime, seconds: bool) -> str:
+    return f"{moment:%H:%M:%S}" if seconds else f"{moment:%H:%M}"
 
 
 def _day(moment: datetime) -> str:

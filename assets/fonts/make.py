@@ -1,8 +1,8 @@
-"""Create static/fonts/, static/css/fonts.css and templates/partials/font.html from the npm package in package.json.
+"""Create static/fonts/, static/css/fonts.css and templates/partials/font.html from the npm packages in package.json.
 
     npm ci --ignore-scripts --prefix assets/fonts && .venv/bin/python assets/fonts/make.py
 
-A test creates the files again and compares them (tests/core/test_font.py). For characters that this font does not
+A test creates the files again and compares them (tests/core/test_font.py). For characters that these fonts do not
 contain, such as names in other scripts, browsers use fonts of the system.
 """
 
@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import io
 from pathlib import Path
+from typing import NamedTuple
 
 from fontTools import subset
 from fontTools.ttLib import TTFont
@@ -17,9 +18,20 @@ from fontTools.varLib import instancer
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
-FAMILY = "Inter"
-WEIGHTS = (400, 700)
-FEATURES = ["calt", "case", "ccmp", "kern", "locl", "mark", "mkmk", "tnum"]
+PACKAGES = HERE / "node_modules/@fontsource-variable"
+
+
+class Source(NamedTuple):
+    """A font's family, package, weights and OpenType features. Code has no ligatures, so that ids show each character."""
+
+    family: str
+    package: str
+    weights: tuple[int, int]
+    features: list[str]
+
+
+TEXT = Source("Inter", "inter", (400, 700), ["calt", "case", "ccmp", "kern", "locl", "mark", "mkmk", "tnum"])
+CODE = Source("JetBrains Mono", "jetbrains-mono", (400, 700), ["ccmp", "locl", "mark", "mkmk"])
 # Latin letters, and the punctuation, arrows and symbols of our pages that the package has.
 RANGES = [
     (0x20, 0x7E), (0xA0, 0xFF), (0x131, 0x131), (0x152, 0x153), (0x2010, 0x2015), (0x2018, 0x201E), (0x2020, 0x2022),
@@ -40,10 +52,7 @@ SAMPLE = (
     "key that is shown once and a secret that expires when you rotate it every sign in has an entry in the log"
 )
 
-SHEET = """/* Made by assets/fonts/make.py: the font of the pages, and a stand-in of its size, so that no line jumps. */
-
-@layer tokens {{
-  @font-face {{
+FACE = """  @font-face {{
     font-family: "{family}";
     font-style: normal;
     font-weight: {lightest} {boldest};
@@ -52,7 +61,11 @@ SHEET = """/* Made by assets/fonts/make.py: the font of the pages, and a stand-i
     unicode-range: {ranges};
   }}
 
-  @font-face {{
+"""
+SHEET = """/* Made by assets/fonts/make.py: the fonts of the pages, and a stand-in with the size of the first, so that no line jumps. */
+
+@layer tokens {{
+{faces}  @font-face {{
     font-family: "{family} stand-in";
     src: local("Arial"), local("ArialMT"), local("Liberation Sans"), local("Arimo"), local("Helvetica");
     size-adjust: {size:.2%};
@@ -68,17 +81,18 @@ PARTIAL = """{{% load static %}}{{% comment %}} Made by assets/fonts/make.py. {{
 """
 
 
-def _reduced(source: Path) -> TTFont:
-    font = TTFont(source, recalcTimestamp=False)
+def _reduced(source: Source) -> TTFont:
+    path = PACKAGES / source.package / "files" / f"{source.package}-latin-wght-normal.woff2"
+    font = TTFont(path, recalcTimestamp=False)
     options = subset.Options()
-    options.layout_features = FEATURES
+    options.layout_features = source.features
     options.hinting = False
     options.notdef_outline = True
     options.name_IDs = [0, 1, 2, 3, 4, 5, 6, 13, 14]  # licence and copyright stay in the file
     reducer = subset.Subsetter(options)
     reducer.populate(unicodes=[point for first, last in RANGES for point in range(first, last + 1)])
     reducer.subset(font)
-    instancer.instantiateVariableFont(font, {"wght": WEIGHTS}, inplace=True)
+    instancer.instantiateVariableFont(font, {"wght": source.weights}, inplace=True)
     return font
 
 
@@ -99,23 +113,30 @@ def _overrides(font: TTFont) -> dict[str, float]:
     }
 
 
-def make(package: Path, into: Path) -> None:
-    """Write all files of the font below `into`, with the folders of the project."""
-    font = _reduced(package / "files" / "inter-latin-wght-normal.woff2")
-    overrides = _overrides(font)
+def _written(font: TTFont) -> bytes:
     font.flavor = "woff2"
     written = io.BytesIO()
     font.save(written)
-    name = f"{FAMILY.lower()}-{hashlib.sha256(written.getvalue()).hexdigest()[:12]}.woff2"
-    files = {
-        f"static/fonts/{name}": written.getvalue(),
-        "static/fonts/LICENSE.txt": (package / "LICENSE").read_bytes(),
-        "static/css/fonts.css": SHEET.format(
-            family=FAMILY, lightest=WEIGHTS[0], boldest=WEIGHTS[1], name=name, ranges=_ranges(), **overrides
-        ).encode(),
-        "templates/partials/font.html": PARTIAL.format(name=name).encode(),
-    }
-    for old in (into / "static/fonts").glob("*.woff2"):
+    return written.getvalue()
+
+
+def make(into: Path) -> None:
+    """Write all files of the fonts below `into`, with the folders of the project."""
+    faces, files, names = "", {}, []
+    for source in (TEXT, CODE):
+        font = _reduced(source)
+        if source is TEXT:
+            overrides = _overrides(font)
+        content = _written(font)
+        name = f"{source.package}-{hashlib.sha256(content).hexdigest()[:12]}.woff2"
+        lightest, boldest = source.weights
+        faces += FACE.format(family=source.family, lightest=lightest, boldest=boldest, name=name, ranges=_ranges())
+        files[f"static/fonts/{name}"] = content
+        files[f"static/fonts/LICENSE-{source.package}.txt"] = (PACKAGES / source.package / "LICENSE").read_bytes()
+        names.append(name)
+    files["static/css/fonts.css"] = SHEET.format(faces=faces, family=TEXT.family, **overrides).encode()
+    files["templates/partials/font.html"] = PARTIAL.format(name=names[0]).encode()
+    for old in (into / "static/fonts").glob("*"):
         old.unlink()
     for path, content in files.items():
         (into / path).parent.mkdir(parents=True, exist_ok=True)
@@ -125,4 +146,4 @@ def make(package: Path, into: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, default=PROJECT)
-    make(HERE / "node_modules/@fontsource-variable/inter", parser.parse_args().into)
+    make(parser.parse_args().into)

@@ -48,7 +48,7 @@ def _navigation(lists_by_group: Lists) -> list[dict[str, Any]]:
 
 
 def _sheet(name: str) -> Callable[[HttpRequest], str]:
-    return lambda request: static(f"css/admin/{name}.css")
+    return lambda request: static(f"css/{name}.css")
 
 
 def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
         "SHOW_VIEW_ON_SITE": False,
         "BORDER_RADIUS": "6px",
         "COLORS": {"base": NEUTRAL, "primary": ACCENT},
-        "STYLES": [_sheet(name) for name in ("tokens", "base", "overview", "review")],
+        "STYLES": [_sheet(name) for name in ("fonts", "admin/tokens", "admin/base", "admin/overview", "admin/review")],
         "SCRIPTS": [lambda request: static("js/admin.js")],
         "SIDEBAR": {"navigation": _navigation(lists)},
     }

@@ -128,16 +128,18 @@ def breakable(address: str) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def moment(context: Context, at: datetime, in_sentence: bool | str = False) -> SafeString:
+def moment(context: Context, at: datetime, in_sentence: bool | str = False, seconds: bool | str = False) -> SafeString:
     """Return a time in the reader's zone, with UTC as its tooltip; in UTC if the zone is not known.
 
-    time.js adds the reader's own time to the latter. `in_sentence` always names the day.
+    time.js replaces the latter by the local time. `in_sentence` always writes the date, `seconds` is for logs.
     """
     zone, machine = time_zones.zone_of_reader(context.get("request")), f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    utc = time_zones.in_utc(at)
+    utc = time_zones.in_utc(at, seconds=bool(seconds))
     if zone is None:
-        return format_html('<time datetime="{}" data-local>{}</time>', machine, utc)
-    text = time_zones.in_zone(at, zone, in_sentence=bool(in_sentence))
+        form = "date" if in_sentence else ""
+        form = f"{form} seconds".strip() if seconds else form
+        return format_html('<time datetime="{}" data-local="{}">{}</time>', machine, form, utc)
+    text = time_zones.in_zone(at, zone, in_sentence=bool(in_sentence), seconds=bool(seconds))
     return format_html('<time datetime="{}" title="{}">{}</time>', machine, utc, text)
 
 

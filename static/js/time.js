@@ -1,6 +1,13 @@
-// Stores the browser's time zone in a cookie, and adds the local time to times that pages show in UTC.
+// Shows times in the reader's zone, and stores the name of the zone in a cookie.
+//
+// The service writes times in the zone that the cookie names, with UTC as the tooltip (core/time_zones.py). It writes
+// UTC if it does not know the zone; this script then replaces the text. Where a page has the switch [data-times], it
+// exchanges text and tooltip of all times, and remembers the choice in this browser.
 (function () {
   "use strict";
+
+  const KEY = "times";
+  const language = document.documentElement.lang || "en";
 
   // Only pages with a form need the time zone. They set cookies anyway; all other pages can be read without cookies.
   function storeZone() {
@@ -16,21 +23,83 @@
     }
   }
 
-  function formatOf(element) {
-    // Logs show seconds.
-    const timeStyle = element.dataset.local === "seconds" ? "medium" : "short";
-    return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: timeStyle });
+  // Return the day as "Today", "Yesterday" or "Tomorrow", or as a date such as "17 May 2030".
+  function dayOf(moment, inWords) {
+    const midnight = function (day) {
+      return new Date(day.getFullYear(), day.getMonth(), day.getDate()).getTime();
+    };
+    const days = Math.round((midnight(moment) - midnight(new Date())) / 86400000);
+    if (inWords && Math.abs(days) <= 1) {
+      const word = new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(days, "day");
+      return word.charAt(0).toLocaleUpperCase(language) + word.slice(1);
+    }
+    const parts = new Intl.DateTimeFormat(language, { day: "numeric", month: "short", year: "numeric" })
+      .formatToParts(moment)
+      .reduce(function (found, part) {
+        found[part.type] = part.value;
+        return found;
+      }, {});
+    return parts.day + " " + parts.month + " " + parts.year;
+  }
+
+  function localText(moment, form) {
+    const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+    if (form.includes("seconds")) {
+      time.second = "2-digit";
+    }
+    return dayOf(moment, !form.includes("date")) + ", " + new Intl.DateTimeFormat(language, time).format(moment);
+  }
+
+  function exchange() {
+    document.querySelectorAll("time[title]").forEach(function (element) {
+      const text = element.textContent;
+      element.textContent = element.title;
+      element.title = text;
+    });
+  }
+
+  function stored(choice) {
+    try {
+      if (choice) {
+        localStorage.setItem(KEY, choice);
+      }
+      return localStorage.getItem(KEY);
+    } catch {
+      return choice; // the browser has no storage for this site
+    }
+  }
+
+  function offerChoice(control) {
+    const choices = control.querySelectorAll("button");
+    function show(choice) {
+      choices.forEach(function (button) {
+        button.setAttribute("aria-pressed", String(button.value === choice));
+      });
+    }
+    let shown = "local";
+    function choose(choice) {
+      if (choice !== shown) {
+        exchange();
+        shown = choice;
+      }
+      show(choice);
+    }
+    choices.forEach(function (button) {
+      button.addEventListener("click", function () {
+        choose(stored(button.value) || button.value);
+      });
+    });
+    choose(stored() === "utc" ? "utc" : "local");
+    control.hidden = false;
   }
 
   storeZone();
   document.querySelectorAll("time[data-local]").forEach(function (element) {
     const moment = new Date(element.dateTime);
-    if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) {
-      return;
+    if (!Number.isNaN(moment.getTime())) {
+      element.title = element.textContent;
+      element.textContent = localText(moment, element.dataset.local);
     }
-    const local = document.createElement("span");
-    local.className = "time-local";
-    local.textContent = " (" + formatOf(element).format(moment) + " your time)";
-    element.after(local);
   });
+  document.querySelectorAll("[data-times]").forEach(offerChoice);
 })();

@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.template import engines
 from django.test import Client as Browser
 from django.test import RequestFactory
 
@@ -63,11 +64,11 @@ def test_only_names_of_the_database_are_zones(name: str) -> None:
     assert time_zones.find_zone(name) is None
 
 
-def shown(cookie: str | None) -> str:
+def shown(cookie: str | None, **how: bool) -> str:
     request: Any = RequestFactory().get("/")
     if cookie is not None:
         request.COOKIES["openport_zone"] = cookie
-    return moment({"request": request}, NOW)  # type: ignore[arg-type]
+    return moment({"request": request}, NOW, **how)  # type: ignore[arg-type]
 
 
 def test_pages_have_utc_as_tooltip() -> None:
@@ -78,7 +79,22 @@ def test_pages_have_utc_as_tooltip() -> None:
 
 @pytest.mark.parametrize("cookie", [None, "Nowhere/At_all"])
 def test_without_a_known_zone_pages_say_utc(cookie: str | None) -> None:
-    assert shown(cookie) == '<time datetime="2030-05-17T21:41:00Z" data-local>17 May 2030, 21:41 UTC</time>'
+    assert shown(cookie) == '<time datetime="2030-05-17T21:41:00Z" data-local="">17 May 2030, 21:41 UTC</time>'
+
+
+def test_logs_show_seconds() -> None:
+    assert shown("Europe/Vienna", seconds=True) == (
+        '<time datetime="2030-05-17T21:41:00Z" title="17 May 2030, 21:41:00 UTC">Today, 23:41:00</time>'
+    )
+    assert shown(None, seconds=True, in_sentence=True) == (
+        '<time datetime="2030-05-17T21:41:00Z" data-local="date seconds">17 May 2030, 21:41:00 UTC</time>'
+    )
+
+
+@pytest.mark.parametrize("partial", ["partials/time.html", "console/partials/log_moment.html"])
+def test_no_blank_stands_between_a_time_and_a_full_stop(partial: str) -> None:
+    page = engines["django"].from_string(f"{{% include '{partial}' %}}.{{% include '{partial}' with at=None %}}.")
+    assert page.render({"at": NOW}).endswith(" UTC</time>..")
 
 
 @pytest.mark.django_db
