@@ -19,16 +19,16 @@ MOST_MS = 300
 # Pages of a project, for the biggest and for a small one: their names and paths, with the id of a client.
 CONSOLE_PAGES = (
     ("overview of a {} project", "/"),
-    ("people of a {} project", "/people"),
-    ("sign-in log of a {} project", "/sign-in-log"),
-    ("sign-in log of a {} project, refused", "/sign-in-log?outcome=refused"),
-    ("sign-in log of a {} project, cancelled", "/sign-in-log?outcome=cancelled"),
-    ("sign-in log of a client of a {} project", "/clients/{}/sign-ins"),
-    ("request log of a {} project", "/requests"),
-    ("request log of a {} project, only errors", "/requests?status=errors"),
-    ("request log of a {} project, 429", "/requests?status=429"),
-    ("request log of a {} project, text", "/requests?q=nothing"),
-    ("activity of a {} project", "/activity"),
+    ("people of a {} project", "/analytics/people"),
+    ("sign-in log of a {} project", "/logs"),
+    ("sign-in log of a {} project, refused", "/logs?outcome=refused"),
+    ("sign-in log of a {} project, cancelled", "/logs?outcome=cancelled"),
+    ("sign-in log of a client of a {} project", "/clients/{}/activity"),
+    ("request log of a {} project", "/logs/requests"),
+    ("request log of a {} project, only errors", "/logs/requests?status=errors"),
+    ("request log of a {} project, 429", "/logs/requests?status=429"),
+    ("request log of a {} project, text", "/logs/requests?q=nothing"),
+    ("activity of a {} project", "/team/activity"),
 )
 
 

@@ -303,7 +303,7 @@ def _exported(membership: Membership, rows: "QuerySet[AuditEvent]") -> Iterator[
 @page_from_replica
 @console_page()
 def activity(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/activity?kind=…&by=…&q=…&from=…&to=…: who did what, newest first. `?format=csv` or `json` downloads it."""
+    """GET …/team/activity?kind=…&by=…&q=…&range=…: who did what, newest first. `?format=csv` downloads it."""
     membership = get_membership(request, project_id)
     kind, who = request.GET.get("kind", ""), request.GET.get("by", "")
     members = list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))

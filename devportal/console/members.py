@@ -73,7 +73,7 @@ def members_of(membership: Membership) -> list[ProjectMember]:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def members(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/members: the members and open invitations, and for owners a form to invite."""
+    """…/team: the members and open invitations, and for owners a form to invite."""
     membership = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and _invite(request, membership, form):
@@ -111,7 +111,7 @@ def _invite(request: HttpRequest, membership: Membership, form: InviteForm) -> b
 
 @console_page("GET", "HEAD", "POST")
 def member(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
-    """…/members/<id>: change the role or remove the member; for owners."""
+    """…/team/<id>: change the role or remove the member; for owners."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _member(membership, member_id)
     form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": row.role})
@@ -151,7 +151,7 @@ def _do(request: HttpRequest, change: Callable[[], object], done: str) -> bool:
 
 @console_page("POST")
 def member_remove(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
-    """POST …/members/<id>/remove: remove a member."""
+    """POST …/team/<id>/remove: remove a member."""
     membership = get_membership(request, project_id, Role.OWNER)
     row = _member(membership, member_id)
     done = f"{row.account.email} is removed, and their API keys here have ended. They may know secrets of web clients."

@@ -1,7 +1,7 @@
 """Menus and shortcuts of the console: the pages of a project and of a client, and what every page has in common."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -20,6 +20,8 @@ from devportal.console.fixes import client_page
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Gone, InsufficientRole, Role
 
+APP_NAME = "console"  # of the console's URLs
+
 
 @dataclass(frozen=True)
 class Page:
@@ -27,7 +29,8 @@ class Page:
 
     `search_words` are other words for it, `role` is the lowest role that may open it, `below` holds the URL names of
     its subpages. Pages without `in_menu` are found only by the jump box; many of them are actions, whose `section` is
-    the id of the form on the page.
+    the id of the form on the page. Pages with the same `group` are views of one page: the menu has one entry for them,
+    and `view` is their label on the page.
     """
 
     label: str
@@ -38,6 +41,8 @@ class Page:
     below: str = ""
     in_menu: bool = True
     section: str = ""
+    group: str = ""
+    view: str = ""
 
     def url(self, arguments: Sequence[str]) -> str:
         """Return the URL of the page of one project or client."""
@@ -69,25 +74,33 @@ CONSOLE_PAGES = (
 )
 PROJECT_PAGES = (
     Page("Overview", "project", "project home", icon="layout-dashboard"),
-    Page("Clients", "clients", "apps", icon="app-window", below="client_new"),
+    Page("Apps", "clients", "clients", icon="app-window", below="client_new"),
     Page("API keys", "keys", "credentials tokens", icon="key-round", below="key_new key_rotate key_expiry key_revoke"),
-    Page("Usage", "usage", "calls statistics charts errors", icon="chart-column"),
-    Page("Sign-ins", "project_analytics", "signins analytics funnel statistics charts", icon="log-in"),
-    Page("Sign-in log", "project_sign_ins", "logs signins login errors", icon="list"),
-    Page("Request log", "requests", "logs api calls errors", icon="scroll-text", below="request_detail"),
-    Page("People", "people", "users consents", icon="users"),
+    Page("Usage", "usage", "analytics requests statistics charts errors", icon="chart-column", group="Analytics"),
+    Page("Sign-ins", "project_analytics", "analytics signins funnel statistics charts", group="Analytics"),
+    Page("People", "people", "analytics users consents", group="Analytics"),
+    Page(
+        "Sign-in log",
+        "project_sign_ins",
+        "logs signins login errors",
+        icon="scroll-text",
+        group="Logs",
+        view="Sign-ins",
+    ),
+    Page("Request log", "requests", "logs api errors", below="request_detail", group="Logs", view="Requests"),
+    Page("Deliveries", "project_deliveries", "logs events webhook failed tries jti", group="Logs"),
+    Page("Members", "members", "team invite roles owners", icon="users", below="member member_remove", group="Team"),
+    Page("Activity", "activity", "team audit trail history", group="Team"),
     Page("Domains", "domains", "dns proof verify", icon="globe", below="domain_check domain_remove"),
-    Page("Members", "members", "team invite roles owners", icon="user-plus", below="member member_remove"),
-    Page("Activity", "activity", "audit trail history", icon="history"),
-    Page("Notices", "notice_settings", "notifications mail email switches preferences alerts", icon="bell"),
     Page(
         "Settings",
         "project_settings",
         "project name",
         icon="settings",
-        below="project_transfer project_leave project_delete",
+        below="project_transfer project_leave project_delete notice_settings",
     ),
-    _action("Create a client", "client_new", "new add app register"),
+    _action("Choose notices", "notice_settings", "notifications email switches preferences alerts", Role.VIEWER),
+    _action("Create an app", "client_new", "new add client register"),
     _action("Create an API key", "key_new", "new add"),
     _action("Rotate an API key", "keys", "renew replace roll change"),
     _action("Revoke an API key", "keys", "end delete remove", Role.VIEWER),
@@ -109,15 +122,15 @@ CLIENT_PAGES = (
         "client secret rotate",
         below="client_secret_new client_secret_rotate client_secret_expiry client_secret_end",
     ),
+    Page("Quick start", "quick_start", "code example snippets"),
     Page(
         "Events",
         "client_events",
         "webhooks back-channel logout security receiver notifications risc caep",
         below="deliveries delivery",
     ),
-    Page("Quick start", "quick_start", "code example snippets"),
-    Page("Sign-in log", "sign_ins", "logs signins login errors", below="sign_in_detail"),
-    Page("Analytics", "client_analytics", "signins funnel statistics charts"),
+    Page("Sign-in log", "sign_ins", "logs signins login errors", below="sign_in_detail", group="Activity", view="Log"),
+    Page("Analytics", "client_analytics", "signins funnel statistics charts", group="Activity"),
     Page(
         "Playground",
         "playground",
@@ -138,37 +151,88 @@ CLIENT_PAGES = (
     _action("Set up back-channel logout", "client_events", "sign-out webhook sid url", section="logout"),
     _action("Choose security events", "client_events", "webhook risc caep types url", section="events"),
     _action("Send a test event", "client_events", "webhook try delivery"),
-    _action("Show deliveries of events", "deliveries", "webhook log failed tries jti", Role.VIEWER),
+    _action("Deliveries of events", "deliveries", "webhook log failed tries jti", Role.VIEWER),
     _action("Open the test receiver", "playground_events", "webhook inbox playground events"),
     _action("Submit for review", "review", "send publish verify verification"),
     _action("Change client type", "client_type", "web spa installed native"),
     _action("Delete client", "client_delete", "remove app"),
 )
 
+# Quick start is the first tab. The settings come first here because they are an app's main page.
+CLIENT_TABS = sorted(CLIENT_PAGES, key=lambda page: page.url_name != "quick_start")
 
-def menus(request: HttpRequest, membership: Membership, client: Client | None) -> dict[str, list[MenuEntry]]:
-    """Return the menus of a page: `project_menu` and, for pages of a client, `client_menu`."""
+
+@dataclass(frozen=True)
+class Menus:
+    """The navigation of a page: the menus of its project and app, the views of its page, and the breadcrumbs.
+
+    `heading` is the name that the views have together. `trail` ends with the current page.
+    """
+
+    project: list[MenuEntry]
+    client: list[MenuEntry]
+    views: list[MenuEntry]
+    heading: str
+    trail: list[MenuEntry]
+
+
+def menus(request: HttpRequest, membership: Membership, client: Client | None) -> Menus:
+    """Return the menus of a page of a project, or of one of its apps."""
     current = (request.resolver_match and request.resolver_match.url_name) or ""
-    project_id = membership.project.public_id
-    project_menu = _menu(PROJECT_PAGES, membership, current, [project_id], holder="clients" if client else "")
-    if client is None:
-        return {"project_menu": project_menu}
-    client_menu = _menu(CLIENT_PAGES, membership, current, [project_id, client.client_id])
-    return {"project_menu": project_menu, "client_menu": client_menu}
+    arguments = [membership.project.public_id]
+    project_menu = _menu(PROJECT_PAGES, membership, current, arguments, holder="clients" if client else "")
+    pages, client_menu = PROJECT_PAGES, []
+    if client is not None:
+        arguments = [*arguments, client.client_id]
+        pages = CLIENT_PAGES
+        client_menu = _menu(CLIENT_TABS, membership, current, arguments)
+    page = next((page for page in pages if page.in_menu and _mark(page, current)), None)
+    return Menus(
+        project=project_menu,
+        client=client_menu,
+        views=_views(pages, page, current, arguments) if page else [],
+        heading=page.group if page else "",
+        trail=_trail(pages, page, current, arguments),
+    )
 
 
 def _menu(
     pages: Sequence[Page], membership: Membership, current: str, arguments: list[str], holder: str = ""
 ) -> list[MenuEntry]:
     """Return the links that the member may open. `holder` is the page that all pages of a client belong to."""
-    return [
-        MenuEntry(page.label, page.url(arguments), page.icon, _mark(page, current, holder))
-        for page in pages
-        if page.in_menu and membership.is_at_least(page.role)
-    ]
+    entries: dict[str, MenuEntry] = {}
+    for page in pages:
+        if not page.in_menu or not membership.is_at_least(page.role):
+            continue
+        label, mark = page.group or page.label, _mark(page, current, holder)
+        if label not in entries:
+            entries[label] = MenuEntry(label, page.url(arguments), page.icon, mark)
+        elif mark:
+            entries[label] = replace(entries[label], current="true")
+    return list(entries.values())
 
 
-def _mark(page: Page, current: str, holder: str) -> str:
+def _views(pages: Sequence[Page], page: Page, current: str, arguments: list[str]) -> list[MenuEntry]:
+    """Return the links to the views of a page, none for a page without views."""
+    views = [other for other in pages if page.group and other.group == page.group]
+    return [MenuEntry(view.view or view.label, view.url(arguments), "", _mark(view, current)) for view in views]
+
+
+def _trail(pages: Sequence[Page], page: Page | None, current: str, arguments: list[str]) -> list[MenuEntry]:
+    """Return the breadcrumbs below a project or an app: the page, its view, and its subpage as far as it has a name."""
+    trail = []
+    if page is not None:
+        first = next(other for other in pages if other.in_menu and other.group == page.group) if page.group else page
+        trail.append(MenuEntry(page.group or page.label, first.url(arguments), "", _mark(first, current)))
+        if page.group and page != first:
+            trail.append(MenuEntry(page.view or page.label, page.url(arguments), "", _mark(page, current)))
+    action = next((each for each in pages if not each.in_menu and each.url_name == current), None)
+    if action and current not in (each.url_name for each in pages if each.in_menu):
+        trail.append(MenuEntry(action.label, action.url(arguments), "", "page"))
+    return trail
+
+
+def _mark(page: Page, current: str, holder: str = "") -> str:
     if page.url_name == current:
         return "page"
     return "true" if page.url_name == holder or current in page.below.split() else ""
@@ -222,7 +286,7 @@ def render_page(
         "client": client,
         # Anyone may open the playground's redirect URL.
         "switcher": switcher_for(request.user) if isinstance(request.user, Account) else None,
-        **(menus(request, membership, client) if membership else {}),
+        "menus": menus(request, membership, client) if membership else None,
     }
     return render(request, template, frame | context, status=status)
 

@@ -108,7 +108,7 @@ def trend_chart(clients: Sequence[int]) -> BarChart:
 
 @console_page()
 def people(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/people: the project's limit, the numbers of each client, and the trend. Nobody is named."""
+    """GET …/analytics/people: the project's limit, the numbers of each client, and the trend. Nobody is named."""
     membership = get_membership(request, project_id)
     clients = Client.objects.filter(project=membership.project)
     page = paginate(clients, request)

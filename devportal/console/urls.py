@@ -16,6 +16,8 @@ from devportal.console.clients import views as client_views
 from devportal.console.events import deliveries
 from devportal.console.events import views as events_views
 from devportal.console.logs import request_log, sign_in_log
+from devportal.console.moved import CLIENT_MOVES, PROJECT_MOVES, moved_pages
+from devportal.console.navigation import APP_NAME
 from devportal.console.notices import views as notice_views
 from devportal.console.playground import event_receiver_views
 from devportal.console.playground import views as playground_views
@@ -24,8 +26,6 @@ from devportal.console.projects import views as project_settings_views
 from devportal.console.projects import views as project_views
 from devportal.console.quick_start import quick_start
 from devportal.console.rotation import KEY_PAGES, SECRET_PAGES
-
-APP_NAME = "console"
 
 client_pages: list[URLPattern] = [
     path("", settings_views.client_settings, name="client_settings"),
@@ -45,10 +45,9 @@ client_pages: list[URLPattern] = [
     ),
     path("secrets/<int:secret_id>/end", rotation.revoke, {"pages": SECRET_PAGES}, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
-    path("sign-ins", sign_in_log.sign_ins, name="sign_ins"),
-    path("analytics", analytics_views.client_analytics, name="client_analytics"),
-    path("analytics.csv", analytics_views.client_analytics_csv, name="client_analytics_csv"),
-    path("sign-ins/<str:entry_id>", sign_in_log.sign_in_detail, name="sign_in_detail"),
+    path("activity", sign_in_log.sign_ins, name="sign_ins"),
+    path("activity/analytics", analytics_views.client_analytics, name="client_analytics"),
+    path("activity/<str:entry_id>", sign_in_log.sign_in_detail, name="sign_in_detail"),
     path("events", events_views.client_events, name="client_events"),
     path("events/<str:channel>/test", events_views.events_test, name="events_test"),
     path("events/<str:channel>/resume", events_views.events_resume, name="events_resume"),
@@ -72,24 +71,23 @@ project_pages: list[URLPattern] = [
     path("leave", project_settings_views.project_leave, name="project_leave"),
     path("delete", project_settings_views.project_delete, name="project_delete"),
     path("restore", project_settings_views.project_restore, name="project_restore"),
-    path("members", member_views.members, name="members"),
-    path("members/<int:member_id>", member_views.member, name="member"),
-    path("members/<int:member_id>/remove", member_views.member_remove, name="member_remove"),
+    path("team", member_views.members, name="members"),
+    path("team/activity", activity.activity, name="activity"),
+    path("team/<int:member_id>", member_views.member, name="member"),
+    path("team/<int:member_id>/remove", member_views.member_remove, name="member_remove"),
     path("invitations/<int:invitation_id>/renew", member_views.invitation_renew, name="invitation_renew"),
     path("invitations/<int:invitation_id>/withdraw", member_views.invitation_withdraw, name="invitation_withdraw"),
     path("domains", domain_views.domains, name="domains"),
     path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
     path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
-    path("activity", activity.activity, name="activity"),
     path("notices", notice_views.notice_settings, name="notice_settings"),
-    path("usage", usage_views.usage, name="usage"),
-    path("usage.csv", usage_views.usage_csv, name="usage_csv"),
-    path("sign-ins", analytics_views.project_analytics, name="project_analytics"),
-    path("sign-ins.csv", analytics_views.project_analytics_csv, name="project_analytics_csv"),
-    path("sign-in-log", sign_in_log.project_sign_ins, name="project_sign_ins"),
-    path("requests", request_log.requests, name="requests"),
-    path("requests/<str:entry_id>", request_log.request_detail, name="request_detail"),
-    path("people", people_views.people, name="people"),
+    path("analytics", usage_views.usage, name="usage"),
+    path("analytics/sign-ins", analytics_views.project_analytics, name="project_analytics"),
+    path("analytics/people", people_views.people, name="people"),
+    path("logs", sign_in_log.project_sign_ins, name="project_sign_ins"),
+    path("logs/requests", request_log.requests, name="requests"),
+    path("logs/requests/<str:entry_id>", request_log.request_detail, name="request_detail"),
+    path("logs/deliveries", deliveries.project_deliveries, name="project_deliveries"),
     path("keys", api_key_views.keys, name="keys"),
     path("keys/new", api_key_views.key_new, name="key_new"),
     path("keys/<str:key_id>/rotate", rotation.rotate, {"pages": KEY_PAGES}, name="key_rotate"),
@@ -117,7 +115,15 @@ def console_urls(
     more_project_pages: Sequence[URLPattern] = (), more_client_pages: Sequence[URLPattern] = ()
 ) -> tuple[list[URLPattern | URLResolver], str]:
     """Return the URLs of the console for `include`, with pages of projects and of clients from higher layers."""
-    of_client: list[URLPattern | URLResolver] = [*client_pages, *more_client_pages]
-    of_project: list[URLPattern | URLResolver] = [*project_pages, *more_project_pages]
+    of_client: list[URLPattern | URLResolver] = [
+        *client_pages,
+        *more_client_pages,
+        *moved_pages(CLIENT_MOVES, "client"),
+    ]
+    of_project: list[URLPattern | URLResolver] = [
+        *project_pages,
+        *more_project_pages,
+        *moved_pages(PROJECT_MOVES, "project"),
+    ]
     of_project.append(path("clients/<str:client_id>/", include(of_client)))
     return [*pages, path("p/<slug:project_id>/", include(of_project))], APP_NAME

@@ -1,8 +1,9 @@
-"""The usage page: its query parameters, its report, and the CSV file."""
+"""The usage page: its query parameters, its report, and the file of its counts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,12 +13,12 @@ from django.utils.http import urlencode
 
 from api import usage_counts
 from api.endpoint import UNKNOWN_ENDPOINT
-from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
+from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey, UsageCountsByCaller
 from core import clock
 from core.database.postgres.replica import page_from_replica
 from devportal.console.access import get_membership
 from devportal.console.charts import BarChart, LimitLine, Series
-from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.export import Columns, export, requested_format
 from devportal.console.logs.links import LogLink, request_log
 from devportal.console.logs.request_log import CODES, NO_ENDPOINT
 from devportal.console.navigation import console_page, render_page
@@ -380,48 +381,45 @@ def active_filters(query: UsageQuery, report: UsageReport) -> list[dict[str, str
     ]
 
 
-_HEADER = ("endpoint", "status", "error", "client_id", "client", "key_id", "key", "requests")
-# First characters of spreadsheet formulas (OWASP: CSV injection).
-
-
-def csv_lines(project: Project, query: UsageQuery) -> Iterator[str]:
-    """Return the lines of the CSV file: one for each kind of call and unit of time."""
-    since, until = query.bounds()
+def _columns(project: Project, unit: str) -> Columns[tuple[datetime, UsageCountsByCaller]]:
+    """Return the columns of the file, which has a row for each kind of request and unit of time."""
     clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
     keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))
-    rows = usage_counts.iterate_rows(project, since, until, query.span.unit, **query.only)
-    return write_csv(
-        [f"{query.span.unit}_utc", *_HEADER, *LATENCY_FIELDS],
-        (
-            [
-                start,
-                row.endpoint,
-                row.status,
-                row.code,
-                row.client,
-                clients.get(row.client, ""),
-                row.credential,
-                keys.get(row.credential, ""),
-                row.count,
-                *(getattr(row, name) for name in LATENCY_FIELDS),
-            ]
-            for start, row in rows
-        ),
-    )
+    return {
+        f"{unit}_utc": lambda row: row[0],
+        "endpoint": lambda row: row[1].endpoint,
+        "status": lambda row: row[1].status,
+        "error": lambda row: row[1].code,
+        "client_id": lambda row: row[1].client,
+        "client": lambda row: clients.get(row[1].client, ""),
+        "key_id": lambda row: row[1].credential,
+        "key": lambda row: keys.get(row[1].credential, ""),
+        "requests": lambda row: row[1].count,
+        **{name: partial(_latency, name) for name in LATENCY_FIELDS},
+    }
 
 
-def file_name(project: Project, query: UsageQuery) -> str:
-    """Return the file name, with project, time range and end."""
-    _, until = query.bounds()
-    return f"usage-{project.public_id}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
+def _latency(name: str, row: tuple[datetime, UsageCountsByCaller]) -> int:
+    return int(getattr(row[1], name))
+
+
+def _file(project: Project, query: UsageQuery, file_format: str) -> HttpResponseBase:
+    """Return the file, named after project, time range and end."""
+    since, until = query.bounds()
+    unit = query.span.unit
+    rows = usage_counts.iterate_rows(project, since, until, unit, **query.only)
+    name = f"usage-{project.public_id}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}"
+    return export(name, file_format, _columns(project, unit), rows)
 
 
 @page_from_replica
 @console_page()
 def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/usage?range=…&endpoint=…&client=…&key=…: chart and tables."""
+    """GET …/analytics?range=…&endpoint=…&client=…&key=…: chart and tables. `?format=csv` or `json` downloads them."""
     membership = get_membership(request, project_id)
     query = UsageQuery.of(request)
+    if file_format := requested_format(request):
+        return _file(membership.project, query, file_format)
     found = usage_report(membership.project, query)
     return render_page(
         request,
@@ -434,11 +432,3 @@ def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
         usage_days=settings.USAGE_DAYS,
         most_rows=MAX_ROWS,
     )
-
-
-@console_page()
-def usage_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/usage.csv with the same filters."""
-    membership = get_membership(request, project_id)
-    query = UsageQuery.of(request)
-    return download(file_name(membership.project, query), FORMATS["csv"], csv_lines(membership.project, query))

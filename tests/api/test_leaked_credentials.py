@@ -279,7 +279,7 @@ def test_the_activity_says_why_a_credential_ended(signed_in: Browser, person: Ac
     _, key = make_key(client.project)
     paste(f"{secret} {key}")
     handle_leak_reports()
-    page = signed_in.get(f"/console/p/{client.project.public_id}/activity").content.decode()
+    page = signed_in.get(f"/console/p/{client.project.public_id}/team/activity").content.decode()
     assert page.count("because it was reported as leaked") == 2
     assert Client.objects.get().enabled
 

@@ -107,13 +107,13 @@ def first_entry(page: Page) -> str:
 
 
 PROJECT_PAGES = (
-    "", "settings", "transfer", "delete", "members", "activity", "usage", "sign-ins", "requests", "people", "keys",
-    "keys/new", "clients", "clients/new",
+    "", "settings", "transfer", "delete", "team", "team/activity", "analytics", "analytics/sign-ins",
+    "analytics/people", "logs", "logs/requests", "logs/deliveries", "keys", "keys/new", "clients", "clients/new",
 )  # fmt: skip
 CLIENT_PAGES = {
     "web": (
-        "", "permissions", "secrets", "events", "deliveries", "quick-start", "sign-ins", "analytics", "playground",
-        "playground/events", "tester", "review", "type", "delete",
+        "", "permissions", "secrets", "events", "deliveries", "quick-start", "activity", "activity/analytics",
+        "playground", "playground/events", "tester", "review", "type", "delete",
     ),
     # What differs between the types.
     "spa": ("secrets", "quick-start", "playground"),
@@ -128,7 +128,7 @@ def test_screens_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
         camera.take("console-home")
         for path in PROJECT_PAGES:
             camera.visit(desk.at(path), f"console-{path.replace('/', '-') or 'project'}")
-        page.goto(desk.at("requests?status=4xx"))
+        page.goto(desk.at("logs/requests?status=4xx"))
         camera.visit(first_entry(page), "console-request-entry")
         camera.visit(f"{desk.service.address}/console/projects/new", "console-project-new")
 
@@ -141,9 +141,9 @@ def test_screens_of_a_client(desk: Desk, browser: Chromium, axe: str, client: st
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, OWNER)
         for path in CLIENT_PAGES[client]:
-            camera.visit(desk.at(path, client), f"client-{client}-{path or 'settings'}")
-        if "sign-ins" in CLIENT_PAGES[client]:
-            page.goto(desk.at("sign-ins?outcome=refused", client))
+            camera.visit(desk.at(path, client), f"client-{client}-{path.replace('/', '-') or 'settings'}")
+        if "activity" in CLIENT_PAGES[client]:
+            page.goto(desk.at("activity?outcome=refused", client))
             camera.visit(first_entry(page), f"client-{client}-sign-in-entry")
 
     browser.visit(steps)
@@ -200,10 +200,10 @@ def test_screens_for_a_viewer_and_for_a_new_account(desk: Desk, browser: Chromiu
     def looks(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         arrive(page, desk, VIEWER)
-        for path in ("", "settings", "members", "keys", "clients"):
+        for path in ("", "settings", "team", "keys", "clients"):
             camera.visit(desk.at(path), f"viewer-{path or 'project'}")
         for path in ("", "secrets", "review"):
-            camera.visit(desk.at(path, "web"), f"viewer-client-{path or 'settings'}")
+            camera.visit(desk.at(path, "web"), f"viewer-client-{path.replace('/', '-') or 'settings'}")
 
     def begins(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)

@@ -44,7 +44,7 @@ def test_a_developer_jumps_to_a_log(live_service: Service, browser: Chromium, sc
         projects=[{"name": name, "owner": JULES, "clients": [HOPPER]}],
     )
     project = declared["projects"][0]
-    log = f"/console/p/{project['id']}/sign-in-log"
+    log = f"/console/p/{project['id']}/logs"
 
     def with_script(page: Page) -> None:
         expect(page.get_by_text("Ctrl K")).to_be_visible()  # which its script writes

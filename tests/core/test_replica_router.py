@@ -33,6 +33,7 @@ def test_pages_of_logs_and_usage_are_all_that_may_read_there() -> None:
         "console:activity",
         "console:deliveries",
         "console:delivery",
+        "console:project_deliveries",
         "console:request_detail",
         "console:project_sign_ins",
         "console:requests",

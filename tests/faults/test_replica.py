@@ -51,7 +51,7 @@ def browser(followed: tuple[Rig, Postgres]) -> httpx.Client:
 
 def page_of(made: Rig, browser: httpx.Client) -> str:
     (project,) = made.postgres.execute("SELECT public_id FROM oidc_project WHERE name = 'Orbit'")[0]
-    answer = browser.get(f"/console/p/{project}/requests", follow_redirects=True)
+    answer = browser.get(f"/console/p/{project}/logs/requests", follow_redirects=True)
     assert answer.status_code == 200, answer.text
     return answer.text
 

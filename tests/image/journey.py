@@ -154,14 +154,14 @@ class Journey:
     def invite(self, address: str) -> Person:
         """Invite someone to the project, so that a mail waits in the outbox; return the signed-in owner."""
         owner = self.person(OWNER)
-        members = f"{self.address}/console/p/{self.project}/members"
+        members = f"{self.address}/console/p/{self.project}/team"
         page = owner.visit(members)
         assert owner.fill_in(page, "email", email=address, role="viewer").status_code == 302
         return owner
 
     def counted(self, owner: Person) -> int:
         """Return how many calls of the project the console shows."""
-        table = owner.browser.get(f"{self.address}/console/p/{self.project}/usage.csv")
+        table = owner.browser.get(f"{self.address}/console/p/{self.project}/analytics?format=csv")
         return sum(int(row["requests"]) for row in csv.DictReader(io.StringIO(table.text)))
 
     # --- After the move ---

@@ -33,7 +33,7 @@ def test_another_redirect_url(app: RelyingParty, member: Account) -> None:
     assert "https://app.example.com/callb<mark>ook</mark>" in page
     assert "<mark>ack</mark>" in page
     assert "add=https%3A%2F%2Fapp.example.com%2Fcallbook" in page
-    assert f"/clients/{app.client.client_id}/sign-ins?request_id=" in page
+    assert f"/clients/{app.client.client_id}/activity?request_id=" in page
     assert f'href="{sent}"' not in page
 
 

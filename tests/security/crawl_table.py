@@ -409,24 +409,23 @@ GROUPS = (
         /console/p/{project}/leave                    302 404 200 200 200 | 302 404 302 302 302
         /console/p/{project}/delete                   302 404 403 403 200 | 302 404 403 403 200
         /console/p/{project}/restore                  302 405 405 405 405 | 302 404 403 403 302
-        /console/p/{project}/members                  302 404 200 200 200 | 302 404 403 403 200
-        /console/p/{project}/members/{member}         302 404 403 403 200 | 302 404 403 403 200
-        /console/p/{project}/members/{member}/remove  302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/team                     302 404 200 200 200 | 302 404 403 403 200
+        /console/p/{project}/team/{member}            302 404 403 403 200 | 302 404 403 403 200
+        /console/p/{project}/team/{member}/remove     302 405 405 405 405 | 302 404 403 403 302
         /console/p/{project}/invitations/{project_invitation}/renew     302 405 405 405 405 | 302 404 403 403 302
         /console/p/{project}/invitations/{project_invitation}/withdraw  302 405 405 405 405 | 302 404 403 403 302
         /console/p/{project}/domains                  302 404 200 200 200 | 302 404 403 200 200
         /console/p/{project}/domains/{domain}/check   302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/domains/{domain}/remove  302 404 403 200 200 | 302 404 403 302 302
-        /console/p/{project}/activity                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/team/activity            302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/notices                  302 404 200 200 200 | 302 404 302 302 302
-        /console/p/{project}/people                   302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/usage                    302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/usage.csv                302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/sign-ins                 302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/sign-ins.csv             302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/sign-in-log              302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/requests                 302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/requests/{request_entry}  302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/analytics/people         302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/analytics                302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/analytics/sign-ins       302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/logs                     302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/logs/requests            302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/logs/requests/{request_entry}  302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/logs/deliveries           302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/keys                     302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/keys/new                 302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/keys/{key}/rotate        302 404 403 403 200 | 302 404 403 403 200
@@ -435,6 +434,28 @@ GROUPS = (
         /console/p/{project}/clients                  302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/appeal                   302 404 403 302 302 | 302 404 403 302 302
         /console/p/{project}/clients/new              302 404 403 200 200 | 302 404 403 200 200
+        """,
+    ),
+    Group(
+        "Old URLs of a project and of a client",
+        PAGE,
+        "anonymous others viewer developer owner",
+        """
+        /console/p/{project}/usage                                302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/usage.csv                            302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/sign-ins                             302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/sign-ins.csv                         302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/people                               302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/sign-in-log                          302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/requests                             302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/requests/{request_entry}             302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/members                              302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/members/{member}                     302 404 403 403 301 | 405 405 405 405 405
+        /console/p/{project}/activity                             302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/sign-ins            302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/sign-ins/{sign_in}  302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/analytics           302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/analytics.csv       302 404 301 301 301 | 405 405 405 405 405
         """,
     ),
     Group(
@@ -454,10 +475,9 @@ GROUPS = (
         /console/p/{project}/clients/{client}/secrets/{secret}/expiry  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/secrets/{secret}/end  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/quick-start           302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/clients/{client}/sign-ins              302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/clients/{client}/analytics             302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/clients/{client}/analytics.csv         302 404 200 200 200 | 302 405 405 405 405
-        /console/p/{project}/clients/{client}/sign-ins/{sign_in}    302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/activity              302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/activity/analytics    302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/activity/{sign_in}    302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/events                302 404 200 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/events/logout/test    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/events/logout/resume  302 405 405 405 405 | 302 404 403 302 302

@@ -5,14 +5,14 @@ back only as far as the log, and are limited to its newest entries.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from api import usage_counts
 from devportal.console.analytics.report import AnalyticsQuery
-from devportal.console.export import write_csv
+from devportal.console.export import Columns
 from devportal.console.fixes import project_page
 from devportal.console.logs.links import request_log
 from devportal.console.models import SignInEvent
@@ -123,8 +123,11 @@ def _apis_of(scopes: str) -> set[str]:
     return {known[name].api for name in scopes.split() if name in known} - {""}
 
 
-def csv_lines(report: ApiReport | None) -> Iterator[str]:
-    """Return the lines of the CSV file: one for each API."""
-    header = ("api", "name", "sign_ins_with_its_scopes", "sign_ins_read", "calls")
-    rows = report.rows if report else []
-    return write_csv(header, ([row.api.slug, row.api.name, row.sign_ins, row.of, row.calls] for row in rows))
+# The columns of a downloaded table.
+COLUMNS: Columns[ApiRow] = {
+    "api": lambda row: row.api.slug,
+    "name": lambda row: row.api.name,
+    "sign_ins_with_its_scopes": lambda row: row.sign_ins,
+    "sign_ins_read": lambda row: row.of,
+    "calls": lambda row: row.calls,
+}

@@ -1,4 +1,4 @@
-"""The sign-in analytics of a client and of a project, with their CSV files."""
+"""The sign-in analytics of a client and of a project, and their files."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from devportal.console.analytics.report import (
     SignInReport,
     sign_in_report,
 )
-from devportal.console.export import FORMATS, download, write_csv
+from devportal.console.export import Columns, export, requested_format
 from devportal.console.logs.links import ANY_REFUSAL, LogLink, sign_in_log
 from devportal.console.navigation import console_page, render_page
 from oidc.models import Client, Project
@@ -25,36 +25,53 @@ from oidc.sign_in_log.steps import ENTRIES, Step
 
 # Sort client by client, so that the first lines don't wait for the rest.
 _CLIENTS_AT_ONCE = 20
-_HEADER = ("client_id", "client", "step", "error", "count")
 
 
-def csv_lines(query: AnalyticsQuery, clients: Sequence[Client]) -> Iterator[str]:
-    """Return the lines of the CSV file: one for each client, hour or day, step and error, in this order."""
+def _single_counts(query: AnalyticsQuery, clients: Sequence[Client]) -> Iterator[tuple[Client, Any]]:
+    """Yield the counts of each client by hour or day, step and error, in this order."""
     since, until = query.bounds
-    unit, by_key = query.span.unit, {client.pk: client for client in clients}
+    by_key = {client.pk: client for client in clients}
     keys = sorted(by_key)
-
-    def rows() -> Iterator[list[Any]]:
-        for place in range(0, len(keys), _CLIENTS_AT_ONCE):
-            found = store.single_counts(unit, keys[place : place + _CLIENTS_AT_ONCE], since, until)
-            for row in found.iterator(chunk_size=1000):
-                client = by_key[row.client_id]
-                yield [getattr(row, unit), client.client_id, client.name, row.step, row.error, row.count]
-
-    return write_csv([f"{unit}_utc", *_HEADER], rows())
+    for place in range(0, len(keys), _CLIENTS_AT_ONCE):
+        found = store.single_counts(query.span.unit, keys[place : place + _CLIENTS_AT_ONCE], since, until)
+        for row in found.iterator(chunk_size=1000):
+            yield by_key[row.client_id], row
 
 
-def file_name(name: str, query: AnalyticsQuery, what: str = "sign-ins") -> str:
-    """Return the file name, with the id of the client or project, time range and end."""
-    _, until = query.bounds
-    return f"{what}-{name}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
+def _columns(unit: str) -> "Columns[tuple[Client, Any]]":
+    return {
+        f"{unit}_utc": lambda row: getattr(row[1], unit),
+        "client_id": lambda row: row[0].client_id,
+        "client": lambda row: row[0].name,
+        "step": lambda row: row[1].step,
+        "error": lambda row: row[1].error,
+        "count": lambda row: row[1].count,
+    }
+
+
+def _file(request: HttpRequest, query: AnalyticsQuery, project: Project, client: Client | None) -> HttpResponseBase:
+    """Return the requested file, named after the client or project, the time range and its end.
+
+    `table=apis` is the table by API.
+    """
+    clients = [client] if client else list(Client.objects.filter(project=project).order_by("name", "pk"))
+    name = client.client_id if client else project.public_id
+    until = f"{query.span.name}-until-{query.bounds[1]:%Y%m%dT%H%MZ}"
+    file_format = requested_format(request)
+    if request.GET.get("table") == "apis":
+        report = apis.api_report(project, query, [each.pk for each in clients], client)
+        return export(f"apis-{name}-{until}", file_format, apis.COLUMNS, report.rows if report else [])
+    rows = _single_counts(query, clients)
+    return export(f"sign-ins-{name}-{until}", file_format, _columns(query.span.unit), rows)
 
 
 @console_page()
 def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
-    """GET …/analytics?range=…: funnel, charts and tables of one client."""
+    """GET …/activity/analytics?range=…: funnel, charts and tables of one client. `?format=csv` downloads the counts."""
     membership, client = get_client(request, project_id, client_id)
     query = AnalyticsQuery.of(request)
+    if requested_format(request):
+        return _file(request, query, membership.project, client)
     log = sign_in_log(membership.project, client)
     report = sign_in_report(query, [client.pk], log)
     return render_page(
@@ -69,9 +86,11 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
 
 @console_page()
 def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/sign-ins?range=…: the sums of all clients of a project, and the figures by client."""
+    """GET …/analytics/sign-ins?range=…: the sums of all clients of a project, and the figures by client."""
     membership = get_membership(request, project_id)
     query = AnalyticsQuery.of(request)
+    if requested_format(request):
+        return _file(request, query, membership.project, None)
     clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
     log = sign_in_log(membership.project)
     keys = list(clients.values_list("pk", flat=True))
@@ -86,28 +105,6 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
         clients=[(row, _links_of(membership.project, row, query)) for row in report.clients],
         most_rows=MAX_ROWS,
     )
-
-
-@console_page()
-def client_analytics_csv(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
-    """GET …/analytics.csv with the same range. `table=apis` is the table by API."""
-    membership, client = get_client(request, project_id, client_id)
-    query = AnalyticsQuery.of(request)
-    if _is_by_api(request):
-        report = apis.api_report(membership.project, query, [client.pk], client)
-        return _file_by_api(query, report, client.client_id)
-    return _file(query, [client], client.client_id)
-
-
-@console_page()
-def project_analytics_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/sign-ins.csv with the same range. `table=apis` is the table by API."""
-    project = get_membership(request, project_id).project
-    query, clients = AnalyticsQuery.of(request), _clients(project)
-    if _is_by_api(request):
-        report = apis.api_report(project, query, [client.pk for client in clients])
-        return _file_by_api(query, report, project.public_id)
-    return _file(query, clients, project.public_id)
 
 
 def _context(query: AnalyticsQuery, log: LogLink, *, report: SignInReport) -> dict[str, Any]:
@@ -139,25 +136,9 @@ def _links_of(project: Project, row: ClientRow, query: AnalyticsQuery) -> dict[s
     return {name: log.url(*query.bounds, step=step) if getattr(row, name) else "" for name, step in steps.items()}
 
 
-def _clients(project: Project) -> list[Client]:
-    return list(Client.objects.filter(project=project).order_by("name", "pk").only("client_id", "name", "project"))
-
-
 def _linked(log: LogLink, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
     """Return losses with the URL of their entries in the sign-in log, or "" if there are none."""
     return [
         (loss, log.url(*query.bounds, step=loss.step, error=loss.error) if loss.step in ENTRIES else "")
         for loss in losses
     ]
-
-
-def _file(query: AnalyticsQuery, clients: Sequence[Client], name: str) -> HttpResponseBase:
-    return download(file_name(name, query), FORMATS["csv"], csv_lines(query, clients))
-
-
-def _is_by_api(request: HttpRequest) -> bool:
-    return request.GET.get("table") == "apis"
-
-
-def _file_by_api(query: AnalyticsQuery, report: apis.ApiReport | None, name: str) -> HttpResponseBase:
-    return download(file_name(name, query, "apis"), FORMATS["csv"], apis.csv_lines(report))

@@ -1,8 +1,9 @@
-"""The log of a client's deliveries: its filters, its list, and the page of one delivery."""
+"""The log of deliveries of a client and of a project: its filters, its list, and the page of one delivery."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,7 +17,7 @@ from core import clock
 from core.database.postgres.replica import page_from_replica
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
-from devportal.console.access import get_client
+from devportal.console.access import get_client, get_membership
 from devportal.console.events.tries import Try, read_try, visible
 from devportal.console.events.views import act
 from devportal.console.export import Columns
@@ -25,6 +26,9 @@ from devportal.console.logs.filters import (
     LogFilters,
     Selects,
     choice_filter,
+    client_filter,
+    client_select,
+    clients_to_choose,
     exact_filter,
     find_entry,
     parse_filters,
@@ -120,14 +124,16 @@ _CONDITIONS: dict[str, Callable[[str], Q]] = {
 } | time_filters("happened_at")
 
 
-def read_filters(request: HttpRequest) -> LogFilters:
-    """Parse the filters of the query string."""
-    return parse_filters(request, _CONDITIONS)
+def read_filters(request: HttpRequest, clients: Sequence[Client] | None = None) -> LogFilters:
+    """Parse the filters of the query string, for the log of a project with its `clients` to choose from."""
+    return parse_filters(request, {**client_filter(clients, "receiver__client"), **_CONDITIONS})
 
 
 # The columns of a downloaded log.
 COLUMNS: Columns[Delivery] = {
     "time_utc": lambda row: row.happened_at,
+    "client_id": lambda row: row.receiver.client.client_id,
+    "client": lambda row: row.receiver.client.name,
     "receiver": lambda row: row.receiver.channel,
     "event": lambda row: row.event,
     "state": lambda row: row.state,
@@ -146,7 +152,11 @@ def _result(row: Delivery) -> str:
 
 def deliveries_of(client: Client) -> "QuerySet[Delivery]":
     """Return the deliveries of a client, with their receivers."""
-    return Delivery.objects.filter(receiver__client=client).select_related("receiver")
+    return Delivery.objects.filter(receiver__client=client).select_related("receiver__client")
+
+
+def _about_log() -> dict[str, Any]:
+    return {"entries": _entries, "columns": COLUMNS, "log_days": settings.DELIVERY_DAYS}
 
 
 def _entries(rows: Sequence[Delivery]) -> list[DeliveryEntry]:
@@ -166,10 +176,26 @@ def deliveries(request: HttpRequest, project_id: str, client_id: str) -> HttpRes
         rows=deliveries_of(client),
         filters=read_filters(request),
         selects=SELECTS,
-        entries=_entries,
-        log_days=settings.DELIVERY_DAYS,
         name=f"deliveries-{client.client_id}",
-        columns=COLUMNS,
+        **_about_log(),
+    )
+
+
+@page_from_replica
+@console_page()
+def project_deliveries(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/logs/deliveries: the deliveries of all clients of a project, with the same filters."""
+    membership = get_membership(request, project_id)
+    clients = clients_to_choose(membership.project)
+    return render_log(
+        request,
+        "console/deliveries.html",
+        membership,
+        rows=Delivery.objects.filter(receiver__client__project=membership.project).select_related("receiver__client"),
+        filters=read_filters(request, clients),
+        selects=[client_select(clients), *SELECTS],
+        name=f"deliveries-{membership.project.public_id}",
+        **_about_log(),
     )
 
 

@@ -19,7 +19,7 @@ from devportal.console.export import MOST_ROWS, Columns, export, requested_forma
 from devportal.console.fixes import Fix
 from devportal.console.navigation import render_page
 from devportal.console.pagination import AFTER, BEFORE, Page, paginate, query_of_page
-from oidc.models import Client
+from oidc.models import Client, Project
 
 MAX_LENGTH = 255  # characters
 RANGE = "range"
@@ -92,6 +92,26 @@ def choice_filter(choices: Mapping[str, Q]) -> Callable[[str], Q]:
         return choices[text]
 
     return condition
+
+
+MOST_CLIENTS = 200  # to choose from in the log of a project
+
+
+def clients_to_choose(project: Project) -> list[Client]:
+    """Return the clients that the log of a project can be filtered by."""
+    return list(Client.objects.filter(project=project).order_by("name", "pk")[:MOST_CLIENTS])
+
+
+def client_filter(clients: Sequence[Client] | None, column: str = "client") -> dict[str, Callable[[str], Q]]:
+    """Return the filter of a project's log by client, and none for the log of one client."""
+    if clients is None:
+        return {}
+    return {"client": choice_filter({client.client_id: Q(**{column: client}) for client in clients})}
+
+
+def client_select(clients: Sequence[Client]) -> tuple[str, str, Mapping[str, str]]:
+    """Return the select of that filter."""
+    return "client", "App", {client.client_id: client.name for client in clients}
 
 
 def exact_filter(column: str) -> Callable[[str], Q]:

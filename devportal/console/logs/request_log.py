@@ -271,7 +271,7 @@ def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) 
 @page_from_replica
 @console_page()
 def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/requests?q=…&api=…&status=…&code=…&path=…&counted=…&who=…&request_id=…&range=…&from=…&to=…: the log."""
+    """GET …/logs/requests?q=…&api=…&status=…&code=…&path=…&counted=…&who=…&request_id=…&range=…: the log."""
     membership = get_membership(request, project_id)
     return render_log(
         request,
@@ -290,7 +290,7 @@ def requests(request: HttpRequest, project_id: str) -> HttpResponseBase:
 @page_from_replica
 @console_page()
 def request_detail(request: HttpRequest, project_id: str, entry_id: str) -> HttpResponse:
-    """GET …/requests/<id>: the details of one call. Filters in the query are kept for the link back to the log."""
+    """GET …/logs/requests/<id>: the details of one call. Filters in the query are kept for the link back to the log."""
     membership = get_membership(request, project_id)
     project, query = membership.project, read_filters(request).query()
     log_url = project_page(project, "requests") + query

@@ -19,6 +19,9 @@ from devportal.console.logs.filters import (
     ENTRY_FILTERS,
     LogFilters,
     choice_filter,
+    client_filter,
+    client_select,
+    clients_to_choose,
     find_entry,
     parse_filters,
     render_entry,
@@ -111,9 +114,7 @@ def read_filters(request: HttpRequest, clients: Sequence[Client] | None = None) 
         "reason": choice_filter({reason: Q(reason=reason) for reason in REASONS_BY_CODE}),
         "step": choice_filter({name: Q(step__in=list(steps)) for name, (_, steps) in COUNTED_AS.items()}),
     }
-    if clients is not None:
-        conditions["client"] = choice_filter({client.client_id: Q(client=client) for client in clients})
-    return parse_filters(request, conditions | ENTRY_FILTERS)
+    return parse_filters(request, {**client_filter(clients), **conditions, **ENTRY_FILTERS})
 
 
 # The columns of a downloaded log.
@@ -136,7 +137,6 @@ def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
     return [SignInLogEntry(row) for row in rows]
 
 
-MOST_CLIENTS = 200  # to choose from in the log of a project
 MOST = 20  # related steps on the page of an entry
 # The number of a client's entries before and after a step that are searched for others of its family. The table has no
 # index by family, and the steps of one sign-in are near each other.
@@ -187,7 +187,7 @@ def _about_log() -> dict[str, Any]:
 @page_from_replica
 @console_page()
 def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
-    """GET …/sign-ins?q=…&outcome=…&endpoint=…&error=…&step=…&request_id=…&range=…&from=…&to=…: newest first."""
+    """GET …/activity?q=…&outcome=…&endpoint=…&error=…&step=…&request_id=…&range=…&from=…&to=…: newest first."""
     membership, client = get_client(request, project_id, client_id)
     return render_log(
         request,
@@ -205,16 +205,16 @@ def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpRespo
 @page_from_replica
 @console_page()
 def project_sign_ins(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/sign-in-log: the sign-in log of all clients of a project, with the same filters."""
+    """GET …/logs: the sign-in log of all clients of a project, with the same filters."""
     membership = get_membership(request, project_id)
-    clients = list(Client.objects.filter(project=membership.project).order_by("name", "pk")[:MOST_CLIENTS])
+    clients = clients_to_choose(membership.project)
     return render_log(
         request,
         "console/sign_ins.html",
         membership,
         rows=SignInEvent.objects.filter(project=membership.project).select_related("client"),
         filters=read_filters(request, clients),
-        selects=[("client", "Client", {client.client_id: client.name for client in clients}), *SELECTS],
+        selects=[client_select(clients), *SELECTS],
         name=f"sign-in-log-{membership.project.public_id}",
         **_about_log(),
     )
@@ -223,7 +223,7 @@ def project_sign_ins(request: HttpRequest, project_id: str) -> HttpResponseBase:
 @page_from_replica
 @console_page()
 def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_id: str) -> HttpResponse:
-    """GET …/sign-ins/<id>: the details of one step, and the related steps.
+    """GET …/activity/<id>: the details of one step, and the related steps.
 
     Filters in the query are kept for the link back to the log.
     """

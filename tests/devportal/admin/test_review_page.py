@@ -291,7 +291,7 @@ def test_developers_never_read_notes(
     notes.write_note(review, reviewer, "Zanzibar")
     base = f"/console/p/{project.public_id}"
     for browser in (as_owner, as_developer, as_viewer):
-        for url in (f"{base}/clients/{review.client.client_id}/review", f"{base}/activity", base):
+        for url in (f"{base}/clients/{review.client.client_id}/review", f"{base}/team/activity", base):
             text = browser.get(url).content.decode()
             assert "Zanzibar" not in text
             assert "note_written" not in text

@@ -11,7 +11,9 @@ from tests.factories import make_client, make_web_client
 def links(browser: Browser, url: str, menu: str) -> dict[str, str]:
     """Return the links of a menu by label, with their `aria-current`."""
     soup = BeautifulSoup(browser.get(url).content, "html.parser")
-    return {link.get_text(strip=True): str(link.get("aria-current", "")) for link in soup.select(f"{menu} li a")}
+    return {
+        " ".join(link.get_text().split()): str(link.get("aria-current", "")) for link in soup.select(f"{menu} li a")
+    }
 
 
 def test_the_current_page_and_the_one_above_it_are_marked(as_owner: Browser, project: Project) -> None:
@@ -22,9 +24,33 @@ def test_the_current_page_and_the_one_above_it_are_marked(as_owner: Browser, pro
         (at("key_new", project), ".side-nav", {"API keys": "true"}),
         (at("client_secrets", project, client), ".tabs", {"Secrets": "page"}),
         (secret, ".tabs", {"Secrets": "true"}),
-        (secret, ".side-nav", {"Clients": "true"}),
+        (secret, ".side-nav", {"Apps": "true"}),
     ):
         assert {label: mark for label, mark in links(as_owner, url, menu).items() if mark} == marked, url
+
+
+def test_views_of_one_page_share_a_menu_entry(as_owner: Browser, project: Project) -> None:
+    client = make_client(project)
+    for url, menu, entry, views in (
+        (at("requests", project), ".side-nav", "Logs", {"Sign-ins": "", "Requests": "page", "Deliveries": ""}),
+        (at("usage", project), ".side-nav", "Analytics", {"Usage": "page", "Sign-ins": "", "People": ""}),
+        (at("activity", project), ".side-nav", "Team", {"Members": "", "Activity": "page"}),
+        (at("client_analytics", project, client), "[aria-label^=App]", "Activity", {"Log": "", "Analytics": "page"}),
+    ):
+        assert links(as_owner, url, ".views") == views
+        first = next(iter(views.values()))
+        assert {label: mark for label, mark in links(as_owner, url, menu).items() if mark} == {entry: first or "true"}
+
+
+def test_breadcrumbs_name_the_kind_and_the_current_page(as_owner: Browser, project: Project) -> None:
+    client = make_client(project, name="Notes")
+    trail = links(as_owner, at("client_analytics", project, client), ".trail")
+    of_project = f"Project {project.name}"
+    assert list(trail) == ["Projects", of_project, "App Notes", "Activity", "Analytics"]
+    assert trail["Analytics"] == "page"
+    assert list(links(as_owner, at("key_new", project), ".trail")) == [
+        "Projects", of_project, "API keys", "Create an API key",
+    ]  # fmt: skip
 
 
 def test_menus_list_what_the_role_may_open(as_owner: Browser, as_viewer: Browser, project: Project) -> None:

@@ -175,7 +175,7 @@ def test_the_test_account_is_only_stored_encrypted(
     shown = as_reviewer.post(account_page_of(review))
     assert shown.context["account"] == STORED
     pages = [as_developer.get(path_of(app)).content.decode()]
-    pages += [as_developer.get(f"/console/p/{app.project.public_id}/activity").content.decode()]
+    pages += [as_developer.get(f"/console/p/{app.project.public_id}/team/activity").content.decode()]
     decide(review, reviewer, Status.CHANGES_REQUESTED)
     pages += [as_developer.get(path_of(app)).content.decode()]
     pages += [as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()]
@@ -193,7 +193,7 @@ def test_the_trail_says_that_it_was_stored_and_removed(as_developer: Browser, ap
     rows = AuditEvent.objects.filter(action__in=ACTIONS).order_by("pk")
     assert [row.action for row in rows] == ["review.test_account_stored", "review.test_account_removed"]
     assert {json.dumps(row.details) for row in rows} == {'{"side": "developer", "review": 1, "revision": 0}'}
-    page = as_developer.get(f"/console/p/{app.project.public_id}/activity").content.decode()
+    page = as_developer.get(f"/console/p/{app.project.public_id}/team/activity").content.decode()
     assert "stored a test account for the reviewers of" in page
 
 

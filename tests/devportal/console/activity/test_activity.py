@@ -22,7 +22,7 @@ Role = ProjectMember.Role
 
 
 def text_of(browser: Browser, project: Project, query: str = "") -> str:
-    response = browser.get(f"/console/p/{project.public_id}/activity{query}")
+    response = browser.get(f"/console/p/{project.public_id}/team/activity{query}")
     assert response.status_code == 200
     text = re.sub(r"<[^>]+>", " ", response.content.decode().split("<main")[1].split("</main")[0])
     return " ".join(text.split())
@@ -68,7 +68,7 @@ def test_nothing_of_other_projects_is_shown(
 def test_markup_in_entries_is_escaped(as_owner: Browser, project: Project, owner: Account) -> None:
     lifecycle.rename_project(project, "<b onclick=x>", owner)
     report(Event("client.changed", owner.pk, project.public_id, "x", before={"<i>": ["<u>"]}, after={"<i>": {"a": 1}}))
-    content = as_owner.get(f"/console/p/{project.public_id}/activity").content.decode()
+    content = as_owner.get(f"/console/p/{project.public_id}/team/activity").content.decode()
     for piece in ("<b onclick", "<i>", "<u>"):
         assert piece not in content
     assert "&lt;u&gt;" in content
@@ -196,7 +196,7 @@ def test_entries_can_be_filtered_by_person(
 @pytest.mark.parametrize("who", ["-1", "x", str(2**70)])
 def test_an_unknown_person_filters_nothing(as_viewer: Browser, project: Project, owner: Account, who: str) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
-    response = as_viewer.get(f"/console/p/{project.public_id}/activity?by={who}")
+    response = as_viewer.get(f"/console/p/{project.public_id}/team/activity?by={who}")
     assert b"renamed the project" in response.content
 
 
@@ -215,7 +215,7 @@ def test_pages_keep_the_filter(as_viewer: Browser, project: Project, owner: Acco
     seen: list[str] = []
     query = "?kind=project"
     for _ in range(3):
-        response = as_viewer.get(f"/console/p/{project.public_id}/activity{query}")
+        response = as_viewer.get(f"/console/p/{project.public_id}/team/activity{query}")
         text = response.content.decode()
         assert "revoked the API key" not in text
         seen += re.findall(r"N\d+\.", text)

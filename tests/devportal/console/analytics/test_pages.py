@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urljoin
 
 import pytest
 from bs4 import BeautifulSoup
@@ -166,14 +167,14 @@ def lines(browser: Browser, path: str) -> list[dict[str, str]]:
 
 def test_the_csv_file_has_every_count(as_viewer: Browser, project: Project, app: Client) -> None:
     add(app, HOUR, started=3, turned_away__invalid_request=2)
-    rows = lines(as_viewer, address(app, "?range=24h", "client_analytics_csv"))
+    rows = lines(as_viewer, address(app, "?range=24h&format=csv"))
     assert [(row["hour_utc"], row["step"], row["error"], row["count"]) for row in rows] == [
         ("2026-11-21T03:00:00Z", "started", "", "3"),
         ("2026-11-21T03:00:00Z", "turned_away", "invalid_request", "2"),
     ]
     # A name that a spreadsheet would take for a formula is text there.
     assert {row["client"] for row in rows} == {"'=Web Notes"}
-    rows = lines(as_viewer, project_address(project, "?range=90d", "project_analytics_csv"))
+    rows = lines(as_viewer, project_address(project, "?range=90d&format=csv"))
     assert [(row["day_utc"], row["count"]) for row in rows] == [
         ("2026-11-21T00:00:00Z", "3"),
         ("2026-11-21T00:00:00Z", "2"),
@@ -185,7 +186,7 @@ def test_the_file_of_a_project_has_all_its_clients(as_viewer: Browser, project: 
     for client in clients:
         add(client, HOUR, started=1)
         add(client, 3 * HOUR, started=2)
-    rows = lines(as_viewer, project_address(project, name="project_analytics_csv"))
+    rows = lines(as_viewer, project_address(project, "?format=csv"))
     assert [(row["client_id"], row["count"]) for row in rows] == [
         (client.client_id, times) for client in clients for times in ("2", "1")
     ]
@@ -292,8 +293,8 @@ def test_the_csv_file_has_the_same_figures(as_viewer: Browser, owner: Account, a
     sign_in(app, owner, "openid calendar.read")
     call(app, "calendar", 7)
     for path, name in (
-        (address(app, "?range=30d&table=apis", "client_analytics_csv"), app.client_id),
-        (project_address(app.project, "?range=30d&table=apis", "project_analytics_csv"), app.project.public_id),
+        (address(app, "?range=30d&table=apis&format=csv"), app.client_id),
+        (project_address(app.project, "?range=30d&table=apis&format=csv"), app.project.public_id),
     ):
         title, rows = as_viewer.get(path)["Content-Disposition"], lines(as_viewer, path)
         assert title == f'attachment; filename="apis-{name}-30d-until-20261122T0000Z.csv"'
@@ -309,6 +310,7 @@ def test_the_link_leads_to_the_file(as_viewer: Browser, app: Client, calendar: A
         page = BeautifulSoup(as_viewer.get(path).content, "html.parser")
         link = page.select_one("[aria-labelledby=by-api] a[download]")
         assert link is not None
-        title, rows = as_viewer.get(str(link["href"]))["Content-Disposition"], lines(as_viewer, str(link["href"]))
+        url = urljoin(path, str(link["href"]))
+        title, rows = as_viewer.get(url)["Content-Disposition"], lines(as_viewer, url)
         assert "-24h-" in title
         assert [row["calls"] for row in rows] == ["0", "7"]

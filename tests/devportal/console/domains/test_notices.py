@@ -180,7 +180,7 @@ def test_the_activity_page_describes_domain_changes(
     other = claims.add_domain(domain.project, "other.example", owner)
     claims.remove_domain(other, owner)
     lose(domain, internet, later)
-    address = f"/console/p/{domain.project.public_id}/activity?kind=domains"
+    address = f"/console/p/{domain.project.public_id}/team/activity?kind=domains"
     text = " ".join(as_viewer.get(address).content.decode().replace("</strong>", "").replace("<strong>", "").split())
     for words in ("added", "removed", "found the proof of", "no longer found the proof of", "stopped counting"):
         assert f"{words} the domain" in text

@@ -104,9 +104,9 @@ def test_excel_recognizes_each_file_as_utf_8(as_viewer: Browser, filled: Project
         ("project_sign_ins", "?format=csv"),
         ("requests", "?format=csv"),
         ("activity", "?format=csv"),
-        ("usage_csv", ""),
-        ("project_analytics_csv", ""),
-        ("project_analytics_csv", "?table=apis"),
+        ("usage", "?format=csv"),
+        ("project_analytics", "?format=csv"),
+        ("project_analytics", "?table=apis&format=csv"),
     ):
         response: Any = as_viewer.get(reverse(f"console:{name}", args=[filled.public_id]) + query)
         sent = b"".join(response.streaming_content)

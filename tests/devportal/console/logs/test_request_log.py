@@ -330,7 +330,7 @@ def test_pages_and_entries_keep_the_filters(as_viewer: Browser, project: Project
     assert "status=2xx" in older
     assert "range=1h" in older
     row = response.context["lines"][0].row
-    link = f"/console/p/{project.public_id}/requests/{row.pk}?status=2xx&amp;range=1h"
+    link = f"/console/p/{project.public_id}/logs/requests/{row.pk}?status=2xx&amp;range=1h"
     assert f'href="{link}"' in response.content.decode()
     entry = as_viewer.get(link.replace("&amp;", "&"))
     assert entry.context["log_url"] == address(project, status="2xx", range="1h")

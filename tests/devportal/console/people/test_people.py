@@ -23,7 +23,7 @@ Later = Callable[[float], None]
 
 
 def text_of(browser: Browser, project: Project, query: str = "") -> str:
-    response = browser.get(f"/console/p/{project.public_id}/people{query}")
+    response = browser.get(f"/console/p/{project.public_id}/analytics/people{query}")
     assert response.status_code == 200
     content = response.content.decode().split("<main")[1].split("</main")[0]
     return " ".join(re.sub(r"<[^>]+>", " ", content).split())
@@ -136,7 +136,7 @@ def test_the_trend_counts_new_people_by_day(as_viewer: Browser, project: Project
 def test_many_clients_are_paged(as_viewer: Browser, project: Project) -> None:
     for number in range(60):
         make_client(project, name=f"C{number}.")
-    older = as_viewer.get(f"/console/p/{project.public_id}/people").context["page"].older
+    older = as_viewer.get(f"/console/p/{project.public_id}/analytics/people").context["page"].older
     first, second = (re.findall(r"C\d+\.", text_of(as_viewer, project, query)) for query in ("", older))
     assert len(set(first)) == 50
     assert len({*first, *second}) == 60
@@ -144,7 +144,7 @@ def test_many_clients_are_paged(as_viewer: Browser, project: Project) -> None:
 
 def test_people_are_not_named(as_owner: Browser, project: Project) -> None:
     people = join(make_client(project), 2)
-    content = as_owner.get(f"/console/p/{project.public_id}/people").content.decode()
+    content = as_owner.get(f"/console/p/{project.public_id}/analytics/people").content.decode()
     for person in people:
         assert person.email not in content
         assert PairwiseSubject.objects.get(account=person).sub not in content

@@ -162,8 +162,8 @@ def test_a_deleted_project_has_no_page_but_home_and_comes_back(
     response = as_owner.post(url + "delete", {"typed": "Orbit Notes"})
     assert response["Location"] == "/console/"
     assert "Orbit Notes is deleted" in text_of(as_owner.get("/console/"))
-    pages = ("", "settings", "members", "activity", "people", "delete", "transfer", "leave", "clients", "keys")
-    for page in (*pages, f"clients/{client.client_id}/"):
+    below = ("settings", "team", "team/activity", "analytics/people", "delete", "transfer", "leave", "clients", "keys")
+    for page in ("", *below, f"clients/{client.client_id}/"):
         assert as_owner.get(url + page).status_code == 404, page
     assert as_viewer.post(url + "restore").status_code == 404
     assert as_owner.post(url + "restore")["Location"] == url

@@ -60,7 +60,7 @@ def report(browser: Browser, project: Project, query: str = "") -> Any:
 
 def table(browser: Browser, project: Project, query: str = "") -> list[list[str]]:
     """Return the lines of the CSV, its head apart."""
-    response = browser.get(address(project, query, "usage_csv"))
+    response = browser.get(address(project, f"{query or '?'}&format=csv"))
     text = b"".join(response).decode()
     return list(csv.reader(io.StringIO(text)))[1:]
 
@@ -104,7 +104,7 @@ def test_time_ranges(
     assert chart.starts[-1] <= NOW < chart.starts[-1] + step
     assert chart.bands[0].values[-1] == 1
     assert sum(chart.bands[0].values) == 1
-    head = b"".join(as_viewer.get(address(project, query, "usage_csv"))).decode("utf-8-sig")
+    head = b"".join(as_viewer.get(address(project, f"{query or '?'}&format=csv"))).decode("utf-8-sig")
     assert head.startswith(f"{unit}_utc,")
 
 
@@ -225,7 +225,7 @@ def test_shares_of_statuses_and_endpoints(part: int, whole: int, text: str) -> N
 def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, client_of: Client, key: ApiKey) -> None:
     add(project, timedelta(hours=2), client=client_of.client_id, calls=4)
     add(project, credential=key.public_id, status=429, code="rate_limited", latency=7)
-    response = as_viewer.get(address(project, "", "usage_csv"))
+    response = as_viewer.get(address(project, "?format=csv"))
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["Content-Disposition"] == (
         f'attachment; filename="usage-{project.public_id}-24h-until-20261121T0500Z.csv"'
@@ -256,7 +256,7 @@ def test_the_csv_is_streamed(
     minute = int(NOW.timestamp()) // 60
     usage_counts.add_counts([UsageCount(project.pk, "", f"c{n}", "me", 200, "", minute, 0, 1) for n in range(3000)])
     with django_assert_max_num_queries(10):
-        response = as_viewer.get(address(project, "", "usage_csv"))
+        response = as_viewer.get(address(project, "?format=csv"))
         assert response.streaming
         assert sum(1 for _ in response) == 3001
 

@@ -101,14 +101,14 @@ def test_ids_lead_to_their_pages(as_owner: Browser, project: Project) -> None:
     assert as_owner.get(PAGE, {"q": project.public_id})["Location"] == base
     call = RequestLog.objects.create(**call_of(project))
     found = as_owner.get(PAGE, {"q": REQUEST_ID})
-    assert found["Location"] == f"{base}requests?request_id={REQUEST_ID}"
+    assert found["Location"] == f"{base}logs/requests?request_id={REQUEST_ID}"
     assert call.path in as_owner.get(found["Location"]).content.decode()
     for _ in range(2):  # several steps with one id are one entry of the list
         SignInEvent.objects.create(client=client, at=clock.now(), request_id=REQUEST_ID)
     listed = addresses(as_owner, REQUEST_ID)
     assert listed == [
-        f"{base}clients/{client.client_id}/sign-ins?request_id={REQUEST_ID}",
-        f"{base}requests?request_id={REQUEST_ID}",
+        f"{base}clients/{client.client_id}/activity?request_id={REQUEST_ID}",
+        f"{base}logs/requests?request_id={REQUEST_ID}",
     ]
     assert addresses(as_owner, client.client_id, "list") == [f"{base}clients/{client.client_id}/"]
 
@@ -189,7 +189,7 @@ def test_keys_members_and_domains_are_found_by_name(as_owner: Browser, owner: Ac
     found = {target.title: (target.of, target.address) for target in jump.find_targets(owner, "tulip")}
     assert found["Tulip script"] == ("API key in Garden", f"{base}keys?q={key.public_id}")
     assert found["tulip.example.com"] == ("Domain of Garden", f"{base}domains")
-    assert found["tulip@mail.example.com"] == ("Member of Garden", f"{base}members")
+    assert found["tulip@mail.example.com"] == ("Member of Garden", f"{base}team")
     assert "Tulip client" in found
     assert "Tulip script" in titles(owner, key.public_id[:6])
     listed = as_owner.get(found["Tulip script"][1]).content.decode()

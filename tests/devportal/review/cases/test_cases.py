@@ -120,7 +120,9 @@ class TestOpening:
         cases.add_note(case, reviewer, "Odd.")
         assert AuditEvent.objects.filter(action__startswith="review_case.").count() == 2
         assert not activity.events_of(app.project).filter(action__startswith="review_case.").exists()
-        assert "review_case" not in as_developer.get(f"/console/p/{app.project.public_id}/activity").content.decode()
+        assert (
+            "review_case" not in as_developer.get(f"/console/p/{app.project.public_id}/team/activity").content.decode()
+        )
 
 
 @pytest.mark.django_db

@@ -1,0 +1,69 @@
+"""Old URLs of console pages. Each redirects to the page that replaced it, with the query string."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponsePermanentRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, resolve, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from devportal.console.navigation import APP_NAME
+
+
+@dataclass(frozen=True)
+class Move:
+    """An old path below a project or a client, and the URL name of the new page with the same arguments.
+
+    `query` is added to the query string, and `section` is the id of the part of the page.
+    """
+
+    old: str
+    page: str
+    query: str = ""
+    section: str = ""
+
+
+PROJECT_MOVES = (
+    Move("usage", "usage"),
+    Move("usage.csv", "usage", query="format=csv"),
+    Move("sign-ins", "project_analytics"),
+    Move("sign-ins.csv", "project_analytics", query="format=csv"),
+    Move("people", "people"),
+    Move("sign-in-log", "project_sign_ins"),
+    Move("requests", "requests"),
+    Move("requests/<str:entry_id>", "request_detail"),
+    Move("members", "members"),
+    Move("members/<int:member_id>", "member"),
+    Move("activity", "activity"),
+)
+CLIENT_MOVES = (
+    Move("sign-ins", "sign_ins"),
+    Move("sign-ins/<str:entry_id>", "sign_in_detail"),
+    Move("analytics", "client_analytics"),
+    Move("analytics.csv", "client_analytics", query="format=csv"),
+)
+
+
+def moved_pages(moves: tuple[Move, ...], kind: str) -> list[URLPattern]:
+    """Return the patterns of old URLs. `kind` makes their names unique."""
+    return [
+        path(move.old, moved, {"move": move}, name=f"moved_{kind}_{number}")
+        for number, move in enumerate(moves, start=1)
+    ]
+
+
+@never_cache
+@require_safe
+def moved(request: HttpRequest, move: Move, **arguments: str) -> HttpResponseBase:
+    """Redirect to the new page if it responds with 200. Otherwise, return its response, such as 404 for outsiders."""
+    url = reverse(f"{APP_NAME}:{move.page}", kwargs=arguments)
+    target = resolve(url)
+    response: HttpResponseBase = target.func(request, **target.kwargs)
+    if response.status_code != 200:
+        return response
+    query = request.GET.copy()
+    query.update(QueryDict(move.query))
+    if query:
+        url += f"?{query.urlencode()}"
+    return HttpResponsePermanentRedirect(f"{url}#{move.section}" if move.section else url)

@@ -1,0 +1,38 @@
+"""Old URLs of the console; tests/security/test_crawl.py has who may follow them."""
+
+import pytest
+from django.test import Client as Browser
+
+from oidc.models import Project
+from tests.devportal.console.forms import at
+from tests.factories import make_client
+
+
+@pytest.mark.parametrize(
+    ("old", "page", "query"),
+    [
+        ("usage?range=7d", "usage", "?range=7d"),
+        ("usage.csv?range=7d", "usage", "?range=7d&format=csv"),
+        ("sign-in-log?q=a%20b", "project_sign_ins", "?q=a+b"),
+        ("requests?status=errors&q=%C3%A4", "requests", "?status=errors&q=%C3%A4"),
+        ("members", "members", ""),
+        ("activity", "activity", ""),
+    ],
+)
+def test_an_old_url_redirects_with_its_query(
+    old: str, page: str, query: str, as_viewer: Browser, project: Project
+) -> None:
+    response = as_viewer.get(f"/console/p/{project.public_id}/{old}")
+    assert (response.status_code, response["Location"]) == (301, at(page, project) + query)
+    assert as_viewer.get(response["Location"]).status_code == 200
+
+
+def test_old_urls_of_an_app_redirect(as_viewer: Browser, project: Project) -> None:
+    client = make_client(project)
+    for old, page in (("sign-ins", "sign_ins"), ("analytics", "client_analytics")):
+        response = as_viewer.get(f"/console/p/{project.public_id}/clients/{client.client_id}/{old}")
+        assert (response.status_code, response["Location"]) == (301, at(page, project, client))
+
+
+def test_an_old_url_takes_no_forms(as_owner: Browser, project: Project) -> None:
+    assert as_owner.post(f"/console/p/{project.public_id}/members", {"email": "a@example.com"}).status_code == 405
