@@ -107,7 +107,7 @@ class EndForm(forms.Form):
         required=False,
         input_formats=_FORMATS,
         error_messages={"invalid": "Enter day and time as 2031-12-24 18:30."},
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format=_FORMATS[0]),
+        widget=forms.DateTimeInput(attrs={"placeholder": "2031-12-24 18:30"}, format=_FORMATS[-1]),
     )
 
     def __init__(self, data: Any, choices: list[tuple[str, str]], most: timedelta, **initial: Any) -> None:

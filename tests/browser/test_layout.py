@@ -1,5 +1,6 @@
 """The frame of the console's pages: headlines near the top, menus that fold, forms in two columns where it is wide."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -101,12 +102,13 @@ def test_a_long_legend_parts_no_choices(live_service: Service, client: str, brow
     browser.visit(steps, viewport=DESK)
 
 
-def test_hidden_copy_buttons_take_no_space(at: Callable[[Page, str], None], browser: Chromium) -> None:
+def test_copy_buttons_are_always_visible_beside_their_id(at: Callable[[Page, str], None], browser: Chromium) -> None:
     def steps(page: Page) -> None:
         at(page, "")
-        rows = page.locator("dd.identifier").all()
-        assert rows
-        for row in rows:
+        shown = page.locator(".identifier:visible").filter(has=page.locator(".copy"))
+        assert shown.count()
+        for row in shown.all():
+            assert row.locator(".copy").evaluate("button => getComputedStyle(button).opacity") == "1"
             code, button = row.locator("code").bounding_box(), row.locator(".copy").bounding_box()
             assert code is not None
             assert button is not None
@@ -114,6 +116,50 @@ def test_hidden_copy_buttons_take_no_space(at: Callable[[Page, str], None], brow
             assert button["x"] >= code["x"] + code["width"]
 
     browser.visit(steps, viewport=PHONE)
+
+
+def test_only_links_in_running_text_are_underlined(at: Callable[[Page, str], None], browser: Chromium) -> None:
+    line = "link => getComputedStyle(link).textDecorationLine"
+
+    def steps(page: Page) -> None:
+        at(page, "../../settings")
+        page.locator("main").evaluate(
+            "main => main.insertAdjacentHTML('beforeend', '<p>Read <a href=/docs/>it</a>.</p>')"
+        )
+        assert page.locator("main p a").last.evaluate(line) == "underline"
+        entry = page.get_by_role("navigation", name="Project", exact=True).get_by_role("link").first
+        assert entry.evaluate(line) == "none"
+
+    browser.visit(steps, viewport=DESK)
+
+
+def test_times_are_local_and_switch_to_utc(at: Callable[[Page, str], None], browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        at(page, "../../settings")
+        shown = page.locator("main time").first
+        expect(shown).to_have_text(re.compile(r"^(Today|Yesterday), \d\d:\d\d$"))
+        utc = re.compile(r"^\d+ \w+ \d{4}, \d\d:\d\d UTC$")
+        expect(shown).to_have_attribute("title", utc)
+        switch = page.get_by_role("group", name="Times")
+        switch.get_by_role("button", name="UTC").click()
+        expect(shown).to_have_text(utc)
+        page.reload()
+        expect(shown).to_have_text(utc)
+        switch.get_by_role("button", name="Local").click()
+        expect(shown).to_have_text(re.compile("^(Today|Yesterday), "))
+
+    browser.visit(steps, viewport=DESK, timezone_id="Asia/Kathmandu")
+
+
+def test_without_a_script_a_known_zone_is_used_and_an_unknown_one_is_utc(
+    at: Callable[[Page, str], None], browser: Chromium
+) -> None:
+    def steps(page: Page) -> None:
+        at(page, "../../settings")
+        expect(page.locator("main time").first).to_have_text(re.compile(" UTC$|^(Today|Yesterday), "))
+        expect(page.get_by_role("group", name="Times")).to_be_hidden()
+
+    browser.visit(steps, viewport=DESK, java_script_enabled=False)
 
 
 @pytest.mark.parametrize("width", [360, 900, 1280])

@@ -143,6 +143,15 @@ def test_screens_of_errors(apps: Apps, browser: Chromium, axe: str) -> None:
 
 
 def test_screens_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
+    def sign_in_again(page: Page) -> None:
+        """Make a second session of the same browser, because two parts of a page must not have one name."""
+        assert page.context.browser is not None
+        with page.context.browser.new_context() as other:
+            second = other.new_page()
+            second.goto(apps.at("/account/login/"))
+            sign_in(second, OWNER)
+            second.wait_for_url(apps.at("/account/"))
+
     def steps(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(apps.at("/account/login/"))
@@ -154,6 +163,7 @@ def test_screens_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         camera.visit(apps.at("/account/plan"), "plan")
         camera.visit(apps.at("/account/email/"), "email")
         camera.visit(apps.at("/account/password/change/"), "password")
+        sign_in_again(page)
         camera.visit(apps.at("/account/sessions/"), "sessions")
         camera.visit(apps.at("/account/logout/"), "sign-out")
         camera.visit(apps.at("/account/2fa/"), "two-step")

@@ -154,7 +154,7 @@ def parse_time(text: str) -> datetime:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("Enter a time as 2026-01-31T14:05, in UTC.") from None
+        raise ValueError("Enter a time as 2026-01-31 14:05, in UTC.") from None
 
 
 def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, str, bool]]:
