@@ -198,10 +198,11 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "oidc.domains.branding: a route of a reviewed app.",
     ),
-    ("templates/oidc/partials/use_another_account.html", "link {{ choose_url }}"): (
+    ("templates/oidc/partials/consent_question.html", "link {{ choose_url }}"): (
         1,
         "oidc.authorization.interactions: a route.",
     ),
+    ("templates/oidc/step_up.html", "link {{ choose_url }}"): (1, "oidc.authorization.interactions: a route."),
     ("templates/layouts/manage.html", "link {{ waiting_app.resume_url }}"): (
         1,
         "oidc.authorization.interactions: a route.",

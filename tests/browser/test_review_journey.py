@@ -68,7 +68,7 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
             # Nobody has looked at it: the label, the cap, no approved scope.
             first.goto(tern.authorization_url())
             sign_in(first, FIRST)
-            expect(first.get_by_text("has not been reviewed")).to_be_visible()
+            expect(first.get_by_text("has not reviewed this app")).to_be_visible()
             expect(first.locator(".tile img")).to_have_count(0)
             first.click(ALLOW)
             first.wait_for_url(f"{tern.redirect_uri}**")  # the next page would abort this navigation

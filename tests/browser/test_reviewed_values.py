@@ -298,7 +298,7 @@ def test_the_app_shows_what_was_approved(world: World, browser: Chromium, axe: s
             # Nobody has looked at it.
             person.goto(app.authorization_url())
             sign_in(person, PERSON)
-            expect(person.get_by_text("has not been reviewed")).to_be_visible()
+            expect(person.get_by_text("has not reviewed this app")).to_be_visible()
             allow(person)
             arrive(person, app)
 

@@ -65,7 +65,6 @@ def test_the_photo_is_shown_where_the_app_would_see_it(app: RelyingParty, person
     Account.objects.filter(pk=person.pk).update(picture="pictures/photo.webp")
     assert app.authorize().content.decode().count(shown) == 1
     assert shown not in app.authorize(scope="openid email").content.decode()
-    assert app.authorize(scope="openid email").content.decode().count('src="/account/picture"') == 1, "signed in as …"
 
 
 def test_a_plan_that_can_not_be_read_is_left_out(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +82,7 @@ def test_only_a_verified_app_is_reached_by_links(app: RelyingParty, verified: bo
     text = app.authorize().content.decode()
     assert (f'href="{HOME}"' in text) is verified
     assert ('href="mailto:help@orbit.example.com"' in text) is verified
-    assert ("Orbit Notes has not been verified." in text) is not verified
-    assert ("It has not been reviewed by Openport" in text) is not verified
+    assert ("Openport has not reviewed this app." in text) is not verified
     assert SUPPORT in text
     assert "orbit.example.com" in text
 

@@ -54,11 +54,11 @@ def test_it_says_for_which_app_and_from_where(
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("Orbit & Notes <b>", "the app “Orbit & Notes <b>”, which has not been verified"),
-        ("O" * 60, f"the app “{'O' * 40}…”, which has not been verified"),
-        ("Free money at evil.example", "an app that has not been verified"),
-        ("Free money: https://evil", "an app that has not been verified"),
-        ("Call 0800 123 45 67 now", "an app that has not been verified"),
+        ("Orbit & Notes <b>", "the app “Orbit & Notes <b>”, which Openport has not reviewed"),
+        ("O" * 60, f"the app “{'O' * 40}…”, which Openport has not reviewed"),
+        ("Free money at evil.example", "an app that Openport has not reviewed"),
+        ("Free money: https://evil", "an app that Openport has not reviewed"),
+        ("Call 0800 123 45 67 now", "an app that Openport has not reviewed"),
     ],
 )
 def test_an_unreviewed_name_is_shown_safely(name: str, shown: str, mailoutbox: list[Any]) -> None:

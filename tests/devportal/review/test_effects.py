@@ -130,7 +130,7 @@ def test_withdrawing_everything_makes_the_app_unverified(
     reviewer_actions.withdraw_approval(app, reviewer, reasons=["changed_since_review"])
     row = fresh(app)
     assert (row.verified_at, row.approved_scopes) == (None, "")
-    assert "has not been reviewed" in consent_page(party)
+    assert "has not reviewed this app" in consent_page(party)
     assert party.call("/v1/me/plan", tokens["access_token"]).status_code == 403
     assert party.beside(sign_in(Browser(), make_account())).authorize().status_code == 403, "the cap holds again"
     assert party.refresh(tokens["refresh_token"]).status_code == 200, "who was there goes on"
@@ -233,9 +233,9 @@ def test_approval_removes_the_label_and_limit_immediately(
     party.tokens()
     second = party.beside(sign_in(Browser(), make_account()))
     assert second.authorize().status_code == 403
-    assert "has not been reviewed" in consent_page(party)
+    assert "has not reviewed this app" in consent_page(party)
     approved(app, developer, reviewer)
-    assert "has not been reviewed" not in consent_page(party)
+    assert "has not reviewed this app" not in consent_page(party)
     assert "Reviewed by" in consent_page(party)
     assert "example.com" in consent_page(party)
     assert second.tokens()["access_token"]

@@ -25,7 +25,7 @@ def test_the_page_names_app_person_scopes_and_where_it_leads(app: RelyingParty) 
     page = app.authorize(scope="openid email profile")
     text = page.content.decode()
     assert page.status_code == 200
-    for expected in ("Orbit Notes", "ada@example.com", "Ada Lovelace", "app.example.com", "has not been reviewed"):
+    for expected in ("Orbit Notes", "ada@example.com", "Ada Lovelace", "app.example.com", "has not reviewed this app"):
         assert expected in text
     assert 'name="decision" value="allow"' in text
     assert 'name="decision" value="cancel"' in text

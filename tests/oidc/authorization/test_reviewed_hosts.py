@@ -109,7 +109,7 @@ def test_mails_of_the_sign_in_pages_follow_the_request(reviewed: RelyingParty, m
         browser = Browser()
         RelyingParty(reviewed.client, browser, redirect_uri=uri).authorize()
         browser.post("/account/password/reset/", {"email": "ada@example.com"})
-        assert ("which has not been verified" in " ".join(mailoutbox[-1].body.split())) is warned
+        assert ("which Openport has not reviewed" in " ".join(mailoutbox[-1].body.split())) is warned
 
 
 def test_the_page_for_a_stronger_sign_in_shows_no_badge(foreign: RelyingParty) -> None:
@@ -307,7 +307,7 @@ def test_consent_while_the_host_was_reviewed_does_not_count_once_it_is_not(
     ("lost", "says"),
     [
         ({"reviewed_hosts": "app.example.com"}, WARNING),
-        ({"verified_at": None, "reviewed_hosts": "", "approved_scopes": ""}, "Orbit Notes has not been verified. "),
+        ({"verified_at": None, "reviewed_hosts": "", "approved_scopes": ""}, "Openport has not reviewed this app. "),
     ],
     ids=["of the host", "of the app"],
 )
@@ -414,7 +414,7 @@ def test_a_withdrawn_approval_makes_every_host_one_of_an_unreviewed_app(
     reviewed.client.save()
     for app in (reviewed, foreign):
         page = text_of(newcomer(app).authorize())
-        assert "Orbit Notes has not been verified." in page
+        assert "Openport has not reviewed this app." in page
         assert WARNING not in page
 
 

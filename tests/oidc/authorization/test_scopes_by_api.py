@@ -40,7 +40,7 @@ def test_scopes_stand_below_the_name_of_their_api(app: RelyingParty) -> None:
     text = page.content.decode()
     assert text.count(SENSITIVE) == 1, "calendar.write is sensitive"
     for heading in ("Openport account API", "Orbit Calendar", "Orbit &lt;Tasks&gt;"):
-        assert f'<h3 class="api-name">{heading}</h3>' in text
+        assert f'<h2 class="api-name">{heading}</h2>' in text
 
 
 def test_the_page_has_no_headings_without_another_api(app: RelyingParty) -> None:
