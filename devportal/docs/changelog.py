@@ -31,6 +31,16 @@ class Change:
 # Newest first, and one for each day.
 CHANGES: tuple[Change, ...] = (
     Change(
+        date(2026, 11, 29),
+        "Guides for mobile apps and ready-made applications",
+        (
+            "New guides: mobile apps (iOS, Android, Flutter and React Native) with their association files, Vue, "
+            "Svelte, Angular, ASP.NET Core, Laravel and Symfony.",
+            "A page lists the settings of applications that you run, such as JupyterHub, Grafana and GitLab. The "
+            "sign-in log links to it if PKCE is missing.",
+        ),
+    ),
+    Change(
         date(2026, 11, 25),
         "Several APIs, events, and guides with PowerShell",
         (

@@ -39,11 +39,13 @@ class DocsPage:
 
 
 def _summary_of(guide: Guide) -> str:
+    if guide.summary:
+        return guide.summary
     if guide.protects:
         return f"Protect your API with {guide.libraries}: check access tokens, API keys and scopes."
     if guide.continues:
         return f"{guide.title} ({guide.libraries}): check logout tokens and security events, and end sessions."
-    return f"Sign-in with {guide.title} ({guide.libraries}): from an empty folder to a call of the API and sign-out."
+    return f"Sign-in with {guide.title} ({guide.libraries}): from an empty folder to a request to the API and sign-out."
 
 
 SECTIONS: dict[str, tuple[DocsPage, ...]] = {
@@ -79,7 +81,7 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "api_key",
             "quick-start/api-key",
             "API key",
-            "Call the developer API for your own account, without a sign-in.",
+            "Read your own account from a script, without a sign-in.",
         ),
     ),
     "Guides": (
@@ -87,7 +89,7 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "guides",
             "guides",
             "All guides",
-            "Guides for popular frameworks, libraries and products. Tests run the code of each guide.",
+            "Guides for popular frameworks, libraries and applications. Tests run the code of most guides.",
         ),
         DocsPage(
             "protect",
@@ -172,13 +174,13 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "Every error code of the sign-in service and the developer API, with its cause and fix.",
         ),
         DocsPage(
-            "limits", "limits", "Limits", "Calls per minute, lifetimes, sizes, and how soon a change takes effect."
+            "limits", "limits", "Limits", "Requests per minute, lifetimes, sizes, and how soon a change takes effect."
         ),
         DocsPage(
             "testing",
             "testing",
             "Testing and CI",
-            "How to test sign-ins and API calls: a service on your machine, CI, test accounts, and tokens without a "
+            "How to test sign-ins and API requests: a service on your machine, CI, test accounts, and tokens without a "
             "person.",
         ),
         DocsPage(
@@ -191,7 +193,7 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "review",
             "review",
             "App review",
-            "What unverified apps can do, how to submit an app for review, and what a review covers.",
+            "What apps can do before their review, how to submit an app for review, and what a review covers.",
         ),
         DocsPage(
             "notices",

@@ -12,6 +12,7 @@ from devportal.console import quick_start
 from devportal.docs import context as doc_context
 from devportal.docs import errors, examples, openapi
 from devportal.docs.guides import registry
+from devportal.docs.guides.applications import APPLICATIONS
 from devportal.docs.guides.readers import reader_of
 from devportal.docs.guides.registry import groups
 from devportal.docs.pages import DocsPage, api_page
@@ -74,7 +75,8 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
             "placeholder": app.client_id,
         }
     if page.guide:
-        return {"guide": page.guide, "reader": reader_of(request, page.guide)}
+        shown = {"applications": APPLICATIONS} if page.guide.name == "applications" else {}
+        return {"guide": page.guide, "reader": reader_of(request, page.guide)} | shown
     if page.name == "protect":
         return {"guides": groups()[registry.PROTECT]}
     if page.name == "guides":

@@ -42,6 +42,7 @@ _LIMITS = Link("Limits", "docs", "limits")
 _SIZES = Link("Largest sizes", "docs", "limits", "sizes")
 _INVALID_GRANT = Link("invalid_grant", "docs", "errors", "token-invalid_grant")
 _ERRORS = Link("Errors of the endpoints", "docs", "errors", "token")
+_APPLICATIONS = Link("PKCE settings of applications", "docs", "guide_applications", "pkce")
 _QUICK_START = Link("See the lines in the quick start", "client", "quick_start")
 REDIRECT_URLS = Link("Registered redirect URLs", "client", "client_settings")
 SIGN_OUT_URLS = Link("Registered sign-out URLs", "client", "client_settings")
@@ -344,8 +345,8 @@ class Reason(StrEnum):
     CODE_CHALLENGE_MISSING = _request(
         "code_challenge is missing: PKCE is required.",
         "PKCE is required of every client, and code_challenge is missing.",
-        "Create a code_verifier, and send the code_challenge computed from it.",
-        _QUICK_START,
+        "Turn on PKCE with S256 in your application or library, or send the code_challenge of a new code_verifier.",
+        _APPLICATIONS,
     )
     CODE_CHALLENGE_METHOD_UNSUPPORTED = _request(
         "code_challenge_method must be S256.",

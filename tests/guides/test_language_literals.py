@@ -17,7 +17,10 @@ from tests.devportal.console.quick_start.test_snippets import HOSTILE, TEXT
 
 TEXTS = [*HOSTILE, "\x00\x1f", "#{exit}", "#@x #$x", "{$x}", "$x ${x}", "\\(exit())", "\\u{22}", "*/ // --", "a\tb"]
 # What begins code in a literal, and may therefore not stand in one as it is.
-PLAIN = {"go": "", "java": "", "ruby": "#", "yaml": ""}
+PLAIN = {
+    "csharp": "", "dart": "$", "go": "", "java": "", "json": "", "kotlin": "$", "php": "$", "ruby": "#", "swift": "",
+    "yaml": "",
+}  # fmt: skip
 ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]+)\}|U([0-9a-f]{8})|u([0-9a-f]{4})|([0-7]{3})|([\"\\]))")
 
 
@@ -83,6 +86,16 @@ def test_ruby_reads_back_what_was_quoted() -> None:
     needs("ruby")
     program = "require 'json'; puts JSON.generate([" + ",".join(map(LITERALS["ruby"], TEXTS)) + "])"
     assert json.loads(printed(["ruby", "-e", program])) == TEXTS
+
+
+def test_json_reads_back_what_was_quoted() -> None:
+    assert [json.loads(LITERALS["json"](text)) for text in TEXTS] == TEXTS
+
+
+def test_php_reads_back_what_was_quoted() -> None:
+    needs("php")
+    program = "echo json_encode([" + ",".join(map(LITERALS["php"], TEXTS)) + "]);"
+    assert json.loads(printed(["php", "-r", program])) == TEXTS
 
 
 def test_a_reader_of_yaml_reads_back_what_was_quoted() -> None:

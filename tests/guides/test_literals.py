@@ -13,6 +13,7 @@ from devportal.console.quick_start import javascript_string
 from devportal.docs.guides.readers import LITERALS, Reader
 from devportal.docs.guides.registry import GUIDES, Guide
 from devportal.docs.templatetags.docs import guide_code
+from oidc.models import Client
 from oidc.values.redirect_uris import validate_redirect_uri
 from tests.clients.terminal import Shown
 from tests.devportal.console.quick_start.test_snippets import HOSTILE
@@ -30,7 +31,7 @@ LINES = [
         r'code_lines "(.+?)" "(\w+)" .*? %}\n(.*?)\n *{% endcode_lines', page.read_text(), re.DOTALL
     )
 ]
-JAVASCRIPT = ["nextjs", "react", "express", "node"]
+JAVASCRIPT = ["nextjs", "react", "vue", "svelte", "express", "node"]
 PYTHON = ["flask", "fastapi", "django-allauth", "django-mozilla"]
 
 
@@ -53,7 +54,8 @@ def blocks_of(guide: Guide, uri: str) -> list[Shown]:
     reader = OddReader(guide)
     type(reader).uri = uri
     found = []
-    for path in sorted((SNIPPETS / guide.name).glob("*.txt")):
+    shared = [SNIPPETS / "auth.js.txt"] if guide.app_type == Client.Type.SPA else []
+    for path in [*shared, *sorted((SNIPPETS / guide.name).glob("*.txt"))]:
         name = path.name.removesuffix(".txt")
         language = language_of(name)
         shown = guide_code(Context({"reader": reader}), name, language, "code", file=name)

@@ -75,6 +75,7 @@ LITERALS: dict[str, Callable[[str], str]] = {
     "bash": shell_string,
     "html": no_literals,
     "javascript": javascript_string,
+    "typescript": javascript_string,
     "python": python_string,
     "apacheconf": directive_string,
     "go": partial(quoted, eight_digits, ""),
@@ -84,6 +85,12 @@ LITERALS: dict[str, Callable[[str], str]] = {
     "xml": html.escape,  # as the text of an element or an attribute
     "toml": partial(quoted, eight_digits, ""),
     "yaml": partial(quoted, eight_digits, ""),
+    "json": partial(quoted, utf16, ""),
+    "csharp": partial(quoted, utf16, ""),
+    "swift": partial(quoted, braced, ""),
+    "kotlin": partial(quoted, utf16, "$"),
+    "dart": partial(quoted, braced, "$"),
+    "php": partial(quoted, braced, "$"),
     # Configurations of proxies contain only the URL of this service and the slug of an API, which need no quotes.
     "caddyfile": no_literals,
     "nginx": no_literals,
@@ -121,8 +128,13 @@ class Reader:
 
     @property
     def redirect_uri(self) -> str:
-        """The client's redirect URL at which the guide's code can listen on the developer's machine, or the guide's."""
+        """The client's redirect URL at which the guide's code can listen, or the guide's.
+
+        For a guide with a claimed link, this is the client's first URL that is not on the developer's machine.
+        """
         registered = self.client.registered_redirect_uris if self.client else []
+        if self.guide.has_claimed_link:
+            return next((uri for uri in registered if not is_loopback_uri(uri)), self.guide.redirect_uri)
         path = urlsplit(self.guide.redirect_uri).path
         fitting = (uri for uri in registered if is_loopback_uri(uri) and urlsplit(uri).path == path)
         return next(fitting, self.guide.redirect_uri)
@@ -145,6 +157,7 @@ class Reader:
         """Return the values for the code, by the names that its templates use."""
         redirect = urlsplit(self.redirect_uri)
         return {
+            "service_name": settings.SERVICE_NAME,
             "issuer": settings.ISSUER,
             "api_url": settings.BASE_URL,
             "me_endpoint": f"{settings.BASE_URL}/v1/me",
@@ -162,6 +175,7 @@ class Reader:
             "origin": f"{redirect.scheme}://{redirect.netloc}",
             "host": redirect.hostname or "",
             "signed_out_uri": self.signed_out_uri,
+            "signed_out_path": urlsplit(self.signed_out_uri).path,
         } | self._api_values
 
     @property

@@ -32,7 +32,8 @@ def read_runs() -> dict[str, GuideRun]:
 class Guide:
     """A guide at /docs/guides/<name>, from templates/docs/guides/<name>.html; its code in templates/snippets/guides/.
 
-    `redirect_uri` is where the guide's code listens. A test in tests/guides/ runs each guide.
+    `redirect_uri` is where the guide's code listens. A test in tests/guides/ runs each guide with `is_run`; the others
+    were only compared with the documentation of their libraries.
     """
 
     name: str
@@ -44,10 +45,18 @@ class Guide:
     signed_out_path: str = "/"
     protects: bool = False  # for authors of APIs: the code checks tokens instead of signing people in
     continues: str = ""  # the name of the guide whose app it extends
+    is_run: bool = True
+    summary: str = ""  # for search, if the libraries don't say enough
 
     @property
     def libraries(self) -> str:
-        return " and ".join(self.links)
+        *most, last = self.links or [""]
+        return " and ".join([", ".join(most), last]) if most else last
+
+    @property
+    def has_claimed_link(self) -> bool:
+        """Whether the code runs at a host of the reader's, and not at a port of the developer's machine."""
+        return self.redirect_uri.startswith("https://")
 
     @property
     def continued(self) -> "Guide | None":
@@ -75,6 +84,12 @@ def _receiving(name: str, title: str, links: dict[str, str], continues: str = ""
     return Guide(f"events-{name}", title, RECEIVE, links, continues=continues or name, **keys)
 
 
+def _browser_app(name: str, title: str, links: dict[str, str], **keys: Any) -> Guide:
+    """Return a guide for a browser app that signs people in with oidc-client-ts."""
+    library = {"oidc-client-ts": "https://authts.github.io/oidc-client-ts/"}
+    return Guide(name, title, "JavaScript", library | links, app_type=Client.Type.SPA, **keys)
+
+
 _AUTHLIB = {"Authlib": "https://docs.authlib.org/"}
 
 _ALL = (
@@ -85,14 +100,10 @@ _ALL = (
         {"Auth.js (next-auth)": "https://authjs.dev/reference/nextjs"},
         redirect_uri="http://localhost:3000/api/auth/callback/service",
     ),
-    Guide(
-        "react",
-        "React",
-        "JavaScript",
-        {"oidc-client-ts": "https://authts.github.io/oidc-client-ts/", "Vite": "https://vite.dev/guide/"},
-        redirect_uri="http://localhost:3000/callback",
-        app_type=Client.Type.SPA,
-    ),
+    _browser_app("react", "React", {"Vite": "https://vite.dev/guide/"}),
+    _browser_app("vue", "Vue", {"Vue": "https://vuejs.org/guide/quick-start.html"}),
+    _browser_app("svelte", "Svelte", {"Svelte": "https://svelte.dev/docs/svelte/overview"}),
+    _browser_app("angular", "Angular", {"Angular": "https://angular.dev/installation"}, is_run=False),
     Guide("express", "Express", "JavaScript", {"openid-client": "https://github.com/panva/openid-client"}),
     Guide("node", "Node without a framework", "JavaScript", {"oauth4webapi": "https://github.com/panva/oauth4webapi"}),
     Guide(
@@ -155,6 +166,51 @@ _ALL = (
         redirect_uri="http://localhost:3000/auth/service/callback",
     ),
     Guide(
+        "aspnet",
+        "ASP.NET Core",
+        ".NET",
+        {
+            "ASP.NET Core’s OpenID Connect handler": (
+                "https://learn.microsoft.com/aspnet/core/security/authentication/configure-oidc-web-authentication"
+            )
+        },
+        redirect_uri="http://localhost:3000/signin-oidc",
+        signed_out_path="/signout-callback-oidc",
+        is_run=False,
+    ),
+    Guide(
+        "laravel",
+        "Laravel",
+        "PHP",
+        {"laravel-socialite-oidc": "https://github.com/kovah/laravel-socialite-oidc"},
+        redirect_uri="http://localhost:3000/auth/callback",
+        is_run=False,
+    ),
+    Guide(
+        "symfony",
+        "Symfony",
+        "PHP",
+        {"symfony-oidc-bundle": "https://github.com/Drenso/symfony-oidc"},
+        redirect_uri="http://localhost:3000/login_check",
+        is_run=False,
+    ),
+    Guide(
+        "mobile",
+        "Mobile app",
+        "Mobile",
+        {
+            "AppAuth for iOS": "https://github.com/openid/AppAuth-iOS",
+            "AppAuth for Android": "https://github.com/openid/AppAuth-Android",
+            "flutter_appauth": "https://pub.dev/packages/flutter_appauth",
+            "react-native-app-auth": "https://github.com/FormidableLabs/react-native-app-auth",
+        },
+        redirect_uri="https://app.example.com/callback",
+        app_type=Client.Type.NATIVE,
+        signed_out_path="/signed-out",
+        is_run=False,
+        summary="Sign-in in apps for iOS and Android, also with Flutter and React Native, and the association files.",
+    ),
+    Guide(
         "terminal",
         "Terminal tools",
         "Terminal",
@@ -169,6 +225,15 @@ _ALL = (
         "Servers",
         {"mod_auth_openidc": "https://github.com/OpenIDC/mod_auth_openidc"},
         signed_out_path="/signed-out.html",
+    ),
+    Guide(
+        "applications",
+        "Ready-made applications",
+        "Applications",
+        {},
+        redirect_uri="https://app.example.com/callback",
+        is_run=False,
+        summary="Sign-in for self-hosted applications, such as JupyterHub, Grafana, GitLab and Nextcloud, with PKCE.",
     ),
     _protecting(
         "nginx",

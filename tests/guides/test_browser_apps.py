@@ -1,4 +1,4 @@
-"""The guide for React, in a browser."""
+"""The guides for browser apps, in a browser."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,19 +16,20 @@ from tests.guides.tokens import count_refresh_tokens
 from tests.services.chromium import Chromium
 
 pytestmark = [pytest.mark.slow, pytest.mark.node, pytest.mark.browser]
-LOCK = Path(__file__).parent / "react"
 
 
-def test_react(guide: Callable[..., OpenGuide], browser: Chromium) -> None:
-    app = guide("react")
+@pytest.mark.parametrize("name", ["react", "svelte", "vue"])
+def test_browser_app(name: str, guide: Callable[..., OpenGuide], browser: Chromium) -> None:
+    lock = Path(__file__).parent / name
+    app = guide(name)
     app.save()
     install, run = app.commands
-    check_installable(install, LOCK)
+    check_installable(install, lock)
     (app.folder / "package.json").write_text('{"name": "my-app", "private": true}')  # as `npm init -y` does
-    copy_modules(LOCK, app.folder)
+    copy_modules(lock, app.folder)
     app.run(run)
     browser.visit(lambda page: walk_in_browser(app, page))
-    record_run("react", pinned(LOCK, "react", "oidc-client-ts", "vite"))
+    record_run(name, pinned(lock, name, "oidc-client-ts", "vite"))
 
 
 def walk_in_browser(app: OpenGuide, page: Page) -> None:
