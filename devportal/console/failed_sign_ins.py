@@ -41,12 +41,12 @@ def view_for_developers(sender: Any, account: Account, failure: FailedSignIn, **
     settings_page = _page("client_settings", failure.client)
     if failure.kind == "unavailable":
         may_turn_on = may_edit and not failure.client.enabled
-        fix = (("Turn the client on", f"{settings_page}#switch"),) if may_turn_on else ()
+        fix = (("Turn the app on", f"{settings_page}#switch"),) if may_turn_on else ()
         return DevelopersView(failure.client.unavailable_text, links=(*fix, entry))
     if failure.kind == "full":
         fix = (("Ask for a review", _page("review", failure.client)),) if may_edit else ()
         return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*fix, entry))
-    fix = (("Check the authorization URL in the tester", _page("client_tester", failure.client)),)
+    fix = (("Check the authorization URL in the tester", f"{_page('playground', failure.client)}#tester"),)
     return DevelopersView("The details below name the part of the request that is wrong.", links=(*fix, entry))
 
 
@@ -64,7 +64,7 @@ def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: 
 
 def _sign_out(client: Client, failure: FailedSignIn, entry: tuple[str, str], may_edit: bool) -> DevelopersView:
     sent, registered = failure.redirect_uri, client.registered_post_logout_redirect_uris
-    links, warning = [("Check the sign-out URL in the tester", _page("client_tester", client)), entry], ""
+    links, warning = [("Check the sign-out URL in the tester", f"{_page('playground', client)}#tester"), entry], ""
     if not sent or sent in registered:
         return DevelopersView(failure.text, links=tuple(links))
     if may_edit and _may_be_added(sent):

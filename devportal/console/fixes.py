@@ -61,9 +61,9 @@ def switched_off(client: Client) -> Fix:
         text = "The project is suspended. Its page says why, and how to appeal."
         return Fix(text, "Read why", project_page(client.project, "project", "appeal"))
     if not client.enabled:
-        text = "Turn the client on. Sign-in then works again immediately."
+        text = "Turn the app on. Sign-in then works again immediately."
         return Fix(text, "Turn on", client_page(client, "client_settings", "switch"), Role.DEVELOPER)
-    text = "The client is on again. Start a new sign-in."
+    text = "The app is on again. Start a new sign-in."
     return Fix(text, "Settings", client_page(client, "client_settings", "switch"))
 
 
@@ -77,7 +77,7 @@ class TestedCheck:
 
 
 _CLIENT_ID = Link("Copy the client id", "client", "client_settings")
-_ENDPOINTS = Link("Endpoints of this client", "client", "client_settings")
+_ENDPOINTS = Link("Endpoints of this app", "client", "client_settings", "endpoints")
 _SIGN_OUT = Link("Sign-out, in the docs", "docs", "logout")
 _PARAMETERS = Link("The parameters, in the docs", "docs", "authorization")
 # Name of a check -> text and link.
@@ -89,8 +89,8 @@ _OF_CHECKS = {
         Link("See the quick start", "client", "quick_start"),
     ),
     "check_resource": (
-        "Send the identifier of an API as the page Permissions shows it, and request a scope of that API.",
-        Link("Copy the identifier", "client", "client_permissions"),
+        "Send the identifier of an API as the settings show it, and request a scope of that API.",
+        Link("Copy the identifier", "client", "client_settings", "scopes"),
     ),
     "sign_out_client": (
         "Send the ID token that this client got, and leave client_id out or send this client’s id.",

@@ -38,6 +38,9 @@ PROJECT_MOVES = (
     Move("activity", "activity"),
 )
 CLIENT_MOVES = (
+    Move("permissions", "client_settings", section="scopes"),
+    Move("secrets", "client_settings", section="secrets"),
+    Move("tester", "playground", section="tester"),
     Move("sign-ins", "sign_ins"),
     Move("sign-ins/<str:entry_id>", "sign_in_detail"),
     Move("analytics", "client_analytics"),

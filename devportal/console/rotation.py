@@ -19,6 +19,7 @@ from core import clock
 from core.limits.middleware import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import Membership, get_client, get_membership, member_email
+from devportal.console.fixes import client_page
 from devportal.console.navigation import console_page, render_page, render_secret_page
 from oidc.clients.secrets import CLIENT_SECRETS, MAX_LIVE_SECRETS
 from oidc.models import Client, ClientSecret
@@ -195,7 +196,7 @@ def _find_secret(
         name=f"secret …{row.last_four}",
         masked=f"…{row.last_four}",
         created_by=(row.creator or FORMER_MEMBER) if row.created_by_id else "An operator",
-        list_url=reverse("console:client_secrets", args=[project_id, client_id]),
+        list_url=client_page(client, "client_settings", "secrets"),
         revoke_url=reverse("console:client_secret_end", args=[project_id, client_id, secret_id]),
         client=client,
         is_only=len(live) == 1,
@@ -258,7 +259,7 @@ KEY_PAGES = CredentialPages(
     API_KEYS,
     _find_key,
     _show_key,
-    rotation_text="You get a new key with the same name and permissions. Both work until the old one expires.",
+    rotation_text="You get a new key with the same name and scopes. Both work until the old one expires.",
     sent_before_text="This form was already sent and has created a key, which was shown once. No second key was "
     "created.",
     too_many_text="This project has the maximum number of live keys. Choose to end this one immediately, or revoke "
@@ -349,7 +350,8 @@ def _to_list(
     request: HttpRequest, credential: ShownCredential, text: str, level: int = messages.SUCCESS
 ) -> HttpResponse:
     messages.add_message(request, level, text)
-    return HttpResponseRedirect(credential.list_url)
+    # Without the anchor, because the message is at the top of the page.
+    return HttpResponseRedirect(credential.list_url.partition("#")[0])
 
 
 def _page(request: HttpRequest, page: str, credential: ShownCredential, **context: Any) -> HttpResponse:

@@ -11,7 +11,7 @@ from devportal.console import people as people_views
 from devportal.console import usage as usage_views
 from devportal.console.analytics import views as analytics_views
 from devportal.console.api_keys import views as api_key_views
-from devportal.console.clients import permission_views, secret_views, settings_views
+from devportal.console.clients import secret_views, settings_views
 from devportal.console.clients import views as client_views
 from devportal.console.events import deliveries
 from devportal.console.events import views as events_views
@@ -19,7 +19,7 @@ from devportal.console.logs import request_log, sign_in_log
 from devportal.console.moved import CLIENT_MOVES, PROJECT_MOVES, moved_pages
 from devportal.console.navigation import APP_NAME
 from devportal.console.notices import views as notice_views
-from devportal.console.playground import event_receiver_views
+from devportal.console.playground import event_receiver_views, tester_views
 from devportal.console.playground import views as playground_views
 from devportal.console.projects import home_views
 from devportal.console.projects import views as project_settings_views
@@ -29,12 +29,9 @@ from devportal.console.rotation import KEY_PAGES, SECRET_PAGES
 
 client_pages: list[URLPattern] = [
     path("", settings_views.client_settings, name="client_settings"),
-    path("permissions", permission_views.client_permissions, name="client_permissions"),
-    path("tester", settings_views.client_tester, name="client_tester"),
     path("switch", settings_views.client_switch, name="client_switch"),
     path("type", settings_views.client_type, name="client_type"),
     path("delete", settings_views.client_delete, name="client_delete"),
-    path("secrets", secret_views.client_secrets, name="client_secrets"),
     path("secrets/new", secret_views.client_secret_new, name="client_secret_new"),
     path("secrets/<int:secret_id>/rotate", rotation.rotate, {"pages": SECRET_PAGES}, name="client_secret_rotate"),
     path(
@@ -56,6 +53,7 @@ client_pages: list[URLPattern] = [
     path("deliveries/<str:delivery_id>", deliveries.delivery_detail, name="delivery"),
     path("deliveries/<str:delivery_id>/again", deliveries.delivery_again, name="delivery_again"),
     path("playground", playground_views.playground, name="playground"),
+    path("playground/tester", tester_views.client_tester, name="client_tester"),
     path("playground/address", playground_views.playground_address, name="playground_address"),
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),

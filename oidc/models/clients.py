@@ -39,9 +39,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         NATIVE = "native", "Desktop or mobile app (installed)"
 
     class LeastAcr(models.TextChoices):
-        NONE = "", "Nothing more"
+        NONE = "", "Password only"
         TWO_FACTORS = MULTI_FACTOR, "Two factors"
-        PASSKEY = PHISHING_RESISTANT, "A passkey"
+        PASSKEY = PHISHING_RESISTANT, "Passkey"
 
     class State(models.TextChoices):
         """The values of `state`."""

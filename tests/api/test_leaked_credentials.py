@@ -262,12 +262,12 @@ def test_the_console_marks_a_leaked_key(flagging: None, signed_in: Browser, pers
 
 def test_the_console_marks_a_leaked_secret(flagging: None, signed_in: Browser, person: Account) -> None:
     client, raw = make_web_client(make_project(person))
-    place = f"/console/p/{client.project.public_id}/clients/{client.client_id}/secrets"
+    place = f"/console/p/{client.project.public_id}/clients/{client.client_id}/"
     paste(raw)
     handle_leak_reports()
     page = signed_in.get(place).content.decode()
     assert f"…{raw[-4:]} was reported as leaked" in page
-    assert f'href="{place}/{ClientSecret.objects.get().pk}/rotate"' in page
+    assert f'href="{place}secrets/{ClientSecret.objects.get().pk}/rotate"' in page
     CLIENT_SECRETS.revoke(ClientSecret.objects.get())
     page = signed_in.get(place).content.decode()
     assert f"…{raw[-4:]} was reported as leaked" not in page

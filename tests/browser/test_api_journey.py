@@ -82,13 +82,13 @@ def request_scope(camera: Camera, app: App) -> str:
     page.goto(f"{app.service.address}/console/")
     sign_in(page, DEVELOPER)
     page.locator("main").get_by_role("link", name="Dunlin", exact=True).click()
-    page.get_by_role("link", name="Clients", exact=True).first.click()
+    page.get_by_role("link", name="Apps", exact=True).first.click()
     page.locator("main").get_by_role("link", name=app.name, exact=True).click()
-    page.get_by_role("navigation", name="Client").get_by_role("link", name="Permissions").click()
-    expect(page.get_by_role("region", name=API)).to_contain_text("Needs review")
+    page.get_by_role("navigation", name="App").get_by_role("link", name="Settings").click()
+    expect(page.get_by_role("table", name=API)).to_contain_text("Needs review")
     camera.take("api-journey-03-permissions")
     permissions = page.url
-    page.get_by_role("link", name=f"Request {SCOPE} in a review").click()
+    page.get_by_role("link", name=f"Ask for it: {SCOPE}").click()
     expect(page.locator("[name=ask_dunlin_write]")).to_be_checked()
     for field, value in {
         "home_page_url": "https://dunlin.example/",
@@ -106,7 +106,7 @@ def request_scope(camera: Camera, app: App) -> str:
     expect(page.get_by_role("status")).to_contain_text("Submitted for review")
     camera.take("api-journey-05-submitted")
     page.goto(permissions)
-    expect(page.get_by_role("region", name=API)).to_contain_text("In review")
+    expect(page.get_by_role("table", name=API)).to_contain_text("In review")
     return permissions
 
 
@@ -196,7 +196,7 @@ def test_an_api_is_declared_reviewed_used_and_refused(dunlin: App, browser: Chro
         assert introspect(service, credential, token) == {"active": False}
         assert ask_as_proxy(service, token).status_code == 401
         developer.page.goto(permissions)
-        wait_for(developer.page, "Approved", "Granted in 1 of 1 sign-in")
+        wait_for(developer.page, "Reviewed", "1 of 1")
         developer.take("api-journey-12-permissions-approved")
         developer.page.get_by_role("link", name="Request log").click()
         wait_for(developer.page, API, "POST /sightings", "401")

@@ -112,12 +112,12 @@ PROJECT_PAGES = (
 )  # fmt: skip
 CLIENT_PAGES = {
     "web": (
-        "", "permissions", "secrets", "events", "deliveries", "quick-start", "activity", "activity/analytics",
-        "playground", "playground/events", "tester", "review", "type", "delete",
+        "", "events", "deliveries", "quick-start", "activity", "activity/analytics",
+        "playground", "playground/events", "review", "type", "delete",
     ),
     # What differs between the types.
-    "spa": ("secrets", "quick-start", "playground"),
-    "native": ("", "secrets", "quick-start"),
+    "spa": ("", "quick-start", "playground"),
+    "native": ("", "quick-start"),
 }  # fmt: skip
 
 
@@ -159,12 +159,12 @@ def test_screens_with_errors_or_a_secret(desk: Desk, browser: Chromium, axe: str
         page.get_by_role("button", name="Create client").click()
         expect(page.locator(".field__errors").first).to_be_visible()
         camera.take("client-new-refused")
-        page.goto(desk.at("tester", "web"))
+        page.goto(desk.at("playground", "web"))
         page.fill("textarea", desk.web.authorization_url(redirect_uri=f"{desk.web.redirect_uri}/"))
-        page.get_by_role("button", name="Try it").click()
+        page.get_by_role("button", name="Check the URL").click()
         expect(page.get_by_text(re.compile("slash at the end")).first).to_be_visible()
         camera.take("client-tester-difference")
-        page.goto(desk.at("secrets", "web"))
+        page.goto(desk.at("", "web"))
         page.get_by_role("button", name="Create a second secret").click()
         expect(page.locator("#secret")).to_be_visible()
         camera.take("client-secret-once")
@@ -202,7 +202,7 @@ def test_screens_for_a_viewer_and_for_a_new_account(desk: Desk, browser: Chromiu
         arrive(page, desk, VIEWER)
         for path in ("", "settings", "team", "keys", "clients"):
             camera.visit(desk.at(path), f"viewer-{path or 'project'}")
-        for path in ("", "secrets", "review"):
+        for path in ("", "review"):
             camera.visit(desk.at(path, "web"), f"viewer-client-{path.replace('/', '-') or 'settings'}")
 
     def begins(page: Page) -> None:

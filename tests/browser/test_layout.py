@@ -58,7 +58,7 @@ def middle(found: Locator) -> float:
 @pytest.mark.parametrize("screen", [PHONE, TABLET], ids=["phone", "tablet"])
 def test_headlines_are_near_the_top(at: Callable[[Page, str], None], browser: Chromium, screen: ViewportSize) -> None:
     def steps(page: Page) -> None:
-        for path in ("", "secrets", "activity", "../../", "../../keys", "../../logs/requests"):
+        for path in ("", "playground", "activity", "../../", "../../keys", "../../logs/requests"):
             at(page, path)
             assert top(page.get_by_role("heading", level=1)) < NEAR_THE_TOP, path
 

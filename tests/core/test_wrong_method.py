@@ -82,7 +82,7 @@ def test_a_session_that_ended_beneath_an_open_form(person: Account) -> None:
         ("console:invitation_renew", ["x", 1], "console:members", ["x"]),
         ("console:project_restore", ["x"], "console:home", []),
         ("console:domain_check", ["x", 1], "console:domains", ["x"]),
-        ("console:client_secret_new", ["x", "y"], "console:client_secrets", ["x", "y"]),
+        ("console:client_secret_new", ["x", "y"], "console:client_settings", ["x", "y"]),
         ("account_session_end", [1], "usersessions_list", []),
     ],
 )

@@ -184,7 +184,7 @@ def open_guide(
 
 def new_env_file(browser: httpx.Client, project_id: str, client_id: str) -> str:
     """Create another secret in the console, and return the .env file that the page shows."""
-    page = browser.get(f"/console/p/{project_id}/clients/{client_id}/secrets")
+    page = browser.get(f"/console/p/{project_id}/clients/{client_id}/")
     form = next(form for form in Forms(page.text).found if form.action.endswith("/secrets/new"))
     shown = browser.post(urljoin(str(page.url), form.action), data=form.fields)
     file = BeautifulSoup(shown.text, "html.parser").find(id="env")

@@ -147,7 +147,7 @@ def test_developers_see_the_received_and_the_registered_url(app: RelyingParty, m
     assert "<dt>Registered</dt>" in page
     assert "add_sign_out=https%3A%2F%2Fapp.example.com%2Fsigned-off" in page
     assert f"/clients/{app.client.client_id}/activity?request_id=" in page
-    assert f"/clients/{app.client.client_id}/tester" in page
+    assert f"/clients/{app.client.client_id}/playground#tester" in page
     assert f'href="{sent}"' not in page
     assert 'name="decision" value="sign-out"' in page
 

@@ -456,6 +456,9 @@ GROUPS = (
         /console/p/{project}/clients/{client}/sign-ins/{sign_in}  302 404 301 301 301 | 405 405 405 405 405
         /console/p/{project}/clients/{client}/analytics           302 404 301 301 301 | 405 405 405 405 405
         /console/p/{project}/clients/{client}/analytics.csv       302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/permissions         302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/secrets             302 404 301 301 301 | 405 405 405 405 405
+        /console/p/{project}/clients/{client}/tester              302 404 301 301 301 | 405 405 405 405 405
         """,
     ),
     Group(
@@ -464,12 +467,9 @@ GROUPS = (
         "anonymous others viewer developer owner",
         """
         /console/p/{project}/clients/{client}/                      302 404 200 200 200 | 302 404 403 200 200
-        /console/p/{project}/clients/{client}/permissions           302 404 200 200 200 | 302 404 403 302 302
-        /console/p/{project}/clients/{client}/tester                302 404 200 200 200 | 302 404 200 200 200
         /console/p/{project}/clients/{client}/switch                302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/type                  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/delete                302 404 403 200 200 | 302 404 403 200 200
-        /console/p/{project}/clients/{client}/secrets               302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/secrets/new           302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/secrets/{secret}/rotate  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/secrets/{secret}/expiry  302 404 403 200 200 | 302 404 403 200 200
@@ -485,7 +485,8 @@ GROUPS = (
         /console/p/{project}/clients/{client}/deliveries            302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/deliveries/{delivery}        302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/deliveries/{delivery}/again  302 405 405 405 405 | 302 404 403 302 302
-        /console/p/{project}/clients/{client}/playground            302 404 403 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/playground            302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/playground/tester     302 405 405 405 405 | 302 404 200 200 200
         /console/p/{project}/clients/{client}/playground/address    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302

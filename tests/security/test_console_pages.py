@@ -81,7 +81,7 @@ def test_fields_outside_the_form_are_ignored(place: Place) -> None:
         "review": {"step": "save", "name": "Starling"},
     }
     for name, form in forms.items():
-        token = place.browser.get(place.url("client_secrets")).context["once"]
+        token = place.browser.get(place.url("client_settings")).context["once"]
         plain, _ = _outcome(place, name, form | {"once": token})
         forced, _ = _outcome(place, name, form | {"once": token} | forbidden)
         assert {t: r for t, r in plain.items() if r != forced[t]} == {}, name

@@ -107,7 +107,7 @@ def use_everything(place: Place, settings: Any) -> dict[str, str]:
     form = {"name": "Starling", "type": "web", "redirect_uris": playground_redirect_uri()}
     made["secret"] = raw_in(send(browser, at("client_new", project), form), settings.CLIENT_SECRET_PREFIX)
     client = Client.objects.get(name="Starling")
-    second = send(browser, at("client_secret_new", project, client), {}, at("client_secrets", project, client))
+    second = send(browser, at("client_secret_new", project, client), {}, at("client_settings", project, client))
     made["second secret"] = raw_in(second, settings.CLIENT_SECRET_PREFIX)
     assert "no-store" in second["Cache-Control"]
     key = send(browser, at("key_new", project), {"name": "Nightly", "permissions": "account.read"})

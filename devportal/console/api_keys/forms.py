@@ -28,13 +28,13 @@ class NewKeyForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     permissions = forms.MultipleChoiceField(
-        label="Permissions",
+        label="Scopes",
         required=False,
         choices=_choices,
         initial=[READS_PROFILE],
         error_messages={
-            "invalid_choice": "This is not a permission of a key.",
-            "invalid_list": "Choose at least one permission.",
+            "invalid_choice": "A key can't have this scope.",
+            "invalid_list": "Choose at least one scope.",
         },
     )
     expires_on = forms.DateField(

@@ -15,10 +15,11 @@ from core.limits.middleware import limited_by_person
 from devportal.console import idempotency, rotation
 from devportal.console.access import Membership, get_membership, member_email
 from devportal.console.api_keys.forms import NewKeyForm
+from devportal.console.credentials import list_key
 from devportal.console.logs.filters import LogFilters, Selects, choice_filter, choose, parse_filters
 from devportal.console.navigation import console_page, render_page
 from devportal.console.pagination import paginate
-from devportal.console.rotation import KEY_PAGES, may_revoke
+from devportal.console.rotation import KEY_PAGES
 from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
@@ -29,7 +30,7 @@ def _selects() -> Selects:
     names = {scope.name: scope.name for scope in permissions()}
     return (
         ("state", "State", {"live": "Live", "expired": "Expired", "revoked": "Revoked"}),
-        ("permission", "Permission", names | {"none": "None"}),
+        ("permission", "Scope", names | {"none": "None"}),
         ("used", "Last use", {"lately": "Last 90 days", "before": "Before that, or never"}),
     )
 
@@ -66,14 +67,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     project = membership.project
     found = ApiKey.objects.filter(project=project).annotate(owner_email=member_email(project, "owner"))
     page = paginate(found.filter(filters.where), request)
-    rows: list[dict[str, Any]] = [
-        {
-            "key": key,
-            "may_revoke": key.state != "revoked" and may_revoke(membership, key),
-            "may_rotate": key.state == "live" and membership.may_edit and key.owner_id == membership.account.pk,
-        }
-        for key in page.rows
-    ]
+    rows = [list_key(membership, key) for key in page.rows]
     # The first key is created on this page, without a separate form page.
     is_empty = not rows and not page.newer and not filters.is_any and membership.may_edit
     first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
@@ -83,7 +77,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
         "filters": filters,
         "selects": choose(_selects(), filters),
     } | first
-    leaked = [row for row in rows if row["key"].leaked_at and row["key"].state == "live"]
+    leaked = [each for each in rows if each.row.leaked_at and each.row.state == "live"]
     return render_page(request, "console/keys.html", membership, leaked=leaked, **shown)
 
 

@@ -11,9 +11,8 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from core.http import hosts
-from devportal.console.forms import SeenForm, accept_saved_name, name_field
+from devportal.console.forms import accept_saved_name, name_field
 from oidc.apis import scopes
-from oidc.authorization import tester
 from oidc.clients.domain_names import domains_of, hosts_of, is_loopback, on_unknown_hosts
 from oidc.clients.registration import optional_scopes_digest, settings_digest
 from oidc.clients.reviewed_hosts import HostStanding, host_standing
@@ -145,7 +144,7 @@ class _WithAddresses(forms.Form):
         """Return the form with the submitted values and more empty rows. Only the URLs are validated."""
         initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
         for name, field in cls.base_fields.items():
-            if isinstance(field, URIListField):
+            if isinstance(field, (URIListField, forms.MultipleChoiceField)):
                 initial[name] = data.getlist(name)
         form = cls(initial=initial, **kwargs)
         wanted = form.fields.get(data.get(MORE, ""))
@@ -167,26 +166,31 @@ class NewClientForm(_WithAddresses):
 
 
 class ClientSettingsForm(_WithAddresses):
-    """A client's settings. The name can be changed only while the client is unverified.
+    """All settings of a client that are saved together. The name can be changed only until the app is reviewed.
 
-    The hidden field tells which settings the page showed.
+    The hidden fields tell which settings and which optional scopes the page showed.
     """
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    seen_scopes = forms.CharField(required=False, widget=forms.HiddenInput)
     name = name_field("People see it when they sign in.")
+    optional_scopes = forms.MultipleChoiceField(
+        label="Optional scopes",
+        required=False,
+        error_messages={"invalid_choice": "This app can't request %(value)s, or can't make it optional."},
+    )
     least_acr = forms.ChoiceField(
         label="Required sign-in",
         required=False,
         choices=Client.LeastAcr.choices,
         error_messages={"invalid_choice": "Choose one of these three."},
-        help_text="Required of everyone at each sign-in from now on. People who have not set it up do so during the "
-        "sign-in.",
+        help_text="People without it set it up when they sign in.",
     )
     forgive_lost_responses = forms.BooleanField(
         label=f"Forgive a lost response for {settings.LOST_RESPONSE_SECONDS} seconds",
         required=False,
-        help_text="Recommended for mobile and desktop apps. If your app did not get the response to a refresh, it may "
-        "send the same refresh token again, as long as nobody has used the new tokens.",
+        help_text="Recommended for mobile and desktop apps. Without the response to a refresh, your app may send the "
+        "same refresh token again, until someone uses the new tokens.",
     )
     field_order = ("name",)
 
@@ -195,17 +199,19 @@ class ClientSettingsForm(_WithAddresses):
             "redirect_uris": client.registered_redirect_uris,
             "post_logout_redirect_uris": client.registered_post_logout_redirect_uris,
         }
-        initial = {
+        initial = _digests(client) | {
             "name": client.name,
+            "optional_scopes": client.optional_scopes.split(),
             "least_acr": client.least_acr,
             "forgive_lost_responses": client.forgive_lost_responses,
-            "seen": settings_digest(client),
-        } | saved
+        }
         proposed = {"redirect_uris": added, "post_logout_redirect_uris": added_sign_out}
         proposed = {name: new for name, new in proposed.items() if new and new not in saved[name]}
-        for name, new in proposed.items():
-            initial[name] = (*saved[name], new)
+        initial |= saved | {name: (*saved[name], new) for name, new in proposed.items()}
         super().__init__(*args, **({"initial": initial} | kwargs))
+        optional = self.fields["optional_scopes"]
+        assert isinstance(optional, forms.MultipleChoiceField)
+        optional.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client) if scope.enabled]
         if client.is_verified:
             del self.fields["name"]
         else:
@@ -223,9 +229,10 @@ class ClientSettingsForm(_WithAddresses):
 
     @classmethod
     def over_changes(cls, data: QueryDict, error: ValidationError, *, client: Client) -> Self:
-        """Return the form with what was sent, an error, and the present settings' digest, to be sent again."""
+        """Return the form with what was sent, an error, and the digests of the present settings, to be sent again."""
         sent = data.copy()
-        sent["seen"] = settings_digest(client)
+        for name, digest in _digests(client).items():
+            sent[name] = digest
         form = cls(sent, client=client)
         form.add_error(None, error)
         return form
@@ -235,34 +242,14 @@ class ClientSettingsForm(_WithAddresses):
         level: str = self.cleaned_data["least_acr"]
         return level if self.add_prefix("least_acr") in self.data else None
 
-
-class TesterForm(forms.Form):
-    """Form of the tester with the authorization or sign-out URL to check."""
-
-    url = forms.CharField(
-        label="Authorization or sign-out URL",
-        max_length=tester.MAX_LENGTH,
-        widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
-        error_messages={"required": "Paste an authorization URL or a sign-out URL."},
-        help_text="The URL to which your app sends people to sign in or out, or the part after its question mark.",
-    )
+    def clean_optional_scopes(self) -> list[str] | None:
+        """Return the scopes, or None (unchanged) if the form did not have them. Empty checkboxes are not sent."""
+        chosen: list[str] = self.cleaned_data["optional_scopes"]
+        return chosen if chosen or "seen_scopes" in self.data else None
 
 
-class OptionalScopesForm(SeenForm):
-    """The scopes of a client that people may leave out."""
-
-    optional_scopes = forms.MultipleChoiceField(
-        label="Optional scopes",
-        required=False,
-        error_messages={"invalid_choice": "This client can't request %(value)s, or can't make it optional."},
-    )
-
-    def __init__(self, *args: Any, client: Client, **kwargs: Any) -> None:
-        chosen = {"optional_scopes": client.optional_scopes.split(), "seen": optional_scopes_digest(client)}
-        super().__init__(*args, **({"initial": chosen} | kwargs))
-        field = self.fields["optional_scopes"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client) if scope.enabled]
+def _digests(client: Client) -> dict[str, Any]:
+    return {"seen": settings_digest(client), "seen_scopes": optional_scopes_digest(client)}
 
 
 class ChangeTypeForm(forms.Form):

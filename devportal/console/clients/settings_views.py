@@ -1,4 +1,4 @@
-"""A client's settings: name, URLs, tester, turning it off and on, type, and deletion."""
+"""A client's settings: name, URLs, secrets, scopes, sign-in rules, turning it off and on, type, and deletion."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,19 +11,19 @@ from django.urls import reverse
 
 from core.changed_meanwhile import ChangedMeanwhile
 from core.limits.middleware import limited_by_person
+from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
-from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
-from devportal.console.fixes import with_fixes
+from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm
+from devportal.console.clients.scope_report import DAYS, scope_report
+from devportal.console.clients.secret_views import listed_secrets
 from devportal.console.forms import confirm_by_name
 from devportal.console.navigation import console_page, redirect_to_client, render_page
-from oidc.authorization.tester import check_request
 from oidc.clients import registration
 from oidc.clients.domain_names import domains_of
 from oidc.clients.reviewed_hosts import HostStanding, new_host_standings
 from oidc.clients.secrets import change_type
 from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
-from oidc.sign_out.tester import check_sign_out, is_sign_out
 
 
 class Endpoint(NamedTuple):
@@ -78,7 +78,7 @@ def _named(standings: Iterable[HostStanding]) -> str:
 @limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/clients/<id>/: the settings form. `?add=` and `?add_sign_out=` prefill a URL, unsaved."""
+    """…/clients/<id>/: all settings; a POST saves the form. `?add=` and `?add_sign_out=` prefill a URL, unsaved."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -94,7 +94,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
         except ChangedMeanwhile as error:
             membership, client = get_client(request, project_id, client_id, at_least)
             form = ClientSettingsForm.over_changes(request.POST, error, client=client)
-        except ValidationError as error:  # submitted or reviewed a moment ago
+        except ValidationError as error:  # submitted, reviewed, or an approval withdrawn a moment ago
             form.add_error(None, error)
         else:
             messages.success(request, "Saved. The changes apply to sign-ins from now on.")
@@ -106,7 +106,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
 def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Client:
     name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-        return registration.update_client(
+        saved = registration.update_client(
             client,
             membership.account,
             *addresses,
@@ -115,6 +115,11 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Cl
             forgive_lost_responses=given["forgive_lost_responses"],
             seen=given["seen"],
         )
+        if given["optional_scopes"] is not None:
+            registration.change_optional_scopes(
+                client, membership.account, given["optional_scopes"], given["seen_scopes"]
+            )
+    return saved
 
 
 def _settings(request: HttpRequest, membership: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:
@@ -124,31 +129,14 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
         membership,
         client,
         form=form,
+        once=idempotency.new_token(),
+        secrets=listed_secrets(membership, client),
+        scopes=scope_report(client),
+        chosen_scopes=form["optional_scopes"].value() or [],
+        days=DAYS,
         endpoints=endpoints(),
         people_before_review=settings.UNVERIFIED_APP_PEOPLE,
         lost_response_seconds=settings.LOST_RESPONSE_SECONDS,
-    )
-
-
-@limited_by_person
-@console_page("GET", "HEAD", "POST")
-def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/tester: a dry run of a pasted authorization or sign-out request, check by check."""
-    membership, client = get_client(request, project_id, client_id)
-    form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
-    text = form.cleaned_data["url"] if form.is_valid() else ""
-    sign_out = is_sign_out(text)
-    results = (check_sign_out if sign_out else check_request)(client, text) if text else []
-    return render_page(
-        request,
-        "console/client_tester.html",
-        membership,
-        client,
-        form=form,
-        is_sign_out=sign_out,
-        steps=with_fixes(membership, client, results),
-        failed=next((result for result in results if result.passed is False), None),
-        failures=sum(result.passed is False for result in results),
     )
 
 
@@ -173,8 +161,8 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             change_type(client, form.cleaned_data["type"], membership.account)
         text = f"{client.name} has a new type. Its tokens and secrets of the old type have ended."
-        messages.success(request, text + " Create a secret for it here." if client.has_secret else text)
-        return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
+        messages.success(request, text + " Create a secret for it below." if client.has_secret else text)
+        return redirect_to_client(client, anchor="secrets" if client.has_secret else "")
     authorizations = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
     return render_page(
         request,

@@ -123,8 +123,8 @@ def _made_before(request: HttpRequest, membership: Membership, client_id: str) -
     client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:
         return HttpResponseRedirect(reverse("console:clients", args=[membership.project.public_id]))
-    text = "This form was already sent and has created this client. No second one was created."
+    text = "This form was already sent and has created this app. No second one was created."
     if client.has_secret:
         text += " Its secret was shown once. If you did not keep it, revoke it and create another one."
     messages.info(request, text)
-    return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
+    return redirect_to_client(client)

@@ -81,7 +81,7 @@ def _of_client(client: Client, row: RequestLog, sentences: list[str], missing: l
         return _fix(sentences, "Go to the review", client_page(client, "review"), Role.DEVELOPER)
     if row.api:
         more = [] if by_state else [_REQUEST_ANY]
-        return _fix(sentences + more, "Scopes of each API", client_page(client, "client_permissions"))
+        return _fix(sentences + more, "Scopes of each API", client_page(client, "client_settings", "scopes"))
     page = "me_plan" if row.path.startswith("/v1/me/plan") else "me"
     return _fix(sentences, "Scope of each endpoint", docs(page, "access"))
 

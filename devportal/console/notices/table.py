@@ -30,7 +30,7 @@ class Definition:
 _REVIEW = ("review", "Open the review")
 _PROJECT = ("project", "Open the project")
 _DOMAINS = ("domains", "Open the domains")
-_SECRETS = ("client_secrets", "Open the secrets")
+_SECRETS = ("client_settings", "Open the settings")
 _KEYS = ("keys", "Open the API keys")
 _PEOPLE = ("people", "Open the people page")
 _MEMBERS = ("members", "Open the members")

@@ -23,6 +23,7 @@ from devportal.console.access import Membership, get_client
 from devportal.console.navigation import console_page, redirect_to_client, render_page
 from devportal.console.playground import flow
 from devportal.console.playground.flow import PlaygroundRun
+from devportal.console.playground.forms import TesterForm
 from devportal.docs.context import format_duration
 from devportal.docs.errors import AUTHORIZATION_HELP, TOKEN_HELP
 from devportal.docs.pages import api_address
@@ -72,9 +73,15 @@ class RequestForm(forms.Form):
 
 @console_page("GET", "HEAD")
 def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """GET …/playground: the current run."""
-    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    return _page(request, membership, client, flow.find_run(request.session, membership.account, client))
+    """GET …/playground: the tester, and for developers the current run."""
+    membership, client = get_client(request, project_id, client_id)
+    return show_playground(request, membership, client)
+
+
+def show_playground(request: HttpRequest, membership: Membership, client: Client, **more: Any) -> HttpResponse:
+    """Render the current run. `more` is the result of the tester."""
+    run = flow.find_run(request.session, membership.account, client) if membership.may_edit else None
+    return _page(request, membership, client, run, **more)
 
 
 @console_page("POST")
@@ -220,6 +227,7 @@ def _page(
         "prompts": flow.PROMPTS,
         "acr_choices": ACR_CHOICES,
         "form": RequestForm(),
+        "tester": TesterForm(),
         "shows_exchange": result is not None or (run is not None and run.has_code),
         "once": idempotency.new_token(),
         "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),

@@ -34,5 +34,20 @@ def test_old_urls_of_an_app_redirect(as_viewer: Browser, project: Project) -> No
         assert (response.status_code, response["Location"]) == (301, at(page, project, client))
 
 
+@pytest.mark.parametrize(
+    ("old", "page"),
+    [
+        ("permissions", "client_settings#scopes"),
+        ("secrets", "client_settings#secrets"),
+        ("tester", "playground#tester"),
+    ],
+)
+def test_pages_that_became_sections_redirect_to_them(old: str, page: str, as_viewer: Browser, project: Project) -> None:
+    client, (name, _, section) = make_client(project), page.partition("#")
+    response = as_viewer.get(f"/console/p/{project.public_id}/clients/{client.client_id}/{old}")
+    assert (response.status_code, response["Location"]) == (301, f"{at(name, project, client)}#{section}")
+    assert f'id="{section}"' in as_viewer.get(response["Location"]).content.decode()
+
+
 def test_an_old_url_takes_no_forms(as_owner: Browser, project: Project) -> None:
     assert as_owner.post(f"/console/p/{project.public_id}/members", {"email": "a@example.com"}).status_code == 405

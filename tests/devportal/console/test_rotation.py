@@ -169,13 +169,13 @@ def test_the_ip_address_of_the_last_call_is_stored(client: Browser, project: Pro
 def test_the_list_shows_expired_secrets(as_developer: Browser, web: Client) -> None:
     ClientSecret.objects.update(expires_at=clock.now())
     assert as_developer.get(page("end", web.secrets.get())).status_code == 404
-    shown = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    shown = as_developer.get(at("client_settings", web.project, web)).content.decode()
     assert "expired" in shown
     assert "no live secret" in shown
 
 
 def test_the_page_warns_if_an_ending_secret_is_still_used(as_developer: Browser, web: Client) -> None:
-    url, home = at("client_secrets", web.project, web), at("project", web.project)
+    url, home = at("client_settings", web.project, web), at("project", web.project)
     ClientSecret.objects.update(
         expires_at=clock.now() + timedelta(hours=5),
         last_used_at=clock.now() - timedelta(hours=1),

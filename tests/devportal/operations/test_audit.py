@@ -92,7 +92,6 @@ CHANGES: dict[str, Change] = {
     #
     # Clients
     "client_new": Change("client.created", CLIENT),
-    "client_permissions": Change("client.changed", {"optional_scopes": "email"}),
     "client_settings": Change("client.changed", {"name": "Starling", "redirect_uris": REDIRECT_URI}),
     "client_switch": Change("client.turned_off", {"enabled": "off"}),
     "client_type": Change("client.type_changed", {"type": "spa", "understood": "on"}),

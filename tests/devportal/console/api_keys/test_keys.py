@@ -82,7 +82,7 @@ def test_keys_are_filtered(
         key, _ = make_key(project, developer)
         ApiKey.objects.filter(pk=key.pk).update(name=name, **fields)
     response = as_developer.get(at("keys", project), query)
-    assert {row["key"].name for row in response.context["rows"]} == found
+    assert {row.row.name for row in response.context["rows"]} == found
     assert "form" not in response.context
     if not found:
         assert "No API key matches the filters." in response.content.decode()
@@ -135,8 +135,8 @@ def test_a_key_can_have_no_permissions(as_developer: Browser, project: Project) 
         ({"name": ""}, "name", "Enter a name."),
         ({"name": "x" * 101}, "name", "at most 100 characters"),
         ({"name": "a\x00b"}, "name", "Null characters"),
-        ({"permissions": ["account.write"]}, "permissions", "This is not a permission of a key."),
-        ({"permissions": ["account.read", "openid"]}, "permissions", "This is not a permission of a key."),
+        ({"permissions": ["account.write"]}, "permissions", "have this scope"),
+        ({"permissions": ["account.read", "openid"]}, "permissions", "have this scope"),
         ({"expires_on": "2020-01-01"}, "expires_on", "This day is in the past"),
         ({"expires_on": "9999-12-31"}, "expires_on", "within the next ten years"),
         ({"expires_on": "2031-02-30"}, "expires_on", "Enter the day as"),
@@ -247,11 +247,11 @@ def test_a_key_lists_its_permissions_with_their_apis(as_developer: Browser, proj
 def test_permissions_that_keys_can_not_have_are_refused(as_developer: Browser, project: Project, calendar: Api) -> None:
     ApiScope.objects.filter(name="calendar.write").update(api_keys=False)
     reload_registry()
-    assert "not a permission of a key" in new(as_developer, project, permissions=["calendar.write"]).content.decode()
+    assert "have this scope" in new(as_developer, project, permissions=["calendar.write"]).content.decode()
     calendar.enabled = False
     calendar.save()
     reload_registry()
-    assert "not a permission of a key" in new(as_developer, project, permissions=["calendar.read"]).content.decode()
+    assert "have this scope" in new(as_developer, project, permissions=["calendar.read"]).content.decode()
     assert not ApiKey.objects.exists()
 
 
@@ -262,7 +262,7 @@ def test_the_filter_finds_whole_permissions(as_developer: Browser, project: Proj
     for name, permissions in held.items():
         new(as_developer, project, name=name, permissions=permissions)
     found = as_developer.get(at("keys", project), {"permission": "calendar.read"})
-    assert [row["key"].name for row in found.context["rows"]] == ["Short"]
+    assert [row.row.name for row in found.context["rows"]] == ["Short"]
 
 
 def test_viewers_can_not_create_keys(as_viewer: Browser, project: Project) -> None:

@@ -28,7 +28,7 @@ def add(browser: Browser, client: Client) -> Any:
         browser,
         at("client_secret_new", client.project, client),
         {},
-        form_on=at("client_secrets", client.project, client),
+        form_on=at("client_settings", client.project, client),
     )
 
 
@@ -40,16 +40,16 @@ def end(browser: Browser, secret: ClientSecret, **fields: str) -> Any:
 def test_a_row_shows_who_when_and_the_last_characters(as_viewer: Browser, project: Project, developer: Account) -> None:
     client = make_client(project, type="web")
     row, raw = create_secret(client, developer)
-    page = as_viewer.get(at("client_secrets", project, client)).content.decode()
+    page = as_viewer.get(at("client_settings", project, client)).content.decode()
     assert f"…{row.last_four}" in page
     assert developer.email in page
     assert "Never" in page
     assert is_nowhere(raw, page)
     assert is_nowhere(row.digest, page)
-    assert "<button" not in page.partition("<main")[2]
+    assert 'type="submit"' not in page.partition("<main")[2]
     assert "secrets/new" not in page
     ClientSecret.objects.update(last_used_at=clock.now() - timedelta(days=3))
-    page = as_viewer.get(at("client_secrets", project, client)).content.decode()
+    page = as_viewer.get(at("client_settings", project, client)).content.decode()
     assert "Never" not in page.partition("<main")[2]
 
 
@@ -60,7 +60,7 @@ def test_other_client_types_see_why_there_is_no_secret(
     as_developer: Browser, project: Project, kind: str, why: str
 ) -> None:
     client = make_client(project, type=kind)
-    page = as_developer.get(at("client_secrets", project, client)).content.decode()
+    page = as_developer.get(at("client_settings", project, client)).content.decode()
     assert why in page
     assert "Create a secret" not in page
     assert not SECRET.search(add(as_developer, client).content.decode())
@@ -81,7 +81,7 @@ def test_a_second_secret_is_shown_once(as_developer: Browser, developer: Account
 
 def test_a_third_secret_is_rejected(as_developer: Browser, web: Client) -> None:
     add(as_developer, web)
-    page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    page = as_developer.get(at("client_settings", web.project, web)).content.decode()
     assert "Create a second secret" not in page
     response = add(as_developer, web)
     assert not SECRET.search(response.content.decode())
@@ -127,7 +127,7 @@ def test_the_only_secret_is_revoked_once_after_a_confirmation(as_developer: Brow
     assert "Create a second secret, and give it to your app first." in page
     assert "the other secret" not in page
     assert end(as_developer, only, understood="on").status_code == 302
-    page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    page = as_developer.get(at("client_settings", web.project, web)).content.decode()
     assert "This app has no live secret" in page
     assert f"…{only.last_four}" in page
     assert end(as_developer, only, understood="on").status_code == 404

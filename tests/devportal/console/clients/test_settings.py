@@ -306,7 +306,7 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
         ({"redirect_uri": "https://app.example.com/new"}, "?add=https%3A%2F%2Fapp.example.com%2Fnew"),
         ({"code_challenge": None}, "/quick-start"),
         ({"scope": "openid account.read"}, "/review"),
-        ({"resource": "https://nobody.example.com"}, "/permissions"),
+        ({"resource": "https://nobody.example.com"}, "#scopes"),
         ({"scope": "openid emial"}, "/docs/"),
         ({"state": None}, "/docs/"),
     ],
@@ -341,7 +341,7 @@ def test_the_settings_show_the_issuer_and_endpoints(as_viewer: Browser, client_o
 
 def test_nonsense_in_the_tester_is_handled(as_viewer: Browser, client_of: Client) -> None:
     for text in ("", "x" * 16_001, "?a=\x00"):
-        assert try_it(as_viewer, client_of, text).context["form"].errors.keys() == {"url"}
+        assert try_it(as_viewer, client_of, text).context["tester"].errors.keys() == {"url"}
     for text in ("?a=%00", "?%ff=%ff", "://?x", "?<script>alert(1)</script>"):
         page = try_it(as_viewer, client_of, text).content.decode()
         assert "The request would be refused." in page, text
@@ -410,7 +410,7 @@ def test_changing_the_type_lists_what_ends_and_needs_confirmation(
 
 def test_a_client_that_becomes_a_web_app_is_led_to_its_secrets(as_developer: Browser, client_of: Client) -> None:
     response = as_developer.post(at("client_type", client_of.project, client_of), {"type": "web", "understood": "on"})
-    assert response["Location"] == at("client_secrets", client_of.project, client_of)
+    assert response["Location"] == at("client_settings", client_of.project, client_of) + "#secrets"
     assert "Create a secret" in as_developer.get(response["Location"]).content.decode()
 
 

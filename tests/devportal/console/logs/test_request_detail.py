@@ -210,5 +210,5 @@ def test_a_call_to_another_api_names_it_and_leads_to_the_permissions(as_viewer: 
     text = page(as_viewer, log(project, **values, status=403, code="insufficient_scope"))
     assert "Orbit &lt;Calendar&gt;" in text
     assert "?api=calendar" in text
-    assert reverse("console:client_permissions", args=[project.public_id, client.client_id]) in text
+    assert f"{reverse('console:client_settings', args=[project.public_id, client.client_id])}#scopes" in text
     assert "Try it again" not in text

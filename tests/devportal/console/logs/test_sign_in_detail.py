@@ -303,8 +303,8 @@ def test_every_refusal_of_the_authorization_endpoint_has_a_fix(spa: Client) -> N
         ({"grant_type": "authorization_code", "code": "x", "code_verifier": "y" * 43}, "/docs/sign-in/tokens#code"),
         ({"grant_type": "refresh_token", "refresh_token": "x"}, "/docs/sign-in/tokens#refresh"),
         ({"grant_type": "authorization_code", "code": "x", "code_verifier": None}, "/docs/sign-in/tokens#code"),
-        ({"grant_type": "authorization_code", "code": "x", "client_secret": "wrong"}, "/secrets"),
-        ({"grant_type": "authorization_code", "code": "x", "client_secret": ""}, "/secrets"),
+        ({"grant_type": "authorization_code", "code": "x", "client_secret": "wrong"}, "#secrets"),
+        ({"grant_type": "authorization_code", "code": "x", "client_secret": ""}, "#secrets"),
     ],
 )
 def test_real_refusals_of_the_token_endpoint(form: dict[str, Any], page: str, web_app: RelyingParty) -> None:

@@ -209,9 +209,9 @@ def test_the_new_email_address_of_a_former_member_is_not_shown(
     secret, _ = create_secret(web, developer)
     as_owner.post(at(project, f"team/{seat(project, developer).pk}/remove"))
     Account.objects.filter(pk=developer.pk).update(email="private@example.org")
-    secrets = at(project, f"clients/{web.client_id}/secrets")
+    settings = at(project, f"clients/{web.client_id}/")
     keys = at(project, "keys")
-    for path in (keys, f"{keys}/{key.public_id}/revoke", secrets, f"{secrets}/{secret.pk}/end"):
+    for path in (keys, f"{keys}/{key.public_id}/revoke", settings, f"{settings}secrets/{secret.pk}/end"):
         text = text_of(as_owner.get(path))
         assert "private@example.org" not in text
         assert "omeone who is no longer a member" in text

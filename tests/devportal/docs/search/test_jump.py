@@ -62,7 +62,7 @@ def test_only_pages_that_the_role_can_open_are_listed(owner: Account) -> None:
     client = make_client(project, name="Rose shop")
     viewer = make_account()
     ProjectMember.objects.create(project=project, account=viewer, role=ProjectMember.Role.VIEWER)
-    for query, needed in (("garden delete", "Garden: Delete project"), ("rose playground", "Rose shop: Playground")):
+    for query, needed in (("garden delete", "Garden: Delete project"), ("rose rotate", "Rose shop: Rotate a secret")):
         assert needed in titles(owner, query)
         assert needed not in titles(viewer, query)
     browser = Browser()
@@ -129,7 +129,7 @@ def test_actions_lead_to_the_page_of_the_current_client(owner: Account) -> None:
         ("create key", "Garden: Create an API key"),
         ("invite member", "Garden: Invite a member"),
         ("delete project", "Garden: Delete project"),
-        ("delete client", "Rose shop: Delete client"),
+        ("delete client", "Rose shop: Delete app"),
         ("usage", "Garden: Usage"),
         ("create project", "Console: Create a project"),
         ("printer secrets", "Printer: Secrets"),
@@ -144,7 +144,7 @@ def test_exact_words_come_before_the_current_project(owner: Account) -> None:
     make_client(office, name="Rose")
     roseanne = make_client(garden, name="Roseanne")
     assert titles(owner, "rose", Here(garden.public_id, roseanne.client_id))[:2] == ["Rose", "Roseanne"]
-    assert "Rose: Secrets" in titles(owner, "rose")
+    assert "Rose: Quick start" in titles(owner, "rose")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A client's page *Permissions*: the APIs, their scopes, how they were used, and which ones people may leave out."""
+"""The scopes in an app's settings: by API, how they were used, and which ones people may leave out."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from accounts.models import Account
 from api import usage_counts
 from api.usage_counts import UsageCount
 from core import clock
-from devportal.console.clients.permissions import permissions_of
+from devportal.console.clients.scope_report import scope_report
 from devportal.console.models import SignInEvent
 from devportal.review.submission import developer_actions
 from devportal.review.submission.for_reviewers import ForReviewers
@@ -34,8 +34,18 @@ def calendar() -> Api:
     return factories.make_api(name="<b>Orbit</b>", description="<i>Events</i>")
 
 
-def save(browser: Browser, client: Client, optional: list[str]) -> Any:
-    return browser.post(at("client_permissions", client.project, client), {"optional_scopes": optional})
+def save(browser: Browser, client: Client, optional: list[str], **more: str) -> Any:
+    return browser.post(
+        at("client_settings", client.project, client),
+        {
+            "name": client.name,
+            "redirect_uris": client.redirect_uris.split(),
+            "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
+            "seen_scopes": "",
+            "optional_scopes": optional,
+        }
+        | more,
+    )
 
 
 def optional_of(client: Client) -> str:
@@ -43,11 +53,11 @@ def optional_of(client: Client) -> str:
 
 
 def page_of(browser: Browser, client: Client) -> BeautifulSoup:
-    return BeautifulSoup(browser.get(at("client_permissions", client.project, client)).content, "html.parser")
+    return BeautifulSoup(browser.get(at("client_settings", client.project, client)).content, "html.parser")
 
 
 def states(client: Client) -> dict[str, str]:
-    return {row.scope.name: row.state for section in permissions_of(client).sections for row in section.rows}
+    return {row.scope.name: row.state for section in scope_report(client).sections for row in section.rows}
 
 
 def turn_off(api: Api) -> None:
@@ -58,11 +68,11 @@ def turn_off(api: Api) -> None:
 
 def test_each_api_stands_with_its_scopes_and_its_identifier(as_viewer: Browser, app: Client, calendar: Api) -> None:
     page = page_of(as_viewer, app)
-    headings = [heading.get_text() for heading in page.select("main h2")]
+    headings = [heading.get_text() for heading in page.select("h3[id^=api-]")]
     assert headings == ["Sign-in and profile", "Openport account API", "<b>Orbit</b>"]
-    assert not page.select("main h2 b, main i")
+    assert not page.select("main h3 b, main i")
     assert page.find("button", attrs={"data-copy": calendar.identifier})
-    links = [str(link["href"]) for link in page.select("main dd a")]
+    links = [str(link["href"]) for link in page.select("h3[id^=api-] a")]
     assert links == ["/docs/developer-api/me", "/docs/apis/calendar"]
     assert not page.find("input", attrs={"name": "optional_scopes"})
     assert states(app) == {
@@ -79,7 +89,7 @@ def test_each_api_stands_with_its_scopes_and_its_identifier(as_viewer: Browser, 
 
 
 def test_the_state_follows_the_review(as_developer: Browser, developer: Account, app: Client, calendar: Api) -> None:
-    assert "Request calendar.write in a review" in page_of(as_developer, app).get_text()
+    assert "Ask for it: calendar.write" in page_of(as_developer, app).get_text()
     given: Any = {"values": {"name": app.name}, "scopes": {"calendar.write": "Adds events."}}
     developer_actions.save_submission(app, developer, **given, for_reviewers=ForReviewers())
     assert states(app)["calendar.write"] == "draft"
@@ -92,7 +102,7 @@ def test_the_state_follows_the_review(as_developer: Browser, developer: Account,
 
 
 def test_the_link_to_the_review_ticks_the_scope(as_developer: Browser, app: Client, calendar: Api) -> None:
-    link = page_of(as_developer, app).find("a", string="Request calendar.write in a review")
+    link = page_of(as_developer, app).select_one("a[href$='#scope-calendar.write']")
     assert link is not None
     address, _, anchor = str(link["href"]).partition("#")
     review = BeautifulSoup(as_developer.get(address).content, "html.parser")
@@ -127,7 +137,7 @@ def signed_in(client: Client, account: Account, scope: str, *, days_ago: int = 0
     )
 
 
-def test_sign_ins_and_calls_of_thirty_days_are_counted(
+def test_sign_ins_and_requests_of_thirty_days_are_counted(
     as_viewer: Browser, owner: Account, app: Client, calendar: Api
 ) -> None:
     for days_ago, scope in ((0, "openid email"), (29, "openid calendar.read"), (31, "openid profile")):
@@ -137,17 +147,17 @@ def test_sign_ins_and_calls_of_thirty_days_are_counted(
     usage_counts.add_counts(
         [UsageCount(app.project_id, "", app.client_id, name, status, "", minute, 0, n) for name, status, n in kinds]
     )
-    permissions = permissions_of(app)
-    rows = [row for section in permissions.sections for row in section.rows]
+    report = scope_report(app)
+    rows = [row for section in report.sections for row in section.rows]
     sign_ins = {row.scope.name: row.sign_ins for row in rows if row.sign_ins}
     assert sign_ins == {"openid": 2, "email": 1, "calendar.read": 1}
-    assert [(section.api.slug, section.calls) for section in permissions.sections if section.api] == [
+    assert [(section.api.slug, section.requests) for section in report.sections if section.api] == [
         ("account", 3),
         ("calendar", 5),
     ]
     text = page_of(as_viewer, app).get_text()
-    assert "Granted in 1 of 2 sign-ins in 30 days" in text
-    assert "Not granted in 30 days" in text
+    assert "1 of 2" in text
+    assert "5 successful requests in 30 days" in text
 
 
 def test_a_developer_sets_optional_scopes(as_developer: Browser, developer: Account, app: Client) -> None:
@@ -207,15 +217,36 @@ def test_the_choice_for_a_scope_that_the_process_does_not_know_yet_is_kept(
     assert optional_of(app) == "email calendar.read"
 
 
-def test_a_form_from_before_someone_elses_change_does_not_undo_it(as_developer: Browser, app: Client) -> None:
-    page = at("client_permissions", app.project, app)
-    old = str(as_developer.get(page).context["form"]["seen"].value())
+def test_a_form_without_scopes_keeps_them(as_developer: Browser, app: Client) -> None:
     save(as_developer, app, ["email"])
-    refused = as_developer.post(page, {"optional_scopes": ["profile"], "seen": old})
+    fields = {"name": "Orbit Diary", "redirect_uris": app.redirect_uris.split()}
+    assert as_developer.post(at("client_settings", app.project, app), fields).status_code == 302
+    assert optional_of(app) == "email"
+
+
+def test_an_error_in_the_scopes_saves_no_other_setting(as_developer: Browser, app: Client) -> None:
+    old = str(as_developer.get(at("client_settings", app.project, app)).context["form"]["seen_scopes"].value())
+    save(as_developer, app, ["email"])
+    refused = save(as_developer, app, ["profile"], seen_scopes=old, name="Orbit Diary")
+    assert refused.context["form"]["name"].value() == "Orbit Diary"
+    assert Client.objects.get().name == app.name
+
+
+def test_adding_a_row_keeps_the_choice(as_developer: Browser, app: Client) -> None:
+    page = BeautifulSoup(save(as_developer, app, ["email"], more="redirect_uris").content, "html.parser")
+    assert [box["value"] for box in page.select("input[name=optional_scopes][checked]")] == ["email"]
+    assert optional_of(app) == ""
+
+
+def test_a_form_from_before_someone_elses_change_does_not_undo_it(as_developer: Browser, app: Client) -> None:
+    page = at("client_settings", app.project, app)
+    old = str(as_developer.get(page).context["form"]["seen_scopes"].value())
+    save(as_developer, app, ["email"])
+    refused = save(as_developer, app, ["profile"], seen_scopes=old)
     assert "this was changed after you opened the page" in refused.content.decode()
     assert optional_of(app) == "email"
-    again = {"optional_scopes": ["profile"], "seen": refused.context["form"]["seen"].value()}
-    assert as_developer.post(page, again).status_code == 302
+    seen = refused.context["form"]["seen_scopes"].value()
+    assert save(as_developer, app, ["profile"], seen_scopes=seen).status_code == 302
     assert optional_of(app) == "profile"
 
 

@@ -1,4 +1,4 @@
-"""A client's permissions: every API that is on, the state of its scopes, and how they were used."""
+"""The scopes of a client: those of every API that is on, whether the client can request them, and their use."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ class ScopeRow:
 
 @dataclass(frozen=True)
 class ApiSection:
-    """An API with its scopes and its successful calls with the client's tokens. `api` is None for identity scopes."""
+    """An API with its scopes and its successful requests by the client. `api` is None for identity scopes."""
 
     api: ApiSnapshot | None
     rows: list[ScopeRow]
-    calls: int = 0
+    requests: int = 0
 
     @property
     def docs_url(self) -> str:
@@ -47,8 +47,8 @@ class ApiSection:
 
 
 @dataclass(frozen=True)
-class Permissions:
-    """The data of a client's page *Permissions*. The newest `sign_ins` of the last DAYS days were read.
+class ScopeReport:
+    """The scopes of a client by API. The newest `sign_ins` of the last DAYS days were read.
 
     `is_bounded`: there may be more sign-ins than were read.
     """
@@ -58,25 +58,25 @@ class Permissions:
     is_bounded: bool
 
 
-def permissions_of(client: Client) -> Permissions:
-    """Return the permissions of a client, with scopes of APIs that are turned on. Takes four statements."""
+def scope_report(client: Client) -> ScopeReport:
+    """Return the scopes of the APIs that are turned on. Takes four statements."""
     now = clock.now()
     granted = granted_scopes([client.pk], now - timedelta(days=DAYS), now + timedelta(days=1))
     sign_ins = Counter(name for scopes in granted.of_sign_ins for name in scopes.split())
-    states, optional, calls = scope_states(client), optional_scopes(client), _calls(client)
+    states, optional, requests = scope_states(client), optional_scopes(client), _requests(client)
     sections = [
         ApiSection(
             api,
             [ScopeRow(scope, states[scope.name], sign_ins[scope.name], scope.name in optional) for scope in members],
-            calls[api.slug] if api else 0,
+            requests[api.slug] if api else 0,
         )
         for api, members in group_by_api(scope for scope in known_scopes().values() if scope.enabled)
     ]
-    return Permissions(sections, len(granted), granted.is_bounded)
+    return ScopeReport(sections, len(granted), granted.is_bounded)
 
 
-def _calls(client: Client) -> Counter[str]:
-    """Return the number of successful calls with the client's tokens, by the slug of the API."""
+def _requests(client: Client) -> Counter[str]:
+    """Return the number of successful requests with the client's tokens, by the slug of the API."""
     tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     since = tomorrow - timedelta(days=DAYS)
     return calls_by_api(client.project, since, tomorrow, client=client.client_id, status__lt=400)
