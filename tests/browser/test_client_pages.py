@@ -81,7 +81,7 @@ def test_the_client_form_checks_input_while_typing(
         assert rows(page) == [f"{URI}/"]
         expect(page.locator("#id_redirect_uris_1_says")).to_have_text("")
         page.check("#id_type_native")
-        page.get_by_role("button", name="Create client").click()
+        page.get_by_role("button", name="Create app").click()
         expect(page.locator(".alert--success")).to_contain_text("Starling Desk is created.")
         assert page.url.endswith("/quick-start")
 
@@ -136,6 +136,29 @@ def test_the_page_of_a_secret_asks_before_it_is_left(
     browser.visit(steps)
 
 
+def test_settings_ask_before_a_change_is_left_behind(at: Callable[[Page, str], None], browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        asked: list[str] = []
+
+        def stay(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        page.on("dialog", stay)
+        at(page, "clients?q=Starling+Web")
+        page.get_by_role("link", name="Starling Web").click()
+        page.get_by_label("Optional: email").check()
+        page.get_by_role("button", name="Turn off").click()
+        page.wait_for_timeout(300)
+        assert asked == ["beforeunload"]
+        page.get_by_role("button", name="Save", exact=True).last.click()
+        expect(page.locator(".alert--success")).to_contain_text("Saved.")
+        expect(page.get_by_label("Optional: email")).to_be_checked()
+        assert asked == ["beforeunload"]
+
+    browser.visit(steps)
+
+
 def test_clients_and_keys_without_javascript(at: Callable[[Page, str], None], browser: Chromium) -> None:
     def steps(page: Page) -> None:
         at(page, "clients/new")
@@ -147,7 +170,7 @@ def test_clients_and_keys_without_javascript(at: Callable[[Page, str], None], br
         assert "http is allowed only" in said_of(page, 1)
         page.fill("#id_redirect_uris_1", "")
         page.fill("#id_redirect_uris_2", URI)
-        page.get_by_role("button", name="Create client").click()
+        page.get_by_role("button", name="Create app").click()
         expect(page.locator("h1")).to_have_text("Starling Plain is created")
         assert page.locator("#secret").inner_text().startswith("op_secret_")
         assert not page.get_by_role("button", name="Download").is_visible()
@@ -183,7 +206,7 @@ def test_screens_of_clients_and_keys(at: Callable[[Page, str], None], browser: C
         for path, name in (("clients", "clients"), ("clients?q=zzz", "clients-none"), ("clients/new", "client-new")):
             at(page, path)
             camera.take(name)
-        page.get_by_role("button", name="Create client").click()
+        page.get_by_role("button", name="Create app").click()
         camera.take("client-new-refused")
         at(page, "clients?q=Starling+Web")
         page.get_by_role("link", name="Starling Web").click()

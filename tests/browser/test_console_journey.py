@@ -63,7 +63,7 @@ class Developer:
         self.page.check("input[name=type][value=web]")
         port = keeper.free_port()
         self.page.fill("input[name=redirect_uris] >> nth=0", f"http://localhost:{port}/callback")
-        self.page.get_by_role("button", name="Create client").click()
+        self.page.get_by_role("button", name="Create app").click()
         secret = self.page.inner_text("#secret").strip()
         assert secret
         self.page.get_by_role("link", name="I have stored it").click()
@@ -223,7 +223,7 @@ def test_a_project_and_a_client_are_created_by_keyboard(live_service: Service, b
         expect(heading).to_have_text("Made by keys")
         tab_to(page, "main a[href$='/clients/new']")
         enter(page)
-        expect(heading).to_have_text("Create a client")
+        expect(heading).to_have_text("Create an app")
         tab_to(page, "input[name=name]")
         page.keyboard.type("Keys Desktop")
         tab_to(page, "input[name=type]")

@@ -156,7 +156,7 @@ def test_screens_with_errors_or_a_secret(desk: Desk, browser: Chromium, axe: str
         page.goto(desk.at("clients/new"))
         page.fill("input[name=name]", "Open port")
         page.fill("input[name=redirect_uris] >> nth=0", "http://example.com/#here")
-        page.get_by_role("button", name="Create client").click()
+        page.get_by_role("button", name="Create app").click()
         expect(page.locator(".field__errors").first).to_be_visible()
         camera.take("client-new-refused")
         page.goto(desk.at("playground", "web"))

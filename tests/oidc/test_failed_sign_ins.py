@@ -142,12 +142,12 @@ def test_other_peoples_clients_are_not_named(app: RelyingParty) -> None:
 def test_an_app_that_is_off(app: RelyingParty, member: Account) -> None:
     Client.objects.update(enabled=False)
     page = text_of(app.authorize())
-    assert "Turn the client on" in page
+    assert "Turn the app on" in page
     assert "#switch" in page
     Project.objects.update(suspended_at="2026-01-01T00:00Z")
     assert "The project is suspended." in text_of(app.authorize())
     Client.objects.update(enabled=True)
-    assert "Turn the client on" not in text_of(app.authorize())
+    assert "Turn the app on" not in text_of(app.authorize())
 
 
 def test_viewers_get_no_link_to_actions_that_they_can_not_do(app: RelyingParty, member: Account) -> None:

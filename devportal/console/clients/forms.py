@@ -125,7 +125,7 @@ CLIENT_TYPES = (
     ClientTypeChoice(
         Client.Type.SPA,
         "Runs in the browser",
-        "An app without a server. It can't keep a secret, so it has none.",
+        "An app without a server. It has no secret.",
     ),
     ClientTypeChoice(
         Client.Type.NATIVE,

@@ -30,7 +30,7 @@ _STEPS_OF_STATUS: Mapping[int, str] = {
     404: "Check the path of the URL.",
     405: "Let the URL accept POST.",
     413: "Let the URL accept bodies of a few kilobytes.",
-    415: "Let the URL accept the content type that is described under “What is sent”.",
+    415: "Let the URL accept the content type that is described under “Format”.",
     429: "Let the app accept more requests, or answer at once and do the work later.",
 }
 _STEPS: Mapping[str, str] = {

@@ -18,7 +18,7 @@ from tests.devportal.review.reviewing import approved, fresh, make_operator, sen
 from tests.factories import as_reviewed, make_client, make_domain
 
 FOREIGN = "https://elsewhere.test/callback"
-OUTSIDE = "People who return here see the app as unreviewed"
+OUTSIDE = "People who return here see the app as not reviewed"
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_each_redirect_url_of_a_reviewed_app_shows_whether_it_is_covered(
         reviewed_hosts="app.example.com sub.orbit.test",
     )
     page = settings_page(as_developer, client_of)
-    assert page.count("Counts as reviewed because it was approved.") == 1
+    assert page.count("Counts as reviewed because it was part of the review.") == 1
     assert page.count('because it is on your proven domain <span class="break">orbit.test</span>.') == 1
     assert page.count(OUTSIDE) == 2
     assert page.count("Prove its domain") == 1, "localhost is nobody's"

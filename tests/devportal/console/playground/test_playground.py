@@ -3,6 +3,7 @@
 import html
 import json
 import logging
+import re
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from devportal.console.playground.flow import SESSION_KEY
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, TokenFamily
 from oidc.values.redirect_uris import playground_redirect_uri
+from tests.devportal.console.forms import at
 from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_in, tokens_on
 from tests.factories import make_client, make_web_client
 from tests.relying_party import RelyingParty, sign_in
@@ -363,10 +365,13 @@ def test_nothing_private_is_logged(web: tuple[Playground, str], caplog: pytest.L
         assert private not in caplog.text
 
 
-def test_owners_and_developers_use_it_and_viewers_do_not(
+def test_owners_and_developers_use_it_and_viewers_see_only_the_tester(
     project: Project, as_owner: Browser, as_viewer: Browser, as_outsider: Browser
 ) -> None:
     client = make_client(project)
     assert Playground(client, as_owner).page().status_code == 200
-    assert Playground(client, as_viewer).page().status_code == 403
+    page = Playground(client, as_viewer).page()
+    assert page.status_code == 200
+    actions = re.findall(r'<form[^>]* action="([^"]+)"', page.content.decode().partition("<main")[2])
+    assert actions == [at("client_tester", project, client) + "#tester"]
     assert Playground(client, as_outsider).page().status_code == 404

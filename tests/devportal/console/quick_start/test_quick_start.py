@@ -83,7 +83,7 @@ def test_without_a_loopback_address_it_says_which_to_add(
 
 
 def test_what_a_client_lacks_is_said(project: Project, as_owner: Browser) -> None:
-    hints = ("has no secret", "This client is off", "Required sign-in")
+    hints = ("has no secret", "This app is off", "Required sign-in")
     lacking = make_client(project, type="web", redirect_uris=LOOPBACK, enabled=False, least_acr="phr")
     page = text(as_owner, lacking)
     assert [hint for hint in hints if hint in page] == [*hints]
