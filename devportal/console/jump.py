@@ -47,6 +47,8 @@ _ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _NEAREST, _NEAR, _NEARBY = 1.2, 1.0, 0.8
 # Added to the score of a name that is exactly the query.
 _EXACT = 3
+# Only apps on a server have secrets.
+_PAGES_WITHOUT_SECRETS = tuple(page for page in CLIENT_PAGES if "secret" not in page.label.casefold())
 # Subtracted from the score of pages that the query does not name, so that everything that it names comes first.
 _EXTRA = 100
 
@@ -191,8 +193,8 @@ def _clients(account: Account, query: Query, here: Here) -> list[_Thing]:
     return [
         _Thing(
             name=row.name,
-            kind=f"Client in {row.project.name}",
-            pages=CLIENT_PAGES,
+            kind=f"App in {row.project.name}",
+            pages=CLIENT_PAGES if row.has_secret else _PAGES_WITHOUT_SECRETS,
             arguments=(row.project.public_id, row.client_id),
             role=row.role,
             of=row.project.name,
@@ -406,7 +408,7 @@ def _sign_ins(account: Account, request_id: str) -> list[Target]:
 def _requests(account: Account, request_id: str) -> list[Target]:
     rows = RequestLog.objects.filter(request_id=request_id, project__members__account=account, project__deleted_at=None)
     return [
-        _entry(f"Call {request_id}", name, "requests", public_id, request_id=request_id)
+        _entry(f"Request {request_id}", name, "requests", public_id, request_id=request_id)
         for name, public_id in rows.order_by()
         .values_list("project__name", "project__public_id")
         .distinct()[:MOST_ENTRIES]

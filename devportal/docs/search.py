@@ -18,7 +18,7 @@ from lunr.query import QueryPresence
 
 from core.limits import usage
 from core.limits.middleware import MINUTE
-from core.limits.usage import Rate, hit
+from core.limits.usage import Rate, RateLimited, hit
 from core.serving.worker_start import at_worker_start
 from core.settings_changes import forget_with_settings
 from devportal.docs.pages import DocsPage, all_pages, listed_apis
@@ -64,7 +64,6 @@ _SAME = {
     "lifetime": "lifetimes",
     "swagger": "openapi",
     "desktop": "installed",
-    "mobile": "installed",
     "native": "installed",
     "spa": "browser",
 }
@@ -206,8 +205,16 @@ _KEYWORDS = {
     ("authorization", "parameters"): "pkce code_challenge code_verifier code_challenge_method nonce state",
     ("authorization", "more"): "acr mfa 2fa passkey webauthn step-up",
     ("authorization", "prompt"): "prompt",
-    ("authorization", "scopes"): "scopes",
+    ("authorization", "scopes"): "scopes permissions",
+    ("guide_mobile", ""): "mobile ios iphone android flutter react native appauth",
+    ("guide_mobile", "association"): "universal links app links apple-app-site-association assetlinks",
+    ("guide_mobile", "react-native"): "react native expo",
+    ("guide_applications", "pkce"): "sso self-hosted application",
+    ("web_app", "next"): "rotate client secret rotation",
     ("plans", "entitlements"): "entitlements",
+    ("guide_aspnet", ""): "asp.net dotnet .net c# blazor",
+    ("guide_laravel", ""): "laravel php",
+    ("guide_symfony", ""): "symfony php",
     ("discovery", "cors"): "cors cross origin fetch browser",
     ("discovery", "keys"): "jwks signature verify kid rotation",
     ("limits", "api"): "rate limit 429 throttling",
@@ -284,6 +291,21 @@ forget_with_settings(_kept_index.cache_clear)
 
 
 MOST = 20
+MOST_SUGGESTIONS = 3
+
+
+def suggestions(request: HttpRequest) -> list[Section]:
+    """Return sections for the last part of a URL that does not exist, none if the client searches too often."""
+    query = clean(request.path.rstrip("/").rpartition("/")[2].removesuffix(".md"))
+    try:
+        _count_search(request)
+    except RateLimited:
+        return []
+    return docs_index().search(query, MOST_SUGGESTIONS)
+
+
+def _count_search(request: HttpRequest) -> None:
+    hit(Rate("search of the docs", settings.DOCS_SEARCHES_PER_MINUTE, MINUTE), usage.address(request))
 
 
 @require_safe
@@ -291,7 +313,7 @@ def docs_search(request: HttpRequest) -> HttpResponse:
     """GET /docs/search?q=…: the best matching sections, with the words of the query marked. Raises RateLimited."""
     query = clean(request.GET.get("q", ""))
     if query:
-        hit(Rate("search of the docs", settings.DOCS_SEARCHES_PER_MINUTE, MINUTE), usage.address(request))
+        _count_search(request)
     found = docs_index().search(query, MOST + 1) if query else []
     hits = [{"section": section, "pieces": marked(section.text, query)} for section in found[:MOST]]
     context = {"page": {"title": "Search"}, "query": query, "hits": hits, "has_more": len(found) > MOST}

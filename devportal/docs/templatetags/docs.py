@@ -4,13 +4,14 @@ import re
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.template.base import FilterExpression, NodeList, Parser, Token
 from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from devportal.docs import pages
+from devportal.docs import pages, search
 from devportal.docs.guides.readers import LITERALS, Reader
 from devportal.docs.guides.registry import Guide, GuideRun
 from devportal.docs.pages import DocsPage
@@ -122,3 +123,9 @@ def specification(name: str, section: str = "") -> SafeString:
 def run_of(runs: dict[str, GuideRun], guide: Guide) -> GuideRun | None:
     """Return the last test run of a guide, None if there is none."""
     return runs.get(guide.name)
+
+
+@register.simple_tag
+def suggested_sections(request: HttpRequest) -> list[search.Section]:
+    """Return sections of the docs for a URL below /docs/ that does not exist."""
+    return search.suggestions(request)

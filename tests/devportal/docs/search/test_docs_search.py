@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from bs4 import BeautifulSoup
 from django.test import Client as Browser
+from django.test import override_settings
 
 from devportal.docs import search
 from devportal.docs.search import LONGEST_QUERY, Index, Section, clean, docs_index, marked
@@ -36,6 +37,16 @@ FIRST = {
     "atom feed": "/docs/changelog",
     "webhook": "/docs/sign-in/events#event-types",
     "sid": "/docs/sign-in/events#sessions",
+    "ios": "/docs/guides/mobile",
+    "android": "/docs/guides/mobile",
+    "mobile app": "/docs/guides/mobile",
+    "flutter": "/docs/guides/mobile",
+    "react native": "/docs/guides/mobile#react-native",
+    "universal links": "/docs/guides/mobile#association",
+    "grafana": "/docs/guides/applications#grafana",
+    "laravel": "/docs/guides/laravel",
+    "asp.net": "/docs/guides/aspnet",
+    "rotate secret": "/docs/quick-start/web-app#next",
 }
 
 
@@ -44,6 +55,34 @@ def test_the_right_section_comes_first(query: str, address: str) -> None:
     found = docs_index().search(query, 5)
     assert found
     assert found[0].address == address, [one.address for one in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("/docs/scopes", "/docs/sign-in/authorization#scopes"),
+        ("/docs/ios/", "/docs/guides/mobile"),
+        ("/docs/guides/webhooks.md", "/docs/sign-in/events#event-types"),
+    ],
+)
+def test_a_missing_page_leads_to_similar_ones(path: str, address: str, client: Browser) -> None:
+    page = client.get(path)
+    assert page.status_code == 404
+    assert BeautifulSoup(page.content, "html.parser").select("main li a")[0]["href"] == address
+
+
+@pytest.mark.parametrize("path", ["/docs/x" + "y" * 5000, "/docs/%E2%80%AE<b>", "/docs/the"])
+def test_odd_missing_pages_are_answered(path: str, client: Browser) -> None:
+    page = client.get(path)
+    assert page.status_code == 404
+    assert b"<b>" not in page.content
+
+
+def test_too_many_missing_pages_are_answered_without_suggestions(client: Browser) -> None:
+    with override_settings(DOCS_SEARCHES_PER_MINUTE=0):
+        page = client.get("/docs/scopes")
+    assert page.status_code == 404
+    assert b"Similar pages" not in page.content
 
 
 @pytest.mark.parametrize(("query", "address"), [("insuf", "api-insufficient_scope"), ("invalid_gr", "invalid_grant")])

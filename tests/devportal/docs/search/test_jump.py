@@ -46,7 +46,7 @@ def fill(project: Project, owner: Account, name: str) -> None:
 def test_words_of_a_name_and_of_a_page_lead_to_that_page(owner: Account) -> None:
     garden, office = make_project(owner, name="Garden"), make_project(owner, name="Office")
     make_client(garden, name="Rose shop")
-    make_client(office, name="Printer")
+    make_web_client(office, name="Printer")
     assert titles(owner, "rose")[0] == "Rose shop"
     assert titles(owner, "rose sign-in log")[0] == "Rose shop: Sign-in log"
     assert titles(owner, "garden usage")[0] == "Garden: Usage"
@@ -55,6 +55,13 @@ def test_words_of_a_name_and_of_a_page_lead_to_that_page(owner: Account) -> None
     assert titles(owner, "office secrets")[0] == "Printer: Secrets"
     assert titles(owner, "rose printer") == []
     assert set(titles(owner, "")) == {"Garden", "Office", "Rose shop", "Printer"}
+
+
+def test_only_an_app_with_secrets_has_actions_for_them(project: Project, owner: Account) -> None:
+    make_client(project, name="Browser app")
+    assert not [title for title in titles(owner, "rotate secret") if "secret" in title]
+    make_web_client(project, name="Server app")
+    assert titles(owner, "rotate secret")[0] == "Server app: Rotate a secret"
 
 
 def test_only_pages_that_the_role_can_open_are_listed(owner: Account) -> None:
@@ -169,7 +176,7 @@ def test_a_name_that_contains_the_letters_is_found(owner: Account, name: str, ty
     Project.objects.filter(pk=make_project(owner).pk).update(name=name)
     make_key(project, owner, name=name)
     found = [(target.title, target.of) for target in jump.find_targets(owner, typed)]
-    expected = {(name, "Project"), (name, "Client in Elsewhere")}
+    expected = {(name, "Project"), (name, "App in Elsewhere")}
     if name != "Straße":  # the database compares ß with itself only
         expected.add((name, "API key in Elsewhere"))
     assert expected <= set(found)
@@ -255,7 +262,7 @@ def test_pages_of_the_console_say_where_the_person_is(as_owner: Browser, project
 
 def test_two_hundred_projects_take_no_more_statements(owner: Account) -> None:
     first = make_project(owner, name="Oldest")
-    client = make_client(first, name="Old program")
+    client, _ = make_web_client(first, name="Old program")
     browser = Browser()
     browser.force_login(owner)
     for number in range(200):
