@@ -11,6 +11,7 @@ project_pages = [
 
 client_pages = [
     path("page", app_pages.publish, name="app_page"),
+    path("branding", views.branding, name="branding"),
     path("review", views.review, name="review"),
     path("review/appeal", views.review_appeal, name="review_appeal"),
     path("review/preview/<int:number>", views.review_preview, name="review_preview"),

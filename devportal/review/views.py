@@ -1,4 +1,4 @@
-"""Developers' pages of app review: branding and submission, previews, and appeals."""
+"""Developers' pages of app review: branding, submission, previews and appeals."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -33,8 +34,8 @@ from devportal.review.rules.reasons import reason_texts
 from devportal.review.rules.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
 from devportal.review.rules.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
 from devportal.review.submission import consent_preview, developer_actions, logos, requirements
-from devportal.review.submission.forms import AnswerForm, BrandingForm
-from devportal.review.submission.requirements import Requirement
+from devportal.review.submission.forms import AnswerForm, BrandingForm, DraftForm, ReviewForm
+from devportal.review.submission.requirements import REVIEW_PAGE, Requirement
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 
@@ -51,12 +52,52 @@ SUBMITTED_AGAIN = "The app was submitted again after you opened the page, so not
 MEANWHILE = "Something changed while you submitted it. Check the list of what is missing, and submit it again."
 
 
+@limited_by_person
+@console_page("GET", "HEAD", "POST")
+def branding(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/branding: what people see of the app, with a preview. Each form names its step."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    membership, client = get_client(request, project_id, client_id, at_least)
+    form = _branding_form(client, *((request.POST, request.FILES) if request.method == "POST" else ()))
+    if request.POST.get("step") == "save" and form.is_valid():
+        try:
+            if _is_saved(form, membership, client):
+                return _saved(request, client, "branding")
+        except (IllegalReviewStep, ReviewNotAllowed) as refused:
+            messages.error(request, str(refused))
+            return redirect_to_client(client, "branding")
+    return _branding_page(request, membership, client, form)
+
+
+def _branding_form(client: Client, *given: Any) -> BrandingForm:
+    return BrandingForm(*given, snapshot=snapshots.working_snapshot_of(client, snapshots.open_review(client)))
+
+
+def _branding_page(request: HttpRequest, membership: Membership, client: Client, form: BrandingForm) -> HttpResponse:
+    under_way = snapshots.open_review(client)
+    asked = snapshots.working_snapshot_of(client, under_way)
+    return render_page(
+        request,
+        "review/branding.html",
+        membership,
+        client,
+        review=under_way,
+        may_edit=membership.may_edit and not (under_way and under_way.is_frozen),
+        asked=asked,
+        logo=logos.logo_path(client, asked["logo"]),
+        form=form,
+        refused=NOTHING_SAVED,
+        summary=error_summary(form, (), client) if request.POST.get("step") == "save" else [],
+        previews=consent_preview.consent_previews(client, form.over(asked), membership.account),
+    )
+
+
 @limited_mailing
 @limited_by_person
 @sensitive_post_parameters("test_login", "test_password", "test_note")
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/review: draft, checklist, preview and timeline of a review. Each form names its step.
+    """…/review: state, checklist, submission and timeline of a review. Each form names its step.
 
     `?scope=` ticks a scope, unsaved.
     """
@@ -69,7 +110,7 @@ def review(request: HttpRequest, project_id: str, client_id: str) -> HttpRespons
         return redirect_to_client(client, "review")
     try:
         return take(request, membership, client)
-    except (workflow.IllegalReviewStep, workflow.ReviewNotAllowed) as refused:
+    except (IllegalReviewStep, ReviewNotAllowed) as refused:
         messages.error(request, str(refused))
         return redirect_to_client(client, "review")
 
@@ -78,7 +119,7 @@ def _page(
     request: HttpRequest,
     membership: Membership,
     client: Client,
-    form: BrandingForm | None = None,
+    form: ReviewForm | None = None,
     answer: AnswerForm | None = None,
     *,
     refused: str = "",
@@ -87,10 +128,10 @@ def _page(
     under_way = snapshots.open_review(client)
     asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
     wanted = request.GET.get("scope", "")
-    form = form or BrandingForm(client=client, snapshot=asked, points=points, wanted=wanted)
-    seen = form.over(asked)
-    items = requirements.submission_requirements(client, seen, points)
-    lacking = requirements.missing_among(items) if refused else []
+    form = form or ReviewForm(client=client, snapshot=asked, points=points, wanted=wanted)
+    items = requirements.submission_requirements(client, form.over(asked), points)
+    missing = requirements.missing_among(items)
+    lacking = missing if refused else []
     form.mark_missing(lacking)
     form.ask_for_the_password_again()
     summary = error_summary(form, lacking, client) or ([Line(MEANWHILE)] if refused else [])
@@ -105,18 +146,18 @@ def _page(
         sent_at=_sent_at(entry for entry, *_ in entries),
         may_edit=may_edit,
         asked=asked,
-        logo=logos.logo_path(client, asked["logo"]),
         form=form,
         answer=answer or AnswerForm(),
-        items=[(item, address_of(item, client) if may_edit or not item.field else "") for item in items],
-        open_items=len(requirements.missing_among(items)),
+        missing=_linked(missing, client, may_edit),
+        advice=_linked([item for item in items if not item.blocks and not item.done], client, may_edit),
+        done=[item for item in items if item.done],
         refused=refused or NOTHING_SAVED,
         summary=summary,
-        previews=consent_preview.consent_previews(client, seen, membership.account),
         entries=entries,
         answers=_answers(under_way, [entry for entry, *_ in entries]),
         appeal=appeals.offer_for_client(client),
-        unreviewed=[snapshots.label_of(scope) for scope in cases.unreviewed_scopes(client)],
+        not_reviewed=[snapshots.label_of(scope) for scope in cases.unreviewed_scopes(client)],
+        people_before_review=settings.UNVERIFIED_APP_PEOPLE,
     )
 
 
@@ -124,7 +165,6 @@ def _page(
 
 # Pages of the whole project. The other pages belong to the client.
 PROJECT_PAGES = frozenset({"console:domains"})
-THIS_PAGE = "console:review"
 
 
 @dataclass(frozen=True)
@@ -136,21 +176,26 @@ class Line:
 
 
 def address_of(item: Requirement, client: Client) -> str:
-    """Return the URL at which an item is fixed: a field of this page, or another page of the console."""
-    if item.field:
-        return f"#id_{item.field}"
-    if item.url_name == THIS_PAGE:
-        return "#branding"
+    """Return the URL at which an item is fixed: a field of the page Review, or another page of the console."""
+    section = f"#id_{item.field}" if item.field else ""
+    if item.url_name == REVIEW_PAGE:
+        return section or "#ask"
     project = client.project.public_id
-    return reverse(item.url_name, args=[project] if item.url_name in PROJECT_PAGES else [project, client.client_id])
+    page = reverse(item.url_name, args=[project] if item.url_name in PROJECT_PAGES else [project, client.client_id])
+    return page + section
 
 
-def error_summary(form: BrandingForm, lacking: Iterable[Requirement], client: Client) -> list[Line]:
+def _linked(items: Iterable[Requirement], client: Client, may_edit: bool) -> list[tuple[Requirement, str]]:
+    """Return items with the URLs of their fixes. Members who can't edit have no fields."""
+    return [(item, address_of(item, client) if may_edit or not item.field else "") for item in items]
+
+
+def error_summary(form: DraftForm, lacking: Iterable[Requirement], client: Client) -> list[Line]:
     """Return the errors of the page in the order of its fields, then the items missing on other pages."""
     lines = [Line(str(error)) for error in form.non_field_errors()]
     for field in form:
         lines += [Line(f"{field.label}: {error}", f"#{field.id_for_label}") for error in field.errors]
-    elsewhere = (item for item in lacking if not item.field)
+    elsewhere = (item for item in lacking if item.field not in form.fields)
     return [*lines, *(Line(f"{item.title}: {item.help}", address_of(item, client)) for item in elsewhere)]
 
 
@@ -179,35 +224,32 @@ def _developing(membership: Membership) -> AbstractContextManager[ProjectMember]
     return lock_for_change(membership.project, membership.account, Role.DEVELOPER)
 
 
-def _form(client: Client, *given: Any) -> BrandingForm:
-    """Return the form of the open review, bound to the `given` data and files."""
+def _form(client: Client, *given: Any) -> ReviewForm:
+    """Return the form of the open review, bound to the `given` data."""
     under_way = snapshots.open_review(client)
     asked = snapshots.working_snapshot_of(client, under_way)
-    return BrandingForm(*given, client=client, snapshot=asked, points=points_of(under_way))
+    return ReviewForm(*given, client=client, snapshot=asked, points=points_of(under_way))
 
 
-def _over_changes(client: Client, sent: QueryDict, error: ValidationError) -> BrandingForm:
-    """Return the form with what was sent, an error, and the digest of the present draft: it can be sent again."""
-    data = sent.copy()
-    data["seen"] = snapshots.draft_digest(snapshots.working_snapshot(client))
-    form = _form(client, data)
-    form.add_error(None, error)
-    return form
+def _is_saved(form: BrandingForm | ReviewForm, membership: Membership, client: Client) -> bool:
+    """Save the valid form, or add the error to it. After a change by someone else, it can be sent again."""
+    try:
+        with _developing(membership):
+            developer_actions.save_submission(client, membership.account, **form.changes)
+    except ChangedMeanwhile as error:
+        form.data = form.data.copy()
+        form.data["seen"] = snapshots.draft_digest(snapshots.working_snapshot(client))
+        form.add_error(None, error)
+    except ValidationError as error:
+        form.add_error(None, error)
+    return form.is_valid()
 
 
 def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
-    form = _form(client, request.POST, request.FILES)
+    form = _form(client, request.POST)
     sends = request.POST.get("step") == "send"
-    if form.is_valid():
-        try:
-            with _developing(membership):
-                developer_actions.save_submission(client, membership.account, **form.changes)
-        except ChangedMeanwhile as error:
-            form = _over_changes(client, request.POST, error)
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            return (_send if sends else _saved)(request, membership, client)
+    if form.is_valid() and _is_saved(form, membership, client):
+        return _send(request, membership, client) if sends else _saved(request, client, "review")
     return _page(request, membership, client, form, refused=NOTHING_SENT if sends else "")
 
 
@@ -224,12 +266,12 @@ def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpR
     return redirect_to_client(client, "review")
 
 
-def _saved(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+def _saved(request: HttpRequest, client: Client, page: str) -> HttpResponse:
     if client.is_verified:
-        messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
+        messages.success(request, "Saved as a draft. People see the reviewed values until reviewers approve the draft.")
     else:
-        messages.success(request, "Saved. Submit it when the checklist is done.")
-    return redirect_to_client(client, "review")
+        messages.success(request, "Saved.")
+    return redirect_to_client(client, page)
 
 
 def _preview(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
@@ -239,7 +281,7 @@ def _preview(request: HttpRequest, membership: Membership, client: Client) -> Ht
 def _start_over(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     with _developing(membership):
         developer_actions.start_over(client, membership.account, request.POST.get("seen", ""))
-    messages.success(request, "The changes since the last approval are discarded.")
+    messages.success(request, "The changes since the last review are discarded.")
     return redirect_to_client(client, "review")
 
 
@@ -286,7 +328,7 @@ STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] =
 def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
     """Return a client for a member of its project or a reviewer. Raises Http404 for anyone else.
 
-    Reviewers need two-step verification here, as for the admin, because they see unapproved values
+    Reviewers need two-step verification here, as for the admin, because they see values that are not reviewed
     (docs/accounts.md#staff).
     """
     if not workflow.may_review(account_of(request)) or lacks_second_factor(request):

@@ -1,10 +1,10 @@
-// Updates the preview while someone types: posts the form as its Preview button does, and replaces the preview and the
+// Updates the preview while someone types: posts the form with the step preview, and replaces the preview and the
 // checklist with those of the response. Nothing is saved.
 (function () {
   "use strict";
 
   const PAUSE = 500; // milliseconds without a keystroke before the server is asked
-  const PARTS = ["preview", "checklist-folded", "checklist-beside"];
+  const PARTS = ["preview", "checklist"];
   const form = document.querySelector("form[data-live-preview]");
   if (!form) {
     return;

@@ -43,7 +43,7 @@ def arrive_at_review(page: Page, app: App) -> None:
     page.locator("main").get_by_role("link", name="Tern", exact=True).click()
     page.get_by_role("link", name="Clients", exact=True).first.click()
     page.locator("main").get_by_role("link", name="Tern", exact=True).click()
-    page.get_by_role("link", name="Branding and review").click()
+    page.get_by_role("link", name="Branding", exact=True).click()
 
 
 def refused_scope(page: Page, app: App) -> None:
@@ -84,13 +84,18 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
                 "home_page_url": "https://tern.example/",
                 "privacy_policy_url": "https://tern.example/privacy",
                 "support_address": "help@tern.example",
+            }.items():
+                maker.fill(f"[name={field}]", value)
+            maker.set_input_files("[name=logo]", logo)
+            maker.get_by_role("button", name="Save", exact=True).click()
+            maker.get_by_role("link", name="Review", exact=True).click()
+            for field, value in {
                 "why_account_read": "We use it to show things on the page.",
                 "place_account_read": "The page called Plan.",
                 "demo_url": "https://video.example.net/tern",
             }.items():
                 maker.fill(f"[name={field}]", value)
             maker.check("[name=ask_account_read]")
-            maker.set_input_files("[name=logo]", logo)
             maker.get_by_role("button", name="Save and send").click()
             expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             review = maker.url
@@ -117,7 +122,7 @@ def test_an_app_is_submitted_and_reviewed(tern: App, browser: Chromium, tmp_path
             as_reviewer.start()
             as_reviewer.take_step("Approve")
             maker.goto(review)
-            expect(maker.get_by_text("This app is approved")).to_be_visible()
+            expect(maker.get_by_text("This app is reviewed")).to_be_visible()
             expect(maker.get_by_text("Which things?")).to_have_count(1)
 
             # Anyone may come now, sees the logo, and the app reads the plan.

@@ -22,7 +22,6 @@ ADDRESSES = {
     "home_page_url": "https://helix.example/",
     "privacy_policy_url": "https://helix.example/privacy",
     "support_address": "help@helix.example",
-    "demo_url": "https://video.example.net/helix",
 }
 
 
@@ -51,15 +50,24 @@ def address(live_service: Service) -> str:
 def arrive(page: Page, address: str, email: str) -> None:
     page.goto(address)
     sign_in(page, email)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Branding and review")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Review")
 
 
-def write(page: Page, name: str, logo: Path) -> None:
+def to_page(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+
+def write_branding(page: Page, name: str, logo: Path) -> None:
     page.fill("input[name=name]", name)
     for field, value in ADDRESSES.items():
         page.fill(f"input[name={field}]", value)
     page.set_input_files("input[name=logo]", logo)
+
+
+def write(page: Page) -> None:
     page.check("input[name=ask_account_read]")
+    page.fill("input[name=demo_url]", "https://video.example.net/helix")
     page.fill("textarea[name=why_account_read]", WHY)
     page.fill("textarea[name=place_account_read]", "The page called Plan, behind the gear.")
 
@@ -76,11 +84,11 @@ def test_screens_of_a_review_for_its_developer(address: str, browser: Chromium, 
             camera.take("review-new")
             preview = page.locator("#preview")
 
+            to_page(page, "Branding")
+
             # What is typed is shown at once, and not saved.
             page.fill("input[name=name]", "W" * 100)
             expect(preview).to_contain_text(f"{'W' * 100} asks for access")
-            page.check("input[name=ask_account_read]")
-            expect(preview).to_contain_text("See your plan")
             camera.take("review-long-name")
             page.reload()
             expect(page.locator("input[name=name]")).to_have_value("Helix")
@@ -93,22 +101,28 @@ def test_screens_of_a_review_for_its_developer(address: str, browser: Chromium, 
 
             # What is missing for sending is named on top, where the focus goes, and each line leads to its field.
             page.reload()
+            to_page(page, "Review")
+            page.check("input[name=ask_account_read]")
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("alert")).to_be_focused()
             camera.take("review-refused")
-            page.get_by_role("alert").get_by_role("link", name="Support email address").press("Enter")
-            expect(page.locator("input[name=support_address]")).to_be_focused()
-            checklist = page.get_by_role("complementary", name="Checklist")
-            page.locator("textarea[name=note]").scroll_into_view_if_needed()
-            expect(checklist).to_be_in_viewport()
+            page.get_by_role("alert").get_by_role("link", name="What account.read is needed for").press("Enter")
+            expect(page.locator("textarea[name=why_account_read]")).to_be_focused()
+            missing = page.locator("#checklist").get_by_role("listitem").filter(has_text="A justification")
+            expect(missing).to_be_visible()
+            write(page)
+            expect(missing).to_be_hidden()
+            page.get_by_role("button", name="Save", exact=True).click()
 
-            write(page, "Helix & Sons", logo)
-            expect(checklist.get_by_role("listitem").filter(has_text="A support email address: done")).to_be_visible()
+            page.get_by_role("link", name="A support email address").click()
+            expect(page.locator("input[name=support_address]")).to_be_focused()
+            write_branding(page, "Helix & Sons", logo)
             page.get_by_role("button", name="Save", exact=True).click()
             expect(page.get_by_role("status")).to_contain_text("Saved")
             expect(preview.locator("img")).to_have_count(1)
             camera.take("review-draft")
 
+            to_page(page, "Review")
             page.fill("textarea[name=note]", "Sign in, then press Plan.")
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("status")).to_contain_text("Submitted for review")
@@ -135,12 +149,15 @@ def test_pages_work_without_scripts_and_mouse(address: str, browser: Chromium, t
 
     def steps(page: Page) -> None:
         arrive(page, address, DEVELOPER)
-        write(page, "Helix by hand", logo)
+        to_page(page, "Branding")
+        write_branding(page, "Helix by hand", logo)
         page.get_by_role("button", name="Preview").press("Enter")
         expect(page.locator("#preview")).to_contain_text("Helix by hand asks for access")
         # The Enter key in a field saves.
         page.locator("input[name=name]").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("Saved")
+        to_page(page, "Review")
+        write(page)
         page.get_by_role("button", name="Save and send").press("Enter")
         expect(page.get_by_role("status")).to_contain_text(re.compile("Submitted for review"))
         page.get_by_role("button", name="Withdraw").press("Enter")

@@ -494,6 +494,7 @@ GROUPS = (
         /console/p/{project}/clients/{client}/playground/events     302 404 403 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/page                  302 404 200 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/branding              302 404 200 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/review/appeal         302 404 403 302 302 | 302 404 403 302 302
         """,

@@ -1,4 +1,4 @@
-"""Forms of the page Branding and review: branding, requested scopes with justifications, and messages."""
+"""Forms of the pages Branding and Review: branding, requested scopes with justifications, and messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -47,13 +47,34 @@ def _long_text(label: str, help_text: str, rows: int = 3, longest: int = MAX_TEX
     )
 
 
-class BrandingForm(forms.Form):
-    """All reviewed fields. Only the name is required to save. The checklist lists what is required to submit.
+class DraftForm(forms.Form):
+    """A part of the draft. The checklist lists what is required to submit.
 
     The hidden field tells which draft the page showed.
     """
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, snapshot: Snapshot, initial: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(*args, **({"initial": initial | {"seen": draft_digest(snapshot)}} | kwargs))
+
+    def typed_over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot updated with the valid values of the bound form."""
+        raise NotImplementedError
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot updated with the valid values of the form, for a preview. Nothing is saved."""
+        if not self.is_bound:
+            return snapshot
+        self.is_valid()
+        return self.typed_over(snapshot)
+
+
+class BrandingForm(DraftForm):
+    """What people see of the app. Only the name is required to save."""
+
     name = forms.CharField(
         label="Name",
         max_length=names.MAX_LENGTH,
@@ -78,6 +99,37 @@ class BrandingForm(forms.Form):
         help_text="People and reviewers write to this email address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
+
+    def __init__(self, *args: Any, snapshot: Snapshot, **kwargs: Any) -> None:
+        super().__init__(
+            *args, snapshot=snapshot, initial={field: snapshot[field] for field in FIELD_VALIDATORS}, **kwargs
+        )
+        for field, check in FIELD_VALIDATORS.items():
+            self.fields[field].validators.append(check)
+
+    def clean_logo(self) -> Any:
+        upload = self.cleaned_data["logo"]
+        return branding.clean_logo(upload) if upload else None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Return the keyword arguments for `save_submission`, from the valid form."""
+        given = self.cleaned_data
+        return {
+            "values": {field: given[field] for field in FIELD_VALIDATORS},
+            "logo": given["logo"],
+            "remove_logo": given["remove_logo"],
+            "seen": given["seen"],
+        }
+
+    def typed_over(self, snapshot: Snapshot) -> Snapshot:
+        given = self.cleaned_data
+        return snapshot | {field: given[field] for field in FIELD_VALIDATORS if field in given}
+
+
+class ReviewForm(DraftForm):
+    """What only the reviewers read: scopes with justifications, answers to their points, a demo and a test account."""
+
     demo_url = _page(
         "Demo or video", "A page or a recording that shows reviewers how the app works. It must open for them."
     )
@@ -102,8 +154,6 @@ class BrandingForm(forms.Form):
     test_note = _long_text("How to reach the parts to review", "", 2, MAX_NOTE_LENGTH)
     remove_test_account = forms.BooleanField(label="Remove the test account", required=False)
 
-    use_required_attribute = False
-
     def __init__(
         self,
         *args: Any,
@@ -120,11 +170,9 @@ class BrandingForm(forms.Form):
         self._points = points
         self._requestable = requestable_scopes(client)
         self._wanted = [wanted] if wanted in self._names else []
-        initial = _initial(snapshot, self._requestable) | {"seen": draft_digest(snapshot)}
+        initial = _initial(snapshot, self._requestable)
         initial |= {field_of("ask", scope): True for scope in self._wanted}
-        super().__init__(*args, **({"initial": initial} | kwargs))
-        for field, check in FIELD_VALIDATORS.items():
-            self.fields[field].validators.append(check)
+        super().__init__(*args, snapshot=snapshot, initial=initial, **kwargs)
         self.fields["demo_url"].validators.append(validate_page_url)
         for scope in self._names:
             self.fields[field_of("ask", scope)] = forms.BooleanField(label=f"Ask for {scope}", required=False)
@@ -140,10 +188,6 @@ class BrandingForm(forms.Form):
             )
         for point in points:
             self.fields[f"answer_{point.code}"] = _long_text(f"What you did about “{point.title}”", "")
-
-    def clean_logo(self) -> Any:
-        upload = self.cleaned_data["logo"]
-        return branding.clean_logo(upload) if upload else None
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
@@ -179,10 +223,8 @@ class BrandingForm(forms.Form):
         """Return the keyword arguments for `save_submission`, from the valid form."""
         given = self.cleaned_data
         return {
-            "values": {field: given[field] for field in FIELD_VALIDATORS},
+            "values": {},
             "scopes": self._of_asked("why"),
-            "logo": given["logo"],
-            "remove_logo": given["remove_logo"],
             "seen": given["seen"],
             "for_reviewers": ForReviewers(
                 places=self._of_asked("place"),
@@ -210,21 +252,20 @@ class BrandingForm(forms.Form):
         return Credentials(given["test_login"], given["test_password"], given["test_note"])
 
     def over(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot updated with the valid values of the form, for a preview. Nothing is saved."""
-        if not self.is_bound:
-            return snapshot | {"scopes": dict.fromkeys(self._wanted, "") | snapshot["scopes"]}
-        self.is_valid()
-        given = self.cleaned_data
-        typed = {field: given[field] for field in (*FIELD_VALIDATORS, "demo_url") if field in given}
+        """Return the snapshot updated with the form. A wanted scope counts as ticked until the form is sent."""
+        wanted = {} if self.is_bound else dict.fromkeys(self._wanted, "")
+        return super().over(snapshot | {"scopes": wanted | snapshot["scopes"]})
+
+    def typed_over(self, snapshot: Snapshot) -> Snapshot:
+        typed = {field: self.cleaned_data[field] for field in ("demo_url",) if field in self.cleaned_data}
         of_scopes = {"scopes": self._of_asked("why"), "places": self._of_asked("place")}
         return snapshot | typed | of_scopes | {UNSENT: {"answers": self._given_answers()}}
 
     def mark_missing(self, lacking: Iterable[Requirement]) -> None:
         """Add an error to each field that is missing for a submission, unless it already has another error."""
-        marks = [mark for item in lacking for mark in item.errors.items()]
-        for field, text in marks:
-            if field in self.fields and field not in self.errors:
-                self.errors[field] = self.error_class([text], renderer=self.renderer)
+        for item in lacking:
+            if item.field in self.fields and item.field not in self.errors:
+                self.errors[item.field] = self.error_class([item.error], renderer=self.renderer)
 
     def ask_for_the_password_again(self) -> None:
         """Ask for the password of the test account again, because no page shows a submitted one."""
@@ -234,10 +275,9 @@ class BrandingForm(forms.Form):
 
 
 def _initial(snapshot: Snapshot, requestable: Iterable[Scope]) -> dict[str, Any]:
-    """Return the initial values of the form for a draft."""
+    """Return the initial values of the review form for a draft."""
     scopes, places, unsent = snapshot["scopes"], snapshot["places"], snapshot.get(UNSENT, {})
-    shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
-    shown |= {"demo_url": snapshot["demo_url"], "note": unsent.get("note", "")}
+    shown: dict[str, Any] = {"demo_url": snapshot["demo_url"], "note": unsent.get("note", "")}
     for scope in requestable:
         shown[field_of("ask", scope.name)] = scope.name in scopes
         shown[field_of("why", scope.name)] = scopes.get(scope.name, "")

@@ -1,6 +1,6 @@
 """The checklist of a submission, and the URLs that need a proven domain."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
@@ -55,21 +55,18 @@ def why_not_approvable(client: Client, asked: Snapshot) -> str:
     return ""
 
 
-def pages_to_prove(asked: Snapshot, unproven: Collection[str]) -> dict[str, str]:
-    """Return the hosts of pages that are on one of the `unproven` hosts, by field."""
-    hosts = {field: next(iter(hosts_of([asked[field]])), "") for field in PAGE_FIELDS if asked[field]}
-    return {field: host for field, host in hosts.items() if host in unproven}
-
-
 MIN_JUSTIFICATION_LENGTH = 20  # characters; shorter texts say too little
+
+
+BRANDING_PAGE = "console:branding"
+REVIEW_PAGE = "console:review"
 
 
 @dataclass(frozen=True)
 class Requirement:
     """One item of the checklist. `blocks` means that it is required to submit; otherwise it is advice.
 
-    It is fixed at `field` of the form or, if that is empty, on the page `url_name`. `marks` are the error texts by
-    field, if it concerns other fields as well.
+    It is fixed on the page `url_name`, at `field` of its form unless that is empty.
     """
 
     code: str
@@ -77,16 +74,13 @@ class Requirement:
     done: bool
     blocks: bool
     help: str
-    url_name: str = "console:review"
+    url_name: str = REVIEW_PAGE
     field: str = ""
-    marks: Mapping[str, str] | None = None
 
     @property
-    def errors(self) -> Mapping[str, str]:
-        """The error text of each field while this is not done."""
-        if self.marks is not None:
-            return self.marks
-        return {self.field: f"Required to submit. {self.help}"} if self.field else {}
+    def error(self) -> str:
+        """The error text of the field while this is not done."""
+        return f"Required to submit. {self.help}"
 
 
 def field_of(kind: str, scope: str) -> str:
@@ -140,7 +134,7 @@ def _answers(points: Sequence[Point], asked: Snapshot) -> list[Requirement]:
 
 def _of_the_text(asked: Snapshot) -> list[Requirement]:
     return [
-        Requirement(code, title, _is_fine(field, asked[field]), True, help_text, field=field)
+        Requirement(code, title, _is_fine(field, asked[field]), True, help_text, BRANDING_PAGE, field)
         for code, field, title, help_text in (
             ("name", "name", "A name", "People read it on the consent page."),
             (
@@ -235,9 +229,7 @@ def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
         if unproven
         else "Every page and redirect URL is on a domain that you have proven."
     )
-    pages = pages_to_prove(asked, unproven)
-    marks = {page: f"The project has not proven {host} as its domain." for page, host in pages.items()}
-    return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains", marks=marks)
+    return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains")
 
 
 def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
@@ -252,8 +244,8 @@ def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
         "If the app has terms, people want to read them.",
     )
     return [
-        Requirement("logo", "A logo", bool(asked["logo"]), False, letter, field="logo"),
-        Requirement("terms", "Terms", bool(asked["terms_url"]), False, read, field="terms_url"),
+        Requirement("logo", "A logo", bool(asked["logo"]), False, letter, BRANDING_PAGE, "logo"),
+        Requirement("terms", "Terms", bool(asked["terms_url"]), False, read, BRANDING_PAGE, "terms_url"),
         *([] if asked["scopes"] else [_demo(asked)]),
         Requirement("own_domain", "Redirect URLs on the home page's domain", not foreign, False, ask, settings),
         Requirement("no_loopback", "No redirect URL on localhost", is_live, False, leave_out, settings),

@@ -111,7 +111,7 @@ CHANGES: dict[str, Change] = {
     "key_expiry": Change("api_key.expiry_changed", {"when": "7d"}),
     "key_revoke": Change("api_key.revoked"),
     #
-    # Branding and review; tests/devportal/review/test_effects.py tests the actions of a whole review
+    # Branding, review; tests/devportal/review/test_effects.py tests the actions of a whole review
     "review": Change(
         "review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}
     ),

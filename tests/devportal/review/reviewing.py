@@ -36,14 +36,33 @@ BRANDING = {
 REASON = ["justification_vague"]
 
 
+OF_BRANDING = {*BRANDING, "logo", "remove_logo"}  # the fields of the page Branding
+
+
 def path_of(client: Client, tail: str = "") -> str:
-    """Return the path of the page Branding and review, or of a page below it."""
+    """Return the path of the page Review, or of a page below it."""
     return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review{tail}"
 
 
+def branding_of(client: Client) -> str:
+    """Return the path of the page Branding."""
+    return path_of(client).removesuffix("review") + "branding"
+
+
 def post(browser: Browser, client: Client, step: str, **form: Any) -> Any:
-    """Send a form of the page Branding and review."""
-    return browser.post(path_of(client), {"step": step, **form})
+    """Send the forms of Branding and Review, each with its fields. Returns the last response.
+
+    A refused form of Branding ends it. `seen` is for the form that is sent first.
+    """
+    branding = {name: value for name, value in form.items() if name in OF_BRANDING}
+    rest = {name: value for name, value in form.items() if name not in OF_BRANDING}
+    if branding:
+        seen = {"seen": rest.pop("seen")} if "seen" in rest else {}
+        sent_step = "preview" if step == "preview" else "save"
+        response: Any = browser.post(branding_of(client), {"step": sent_step, **branding, **seen})
+        if response.status_code != 302 or step == "preview" or (step == "save" and not rest):
+            return response
+    return browser.post(path_of(client), {"step": step, **rest})
 
 
 def make_reviewer(email: str | None = None, **fields: Any) -> Account:

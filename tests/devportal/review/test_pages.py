@@ -1,4 +1,4 @@
-"""The page of branding and review: who sees and does what, what is typed, what is previewed."""
+"""The pages Branding and Review: who sees and does what, what is typed, what is previewed."""
 
 import io
 import re
@@ -28,9 +28,11 @@ from tests.devportal.review.reviewing import (
     ASKED,
     BRANDING,
     JUSTIFICATION,
+    OF_BRANDING,
     SCOPE,
     Status,
     approved,
+    branding_of,
     decide,
     fill,
     fresh,
@@ -73,7 +75,7 @@ def test_a_review_from_draft_to_approval(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     assert post(as_developer, app, "save", **BRANDING, **ASKED, logo=png()).status_code == 302
-    assert "Submit it when the checklist is done" in messages_of(as_developer, app)
+    assert "Saved." in messages_of(as_developer, app)
     assert (fresh(app).name, fresh(app).home_page_url) == (BRANDING["name"], BRANDING["home_page_url"])
     assert post(as_developer, app, "send", **BRANDING, **ASKED, note="Press Plan.").status_code == 302
     review = AppReview.objects.get()
@@ -95,7 +97,7 @@ def test_a_review_from_draft_to_approval(
     assert review.snapshot["scopes"] == {SCOPE: why}
     decide(review, reviewer, Status.APPROVED)
     page = as_developer.get(path_of(app)).content.decode()
-    assert "This app is approved" in page
+    assert "This app is reviewed" in page
     assert "<code>account.read</code>: approved" in page
     assert "The second one." in page
 
@@ -103,16 +105,16 @@ def test_a_review_from_draft_to_approval(
 def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
     post(as_owner, app, "save", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
-    assert "until the draft is approved" in messages_of(as_owner, app)
+    assert "until reviewers approve the draft" in messages_of(as_owner, app)
     assert fresh(app).name == BRANDING["name"]
     post(as_owner, app, "send", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
-    assert "while it is in review" in as_owner.get(path_of(app)).content.decode()
+    assert "while the app is in review" in as_owner.get(branding_of(app)).content.decode()
     post(as_owner, app, "save", **(BRANDING | {"name": "Third Notes"}), **ASKED)
     assert "Withdraw it first" in messages_of(as_owner, app)
     post(as_owner, app, "withdraw")
-    assert 'value="Nova Notes"' in as_owner.get(path_of(app)).content.decode()
+    assert 'value="Nova Notes"' in as_owner.get(branding_of(app)).content.decode()
     post(as_owner, app, "start_over")
-    page = as_owner.get(path_of(app)).content.decode()
+    page = as_owner.get(branding_of(app)).content.decode()
     assert f'value="{BRANDING["name"]}"' in page
     assert "Nova Notes" not in page
 
@@ -159,7 +161,7 @@ def test_the_last_reply_is_shown_on_top_until_resubmission(
 ) -> None:
     def on_top() -> str:
         page = as_developer.get(path_of(app)).content.decode()
-        return str(page[page.index('id="state"') : page.index('id="branding"') if 'id="branding"' in page else None])
+        return str(page[page.index('id="state"') : page.index('id="checklist"') if 'id="checklist"' in page else None])
 
     review = sent(app, developer)
     for status in (Status.CHANGES_REQUESTED, Status.REJECTED):
@@ -265,8 +267,8 @@ def test_errors_are_shown_at_their_fields_and_nothing_is_stored(
     errors = " ".join(page.context["form"].errors[field])
     assert re.search(said, errors), errors
     assert errors[:20] in unescape(page.content.decode())
-    assert not AppReview.objects.exists()
-    assert fresh(app).name == "Orbit"
+    assert AppReview.objects.exists() == (field not in OF_BRANDING), "each page saves its own fields"
+    assert fresh(app).name == ("Orbit" if field in OF_BRANDING else BRANDING["name"])
     assert not [path for path in media.rglob("*") if path.is_file()]
 
 
@@ -278,23 +280,45 @@ def test_a_form_from_before_someone_elses_change_does_not_undo_it(
     old = as_developer.get(path_of(app)).context["form"]["seen"].value()
     seen = as_owner.get(path_of(app)).context["form"]["seen"].value()
     # The owner decides to ask for no scope. The developer, whose page is older, corrects a URL.
-    assert post(as_owner, app, "save", **BRANDING, seen=seen).status_code == 302
-    other = BRANDING | {"terms_url": "https://example.com/conditions"} | ASKED
+    assert post(as_owner, app, "save", seen=seen).status_code == 302
+    other = ASKED | {"demo_url": "https://video.example.net/other"}
     response = post(as_developer, app, step, **other, seen=old)
     assert "this was changed after you opened the page" in response.content.decode()
     review = AppReview.objects.get()
     assert (review.status, review.snapshot["scopes"]) == (Status.DRAFT, {})
-    assert response.context["form"]["terms_url"].value() == other["terms_url"]
+    assert response.context["form"]["demo_url"].value() == other["demo_url"]
     shown = response.context["form"]["seen"].value()
     assert post(as_developer, app, step, **other, seen=shown).status_code == 302
     assert list(AppReview.objects.get().snapshot["scopes"]) == [SCOPE]
+
+
+def test_branding_from_before_someone_elses_change_does_not_undo_it(
+    as_developer: Browser, as_owner: Browser, app: Client
+) -> None:
+    old = as_developer.get(branding_of(app)).context["form"]["seen"].value()
+    post(as_owner, app, "save", **BRANDING)
+    other = BRANDING | {"name": "Nova Notes"}
+    response = post(as_developer, app, "save", **other, seen=old)
+    assert "this was changed after you opened the page" in response.content.decode()
+    assert fresh(app).name == BRANDING["name"]
+    shown = response.context["form"]["seen"].value()
+    assert post(as_developer, app, "save", **other, seen=shown).status_code == 302
+    assert fresh(app).name == "Nova Notes"
+
+
+def test_each_page_leaves_the_fields_of_the_other(as_developer: Browser, app: Client) -> None:
+    post(as_developer, app, "save", **BRANDING, **ASKED)
+    post(as_developer, app, "save", **BRANDING | {"name": "Nova Notes"})
+    post(as_developer, app, "save", **ASKED | {"demo_url": ""})
+    snapshot = AppReview.objects.get().snapshot
+    assert (snapshot["name"], list(snapshot["scopes"]), snapshot["demo_url"]) == ("Nova Notes", [SCOPE], "")
 
 
 def test_a_form_may_be_sent_twice_and_after_a_change_of_other_settings(as_developer: Browser, app: Client) -> None:
     seen = as_developer.get(path_of(app)).context["form"]["seen"].value()
     Client.objects.update(redirect_uris="https://app.example.com/other")
     for _ in range(2):
-        assert post(as_developer, app, "save", **BRANDING, **ASKED, seen=seen).status_code == 302
+        assert post(as_developer, app, "save", **ASKED, seen=seen).status_code == 302
     assert len(AuditEvent.objects.filter(action="review.edited")) == 1
 
 
@@ -353,7 +377,7 @@ def test_the_preview_is_the_real_page(
 ) -> None:
     post(as_owner, app, "save", **BRANDING, **ASKED, logo=png())
     party = RelyingParty(fresh(app), as_owner)
-    draft = as_owner.get(path_of(app)).content.decode()
+    draft = as_owner.get(branding_of(app)).content.decode()
     before = party.authorize(scope="openid email profile").content.decode()
     assert question(draft, "now") == question(before)
     decide(developer_actions.submit(app, owner), reviewer, Status.APPROVED)
@@ -370,8 +394,8 @@ def test_the_preview_is_the_real_page(
 
 def test_nothing_on_a_preview_can_be_clicked(as_owner: Browser, owner: Account, app: Client) -> None:
     fill(app, owner)
-    page = as_owner.get(path_of(app)).content.decode()
-    part = page[page.index('id="preview"') : page.index('id="timeline"')]
+    page = as_owner.get(branding_of(app)).content.decode()
+    part = page[page.index('id="preview"') : page.index("</section>", page.index('id="preview"'))]
     for active in ("<form", "<button", "<a ", "<input", "<script", "<iframe", "href", "action", "csrf"):
         assert active not in part.lower(), active
 
@@ -379,7 +403,7 @@ def test_nothing_on_a_preview_can_be_clicked(as_owner: Browser, owner: Account, 
 def test_unsaved_input_can_be_previewed(as_developer: Browser, app: Client, developer: Account) -> None:
     fill(app, developer)
     before = AppReview.objects.values().get()
-    typed = BRANDING | ASKED | {"name": "Nova Notes", "home_page_url": "http://wrong"}
+    typed = BRANDING | {"name": "Nova Notes", "home_page_url": "http://wrong"}
     page = post(as_developer, app, "preview", **typed).content.decode()
     assert "Nova Notes asks for access" in question(page, "now")
     assert "Nova Notes asks for access" in question(page, "after")
@@ -404,7 +428,7 @@ def test_the_preview_shows_the_approved_values_next_to_the_change(
 ) -> None:
     approved(app, developer, reviewer)
     developer_actions.save_submission(app, developer, {"name": "Nova Notes"}, scopes={})
-    page = as_developer.get(path_of(app)).content.decode()
+    page = as_developer.get(branding_of(app)).content.decode()
     now, after = question(page, "now"), question(page, "after")
     assert "Orbit Notes asks" in now
     assert "your plan" in now
@@ -454,7 +478,7 @@ def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
     app: Client, as_developer: Browser, as_viewer: Browser, as_reviewer: Browser
 ) -> None:
     post(as_developer, app, "save", **BRANDING, logo=png())
-    page = as_developer.get(path_of(app)).content.decode()
+    page = as_developer.get(branding_of(app)).content.decode()
     found = re.search(r'src="([^"]+/review/logo/[^"]+)"', page)
     assert found
     address = found.group(1)

@@ -40,6 +40,7 @@ from tests.devportal.review.reviewing import (
     mails,
     make_reviewer,
     path_of,
+    post,
     sent,
     ticked,
 )
@@ -89,7 +90,7 @@ def test_scopes_that_need_no_review_can_not_be_requested(
 ) -> None:
     with pytest.raises(ValidationError):
         fill(app, developer, [scope])
-    as_developer.post(path_of(app), form_for(READ, scope))
+    post(as_developer, app, **form_for(READ, scope))
     assert list(AppReview.objects.get().snapshot["scopes"]) == [READ]
 
 
@@ -97,7 +98,7 @@ def test_the_form_lists_scopes_by_api(api: Api, app: Client, as_developer: Brows
     text = as_developer.get(path_of(app)).content.decode()
     assert "<h3>Calendar</h3>" in text
     assert text.index(">account.read<") < text.index("<h3>Calendar</h3>") < text.index(f">{READ}<")
-    as_developer.post(path_of(app), form_for(READ, WRITE))
+    post(as_developer, app, **form_for(READ, WRITE))
     assert list(AppReview.objects.get(status=Status.SUBMITTED).snapshot["scopes"]) == [READ, WRITE]
 
 
@@ -287,7 +288,7 @@ def test_any_name_of_a_scope_goes_through_a_review(
     ApiScope.objects.create(api=api, name=scope, title="See <i>it</i>", needs_approval=True)
     reload_registry()
     fill(app, developer, [])
-    as_developer.post(path_of(app), form_for(scope))
+    post(as_developer, app, **form_for(scope))
     review = reviewer_actions.start(AppReview.objects.get(status=Status.SUBMITTED), reviewer)
     page = as_reviewer.get(f"/admin/review/appreview/{review.pk}/change/").content.decode()
     assert "<i>it</i>" not in page

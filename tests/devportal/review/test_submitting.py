@@ -27,6 +27,7 @@ from tests.devportal.review.reviewing import (
     SCOPE,
     Status,
     approved,
+    branding_of,
     decide,
     fill,
     fresh,
@@ -59,12 +60,6 @@ def marks_of(page: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("home_page_url", "", "Its domain is shown once the app is reviewed"),
-        ("home_page_url", "https://elsewhere.test/", "has not proven elsewhere.test"),
-        ("privacy_policy_url", "", "what happens to the data that it reads"),
-        ("privacy_policy_url", "https://elsewhere.test/privacy", "has not proven elsewhere.test"),
-        ("terms_url", "https://elsewhere.test/terms", "has not proven elsewhere.test"),
-        ("support_address", "", "People and reviewers write to it"),
         ("why_account_read", "", "At least 20 characters"),
         ("why_account_read", "For the plan.", "Say more: at least 20 characters"),
         ("place_account_read", "", "The page or the feature"),
@@ -98,6 +93,28 @@ def test_missing_values_are_marked_and_listed(
     assert AppReview.objects.get().status == Status.SUBMITTED
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("home_page_url", "Its domain is shown once the app is reviewed"),
+        ("privacy_policy_url", "what happens to the data that it reads"),
+        ("support_address", "People and reviewers write to it"),
+    ],
+)
+def test_missing_branding_leads_to_its_page(field: str, said: str, as_developer: Browser, app: Client) -> None:
+    page = post(as_developer, app, "send", **FORM | {field: ""})
+    assert said in summary_of(page)[f"{branding_of(app)}#id_{field}"]
+    assert f'id="id_{field}"' in as_developer.get(branding_of(app)).content.decode()
+    assert marks_of(page) == {}
+    assert AppReview.objects.get().status == Status.DRAFT
+
+
+@pytest.mark.parametrize("field", ["home_page_url", "privacy_policy_url", "terms_url"])
+def test_pages_on_a_domain_that_is_not_proven_are_missing(field: str, as_developer: Browser, app: Client) -> None:
+    page = post(as_developer, app, "send", **FORM | {field: "https://elsewhere.test/"})
+    assert any("Prove elsewhere.test" in said for said in summary_of(page).values())
+
+
 def test_a_support_address_that_may_look_like_another_is_rejected(app: Client, developer: Account) -> None:
     # A Cyrillic letter, a fullwidth letter, an invisible hyphen, a long s, and an umlaut.
     for name in ("help@ex\u0430mple", "help@\uff45xample", "help@exam\u00adple", "\u017fupport@a", "help@b\u00fccher"):
@@ -128,19 +145,21 @@ def test_problems_of_other_pages_have_links(
 def test_all_missing_values_are_listed_in_page_order(as_developer: Browser, app: Client) -> None:
     page = post(as_developer, app, "send", name="Orbit Two", ask_account_read="on")
     assert list(summary_of(page)) == [
-        "#id_home_page_url", "#id_privacy_policy_url", "#id_support_address", "#id_demo_url", "#id_why_account_read",
+        "#id_demo_url",
+        "#id_why_account_read",
         "#id_place_account_read",
-    ]  # fmt: skip
+        *(f"{branding_of(app)}#id_{field}" for field in ("home_page_url", "privacy_policy_url", "support_address")),
+    ]
     text = page.content.decode()
     assert text.index('id="errors"') < text.index('id="state"')
 
 
 def test_invalid_and_missing_values_are_listed_together(as_developer: Browser, app: Client) -> None:
-    form = FORM | {"home_page_url": "http://example.com/", "demo_url": ""}
+    form = ASKED | {"demo_url": "http://video.example.net/", "why_account_read": ""}
     page = post(as_developer, app, "send", **form)
-    assert "Use https" in marks_of(page)["home_page_url"]
-    assert "Needed" not in marks_of(page)["home_page_url"], "one mark a field"
-    assert "Required to submit" in marks_of(page)["demo_url"]
+    assert "Use https" in marks_of(page)["demo_url"]
+    assert "Required" not in marks_of(page)["demo_url"], "one mark a field"
+    assert "Required to submit" in marks_of(page)["why_account_read"]
     assert "Nothing is saved or submitted yet" in page.content.decode()
     assert not AppReview.objects.exists()
     text = unescape(page.content.decode())
@@ -158,7 +177,8 @@ def test_saving_a_draft_requires_nothing(as_developer: Browser, app: Client) -> 
 def test_a_failed_submission_keeps_the_input(as_developer: Browser, app: Client) -> None:
     for step in ("send", "save"):
         post(as_developer, app, step, **FORM | {"home_page_url": ""})
-        text = unescape(as_developer.get(path_of(app)).content.decode())
+        pages = [as_developer.get(path).content.decode() for path in (path_of(app), branding_of(app))]
+        text = unescape("".join(pages))
         for field, value in FORM.items():
             assert value in text or field == "home_page_url" or value == "on", field
     assert post(as_developer, app, "send", **FORM | {"note": "Press Plan, then Back."}).status_code == 302
@@ -180,20 +200,23 @@ def test_control_characters_are_taken_out(as_developer: Browser, app: Client) ->
 
 def test_the_checklist_leads_to_the_field_or_the_page(as_developer: Browser, as_viewer: Browser, app: Client) -> None:
     text = as_developer.get(path_of(app)).content.decode()
-    beside = text[text.index('id="checklist-beside"') : text.index("</aside>")]
-    for target in ("#id_home_page_url", "#id_demo_url", "#id_logo", "quick-start"):
+    beside = text[text.index('id="checklist"') : text.index("</section>", text.index('id="checklist"'))]
+    for target in (f"{branding_of(app)}#id_home_page_url", "#id_demo_url", "#id_logo", "quick-start"):
         assert target in beside
     for target in re.findall(r'href="#([^"]+)"', beside):
         assert f'id="{target}"' in text
     assert '<span class="visually-hidden">: missing</span>' in beside, "not by colour alone"
-    assert "to do before you submit" in text
+    assert "Missing: " in text
+    assert beside.index("A privacy policy") < beside.index("(advice)") < beside.index("<summary>Done")
     theirs = as_viewer.get(path_of(app)).content.decode()
     assert "#id_home_page_url" not in theirs, "viewers have no form"
 
 
 def test_the_checklist_follows_what_is_typed(as_developer: Browser, app: Client) -> None:
-    page = post(as_developer, app, "preview", **FORM)
-    assert {item.code for item, _ in page.context["items"] if not item.done} == {"logo", "signed_in"}
+    page = post(as_developer, app, "preview", **ASKED)
+    missing = {item.code for item, _ in page.context["missing"]}
+    assert missing == {"home_page", "privacy_policy", "support_address"}
+    assert {item.code for item, _ in page.context["advice"]} >= {"logo", "terms", "signed_in"}
     assert not AppReview.objects.exists()
 
 

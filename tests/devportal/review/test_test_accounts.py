@@ -38,7 +38,8 @@ from tests.exports import exported
 pytestmark = pytest.mark.django_db
 LOGIN, PASSWORD, NOTE = "trial-of-orbit@example.net", " correct staple 'n' <b>", "Behind the gear, then Zanzibar."
 STORED = {"login": LOGIN, "password": PASSWORD, "note": NOTE}
-FORM = BRANDING | ASKED | {"test_login": LOGIN, "test_password": PASSWORD, "test_note": NOTE}
+OF_REVIEW = ASKED | {"test_login": LOGIN, "test_password": PASSWORD, "test_note": NOTE}
+FORM = BRANDING | OF_REVIEW
 ACTIONS = ("review.test_account_stored", "review.test_account_removed", "review.test_account_seen")
 
 
@@ -235,7 +236,7 @@ def test_the_test_account_stays_until_it_is_replaced_or_removed(as_developer: Br
 def test_invalid_test_accounts_are_rejected(
     form: dict[str, str], field: str, said: str, as_developer: Browser, app: Client
 ) -> None:
-    page = post(as_developer, app, "save", **FORM | form)
+    page = post(as_developer, app, "save", **OF_REVIEW | form)
     assert page.status_code == 200
     assert said in " ".join(page.context["form"].errors[field])
     assert not AppReview.objects.exists()
@@ -245,7 +246,7 @@ def test_a_password_is_never_shown_and_asked_for_again_when_nothing_was_saved(
     as_developer: Browser, app: Client
 ) -> None:
     for step in ("save", "send", "preview"):
-        page = post(as_developer, app, step, **FORM | {"home_page_url": "http://example.com/"})
+        page = post(as_developer, app, step, **OF_REVIEW | {"demo_url": "http://example.com/"})
         assert "Enter the password again" in " ".join(page.context["form"].errors["test_password"])
         text = page.content.decode()
         assert "staple" not in text

@@ -133,8 +133,8 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
 
 def test_the_preview_leads_where_the_app_counts_as_reviewed(as_viewer: Browser, client_of: Client) -> None:
     Client.objects.update(redirect_uris=f"{FOREIGN} {URI}")
-    page = words(as_viewer.get(at("review", client_of.project, client_of)))
-    assert page.count('you continue to <strong class="break">app.example.com</strong>') == 2
+    page = words(as_viewer.get(at("branding", client_of.project, client_of)))
+    assert page.lower().count('you continue to <strong class="break">app.example.com</strong>') == 2
     assert '<strong class="break">elsewhere.test</strong>' not in page
 
 
@@ -194,7 +194,7 @@ def test_the_console_says_that_the_home_page_is_not_proven(as_viewer: Browser, c
     assert "Home page not proven" in text
     assert ">Verified<" not in text
     if page == "review":
-        assert "People see this app as unreviewed" in text
+        assert "People see this app as not reviewed" in text
         assert "gone.test" in text
 
 

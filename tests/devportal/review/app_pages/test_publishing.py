@@ -61,10 +61,10 @@ def test_a_developer_publishes_moves_and_takes_down(
     assert {event.actor for event in trail} == {developer}
 
 
-def test_the_review_page_leads_there_once_the_app_is_reviewed(
+def test_branding_leads_there_once_the_app_is_reviewed(
     as_developer: Browser, as_viewer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
-    page = reverse("console:review", args=[app.project.public_id, app.client_id])
+    page = reverse("console:branding", args=[app.project.public_id, app.client_id])
     assert url_of(app) not in text_of(as_developer.get(page))
     approved(app, developer, reviewer)
     assert url_of(app) in text_of(as_developer.get(page))
