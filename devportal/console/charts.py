@@ -28,6 +28,12 @@ def nice_scale(peak: int) -> tuple[int, int]:
         power *= 10
 
 
+def format_change(values: Sequence[int], before: Sequence[int]) -> str:
+    """Return the change of a sum in percent, or "". Both leave out the last value, which is not complete yet."""
+    now, then = sum(values[:-1]), sum(before[: len(values) - 1])
+    return f"{round(100 * (now - then) / then):+,} %" if then else ""
+
+
 def short_number(number: int) -> str:
     """Format a number briefly, for an axis: 950, 2,000, 15k, 1.5M."""
     for size, letter, least in ((10**9, "G", 10**9), (10**6, "M", 10**6), (1000, "k", 10_000)):
@@ -72,11 +78,11 @@ def markup(svg: Element) -> SafeString:
 
 
 # Each chart is drawn for three widths. The stylesheet shows the one that fits, so that the text keeps its size.
-# Colors are classes (static/css/components/charts.css). Every kind also has a pattern, so that people don't need
-# color to tell them apart. Templates include console/partials/chart.html.
+# Colors are classes (static/css/components/charts.css): one accent color, and red for errors. Every kind but the first
+# also has a pattern, for people who ask for more contrast. Templates include console/partials/chart.html.
 
-# Kinds of bands. Each has a color in the stylesheet and a pattern.
-KINDS = ("good", "client-error", "limited", "server-error", "plain")
+# Kinds of bands. Each has a color in the stylesheet.
+KINDS = ("good", "second", "limited", "client-error", "server-error")
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ class Bar:
     start: datetime
     values: Sequence[int]
     cells: Sequence[Cell] = ()
+    before: int | None = None  # the total at the same place of the period before
 
     @property
     def total(self) -> int:
@@ -127,6 +134,7 @@ class BarChart:
     """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page. Times are in UTC.
 
     `step` is the time from one start to the next. With `link`, bars and values lead to the entries that they count.
+    `before` holds the totals of the bars of the period before, if they are known. The last bar has not ended yet.
     """
 
     key: str
@@ -136,13 +144,28 @@ class BarChart:
     bands: Sequence[Series]
     limit: LimitLine | None = None
     link: BarLink | None = None
+    before: Sequence[int] = ()
 
     @property
     def bars(self) -> list[Bar]:
         return [
-            Bar(start, [band.values[place] for band in self.bands], self._cells(place))
+            Bar(
+                start,
+                [band.values[place] for band in self.bands],
+                self._cells(place),
+                self.before[place] if self.before else None,
+            )
             for place, start in enumerate(self.starts)
         ]
+
+    @property
+    def total(self) -> int:
+        return sum(sum(band.values) for band in self.bands)
+
+    @property
+    def change(self) -> str:
+        """The change from the period before, such as "+12 %". "" if there is nothing to compare with."""
+        return format_change([bar.total for bar in self.bars], self.before)
 
     def _cells(self, place: int) -> list[Cell]:
         cells = [self._cell(place, band, band.values[place]) for band in self.bands]
@@ -183,6 +206,11 @@ class BarChart:
         return [(size.name, _draw(self, size)) for size in SIZES]
 
     @property
+    def small_drawing(self) -> SafeString:
+        """The drawing without axes, for a card."""
+        return _draw(self, SMALL)
+
+    @property
     def summary(self) -> str:
         """The text alternative of the chart. The table has the details."""
         totals = [f"{band.name} {sum(band.values):,}" for band in self.bands]
@@ -198,7 +226,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a drawing in units of its view box. `ticks` is the maximum number of time ticks."""
+    """The size of a drawing in units of its view box. `ticks` is the maximum number of time ticks; 0 means no axes."""
 
     name: str
     width: int
@@ -206,6 +234,7 @@ class Size:
     ticks: int
 
 
+SMALL = Size("small", 360, 72, 0)
 SIZES = (Size("narrow", 300, 200, 4), Size("middle", 640, 250, 6), Size("wide", 960, 280, 9))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 14, 26
 
@@ -222,22 +251,30 @@ class _Frame:
     top: int
 
     @property
+    def ceiling(self) -> int:
+        return _TOP if self.size.ticks else 0
+
+    @property
     def floor(self) -> int:
-        return self.size.height - _BOTTOM
+        return self.size.height - (_BOTTOM if self.size.ticks else 0)
+
+    @property
+    def start(self) -> int:
+        return _LEFT if self.size.ticks else 0
 
     @property
     def end(self) -> int:
-        return self.size.width - _RIGHT
+        return self.size.width - (_RIGHT if self.size.ticks else 0)
 
     @property
     def column(self) -> float:
-        return (self.end - _LEFT) / self.count
+        return (self.end - self.start) / self.count
 
     def left_of(self, place: int) -> float:
-        return _LEFT + place * self.column
+        return self.start + place * self.column
 
     def height_of(self, value: float) -> float:
-        return (self.floor - _TOP) * value / self.top
+        return (self.floor - self.ceiling) * value / self.top
 
 
 def _draw(chart: BarChart, size: Size) -> SafeString:
@@ -250,6 +287,7 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {size.width} {size.height}",
         class_=f"chart__drawing chart__drawing--{size.name}",
+        preserveAspectRatio="xMidYMid" if size.ticks else "none",
         # Links inside an image would have no names (WAI-ARIA: children of `img` are presentational).
         role="group" if chart.link else "img",
         aria_labelledby=f"{key}-title {key}-text",
@@ -261,8 +299,9 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
     for band in chart.bands:
         add_pattern(definitions, f"{key}-{band.kind}", band.kind)
     picture = element(svg, "g", aria_hidden="true") if chart.link else svg
-    _value_axis(picture, frame, distance)
-    _time_axis(picture, frame, chart)
+    if size.ticks:
+        _value_axis(picture, frame, distance)
+        _time_axis(picture, frame, chart)
     for band, path in zip(chart.bands, _layers(chart, frame), strict=True):
         fill = f"url(#{key}-{band.kind})"
         element(picture, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=fill)
@@ -332,19 +371,20 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
             continue
         area: dict[str, Any] = {
             "x": format_number(frame.left_of(place)),
-            "y": _TOP,
+            "y": frame.ceiling,
             "width": format_number(frame.column),
+            "data_bar": place,
         }
         values = [f"{band.name} {value:,}" for band, value in zip(chart.bands, bar.values, strict=True) if value]
         text = f"{chart.label(place)}: {', '.join(values)}"
         parent = svg
         if url := chart.url(place):
-            parent = _link(svg, url, text)
-        column = element(parent, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
+            parent = link_to_log(svg, url, text)
+        column = element(parent, "rect", class_="chart__column", height=frame.floor - frame.ceiling, **area)
         element(column, "title", text)
 
 
-def _link(svg: Element, url: str, text: str) -> Element:
+def link_to_log(svg: Element, url: str, text: str) -> Element:
     """Return a link to log entries that is no tab stop. `text` begins its accessible name."""
     return element(svg, "a", href=url, tabindex=-1, aria_label=f"{text}. Entries of the log", class_="chart__link")
 
@@ -354,6 +394,7 @@ def add_pattern(parent: Element, key: str, kind: str) -> None:
     pattern = element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
     element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
     marks = {
+        "second": "M4 0V8",
         "client-error": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6",
         "limited": "M0 2H8M0 6H8",
         "server-error": "M-2 10L10 -2M-2 -2L10 10",
@@ -372,88 +413,3 @@ def _sample(key: str, band: Series) -> SafeString:
     look = {"class_": f"chart__band chart__band--{band.kind}", "fill": f"url(#{name})"}
     element(svg, "rect", x=0.5, y=0.5, width=15, height=15, **look)
     return markup(svg)
-
-
-# Each is drawn for three widths, like the bars, and the page has a table with all values.
-
-_ROW, _TEXT, _BAR = 50, 16, 18  # heights
-_ROOM = 2  # around the drawing, so that no edge is cut off
-
-
-@dataclass(frozen=True)
-class FunnelRow:
-    """One stage: its name, its count, its share of the first stage as text, and the URL of its log entries, or ""."""
-
-    name: str
-    value: int
-    share: str
-    url: str = ""
-
-
-@dataclass(frozen=True)
-class FunnelChart:
-    """The stages of a funnel, widest first. `key` is part of the ids in the page."""
-
-    key: str
-    title: str
-    rows: Sequence[FunnelRow]
-
-    @property
-    def is_empty(self) -> bool:
-        return not any(row.value for row in self.rows)
-
-    @property
-    def summary(self) -> str:
-        """The text alternative. The table has the details."""
-        return ". ".join(f"{row.name} {row.value:,}, {row.share}" for row in self.rows) + "."
-
-    @property
-    def drawings(self) -> list[tuple[str, SafeString]]:
-        """The drawing for each width, by the name of the width."""
-        return [(size.name, _draw_funnel(self, size)) for size in SIZES]
-
-
-def _draw_funnel(chart: FunnelChart, size: Size) -> SafeString:
-    key, height = f"{chart.key}-{size.name}", len(chart.rows) * _ROW
-    svg = element(
-        None,
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {size.width} {height}",
-        class_=f"chart__drawing chart__drawing--{size.name}",
-        role="group" if any(row.url for row in chart.rows) else "img",  # as for bars over time
-        aria_labelledby=f"{key}-title {key}-text",
-        focusable="false",
-    )
-    element(svg, "title", chart.title, id=f"{key}-title")
-    element(svg, "desc", chart.summary, id=f"{key}-text")
-    definitions = element(svg, "defs")
-    for kind in ("good", "limited"):
-        add_pattern(definitions, f"{key}-{kind}", kind)
-    widest = max((row.value for row in chart.rows), default=0) or 1
-    room = size.width - 2 * _ROOM
-    widths = [room * row.value / widest for row in chart.rows]
-    picture = element(svg, "g", aria_hidden="true") if svg.get("role") == "group" else svg
-    for place, row in enumerate(chart.rows):
-        top = place * _ROW
-        element(picture, "text", row.name, class_="chart__label funnel__name", x=_ROOM, y=top + _TEXT - 3)
-        words, right = f"{row.value:,} · {row.share}", size.width - _ROOM
-        element(picture, "text", words, class_="chart__label", x=right, y=top + _TEXT - 3, text_anchor="end")
-        element(picture, "rect", class_="funnel__track", x=_ROOM, y=top + _TEXT + 4, width=room, height=_BAR)
-        _bar(picture, f"{key}-good", "good", (_ROOM, top), widths[place])
-        if place and widths[place - 1] > widths[place]:
-            lost = (_ROOM + widths[place], top)
-            _bar(picture, f"{key}-limited", "limited", lost, widths[place - 1] - widths[place])
-        if row.url:
-            box: dict[str, Any] = {"x": _ROOM, "y": top + _TEXT + 4, "width": format_number(widths[place])}
-            link = _link(svg, row.url, f"{row.name}: {row.value:,}")
-            element(link, "rect", class_="chart__column", height=_BAR, **box)
-    return markup(svg)
-
-
-def _bar(svg: Element, pattern: str, kind: str, at: tuple[float, float], width: float) -> None:
-    left, top = at
-    if width > 0:
-        look = {"class_": f"chart__band chart__band--{kind}", "fill": f"url(#{pattern})"}
-        box = {"x": format_number(left), "y": format_number(top + _TEXT + 4), "width": format_number(width)}
-        element(svg, "rect", height=_BAR, **box, **look)

@@ -102,7 +102,7 @@ def trend_chart(clients: Sequence[int]) -> BarChart:
     new = Counter[datetime]()
     for (day, _, _), times in counted.items():
         new[day] += times
-    band = Series("New authorizations", "plain", [new[day] for day in starts])
+    band = Series("New authorizations", "good", [new[day] for day in starts])
     return BarChart("people", "New authorizations a day", starts, timedelta(days=1), [band])
 
 

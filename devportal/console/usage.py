@@ -231,17 +231,30 @@ def _chart(project: Project, query: UsageQuery, log: LogLink) -> BarChart:
     now = clock.now()
     starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
     values = [[0] * len(starts) for _ in STATUS_CLASSES]
-    for row in usage_counts.series(project, since, until, span.unit, "status", **query.only):
+    before = [0] * len(starts)
+    # The same statement also reads the period before, if its counts are still kept.
+    earlier = since - span.whole if 2 * span.whole <= settings.USAGE_DAYS * _DAY else since
+    for row in usage_counts.series(project, earlier, until, span.unit, "status", **query.only):
         place = (row[span.unit] - since) // span.step
-        if place < len(starts):
+        if 0 <= place < len(starts):
             values[status_class(row["status"])][place] += row["total_count"]
+        elif -span.bars <= place < len(starts) - span.bars:
+            before[place + span.bars] += row["total_count"]
     bands = [Series(name, kind, counts) for (name, kind), counts in zip(STATUS_CLASSES, values, strict=True)]
     choices = dict(zip((kind for _, kind in STATUS_CLASSES), ("2xx", "4xx", "429", "5xx"), strict=True))
 
     def link(start: datetime, end: datetime, band: Series | None) -> str:
         return log.url(start, end, status=choices[band.kind] if band else "")
 
-    bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands, link=link)
+    bars = BarChart(
+        "requests",
+        f"Requests, last {span.words}",
+        starts,
+        span.step,
+        bands,
+        link=link,
+        before=before if any(before) else (),
+    )
     limit = _limit(query)
     if span.unit == "minute" and bars.peak * _NEAR >= limit:
         return replace(bars, limit=LimitLine(f"{limit:,} a minute", limit))

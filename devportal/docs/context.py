@@ -8,9 +8,11 @@ from accounts.models.plans import State
 from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
 from api.errors import METADATA
 from api.keys import permissions
+from api.models import LATENCY_EDGES_MS
 from core import names
 from core.http import responses
 from core.outbound.limits import SECONDS
+from devportal.console.analytics.apis import MOST_SIGN_INS
 from devportal.console.notices.checks import UNUSED_DAYS
 from devportal.console.notices.records import KEPT
 from devportal.docs import events
@@ -112,6 +114,12 @@ def _limits() -> dict[str, Any]:
         "reuse_time": format_duration(settings.REFRESH_REUSE_SECONDS),
         "pending_life": format_duration(settings.PENDING_REQUEST_SECONDS),
         "people": settings.UNVERIFIED_APP_PEOPLE,
+        "usage_days": settings.USAGE_DAYS,
+        "hour_days": settings.SIGN_IN_HOUR_DAYS,
+        "count_days": settings.SIGN_IN_COUNT_DAYS,
+        "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
+        "most_sign_ins": MOST_SIGN_INS,
+        "latency_edges": ", ".join(f"{edge:,}" for edge in LATENCY_EDGES_MS),
         "notice_days": KEPT.days,
         "unused_days": UNUSED_DAYS,
         "api_calls": settings.API_CALLS_PER_MINUTE,

@@ -202,6 +202,12 @@ SECTIONS: dict[str, tuple[DocsPage, ...]] = {
             "What we tell the members of a project, in the console and by mail, and how to choose it.",
         ),
         DocsPage(
+            "counting",
+            "counting",
+            "How things are counted",
+            "What the console counts: requests, sign-ins and people, and how a period is compared with the one before.",
+        ),
+        DocsPage(
             "deprecation",
             "deprecation",
             "Deprecation policy",

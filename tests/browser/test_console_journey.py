@@ -48,7 +48,7 @@ class Developer:
         self.page.goto(f"{self.service.address}/console/")
         sign_up(self.page, self.email)
         type_code(self.page, self.service, self.email)
-        expect(self.page.get_by_role("heading", level=1)).to_have_text("Your projects")
+        expect(self.page.get_by_role("heading", level=1)).to_have_text("Projects")
 
     def makes_a_project(self) -> None:
         self.page.fill("input[name=name]", "Tide Tables")
@@ -58,7 +58,7 @@ class Developer:
 
     def makes_a_web_client(self) -> str:
         """Return the secret, which is shown once."""
-        self.page.get_by_role("link", name="Create a client").first.click()
+        self.page.get_by_role("link", name="Create an app").first.click()
         self.page.fill("input[name=name]", "Tide Tables Web")
         self.page.check("input[name=type][value=web]")
         port = keeper.free_port()
@@ -173,7 +173,7 @@ def go(developer: Developer) -> None:
     developer.finds("Usage", "invalid_api_key")
     developer.page.goto(developer.overview)
     page: Page = developer.page
-    for step in ("Create a client", "Sign the first person in", "Call the API"):
+    for step in ("Create an app", "Sign in the first person", "Send a request to the API"):
         expect(page.locator("li", has_text=step).get_by_text("Done")).to_be_visible()
 
 
@@ -217,7 +217,7 @@ def test_a_project_and_a_client_are_created_by_keyboard(live_service: Service, b
         page.goto(f"{live_service.address}/console/")
         sign_in(page, email)
         heading = page.get_by_role("heading", level=1)
-        expect(heading).to_have_text("Your projects")
+        expect(heading).to_have_text("Projects")
         tab_to(page, "input[name=name]")
         enter(page, "Made by keys")
         expect(heading).to_have_text("Made by keys")

@@ -92,7 +92,7 @@ def leave_traces(service: Service, web: App, key: str) -> None:
 def arrive(page: Page, desk: Desk, email: str) -> None:
     page.goto(f"{desk.service.address}/console/")
     sign_in(page, email)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Your projects")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
 def first_entry(page: Page) -> str:

@@ -30,7 +30,7 @@ def service(live_service: Service) -> Service:
 def arrive(page: Page, service: Service, email: str) -> None:
     page.goto(f"{service.address}/console/")
     sign_in(page, email)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Your projects")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
 def go(page: Page, name: str) -> None:

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from core import clock
 from devportal.console.analytics import store
-from devportal.console.charts import BarChart, FunnelChart, FunnelRow, Series
+from devportal.console.analytics.funnel import FunnelChart, FunnelRow
+from devportal.console.charts import BarChart, Series, format_change
 from devportal.console.logs.links import ANY_END, ANY_REFUSAL, COUNTED_AS, LogLink
 from devportal.console.usage import TIME_RANGES, TimeRange, format_percent
 from oidc.models import Client
@@ -180,7 +181,7 @@ _PEOPLE = (Step.NEW_PERSON, Step.RETURNING)
 _ENDS = (
     ("Signed in", "good", Step.EXCHANGED.value),
     ("Cancelled", "limited", Step.CANCELLED.value),
-    ("Refused", "client-error", ANY_REFUSAL),
+    ("Refused", "server-error", ANY_REFUSAL),
 )
 _STEP_OF = {kind: step for _, kind, step in _ENDS}
 _ENDING = {step.value: place for place, (_, _, name) in enumerate(_ENDS) for step in COUNTED_AS[name][1]}
@@ -219,6 +220,7 @@ class SignInReport:
     clients: list[ClientRow]
     new_people: int
     returning: int
+    change: str  # of the sign-ins, from the period before
     is_empty: bool
 
     @property
@@ -233,7 +235,8 @@ class SignInReport:
 def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) -> SignInReport:
     """Return the report about clients, given by primary key. `log` is the sign-in log of these clients.
 
-    Takes one statement for the days, one for the hours if they are shown, and one more for several clients.
+    Takes one statement for the days, one for the hours if they are shown, one for the period before, and one more for
+    several clients.
     """
     since, until = query.bounds
     days, span = query.days, query.span
@@ -245,23 +248,15 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) 
     for (_, step, error), times in (by_day if query.is_whole_days else by_bar).items():
         counts[step, error] += times
     stages = build_funnel(counts)
-    rows = [
-        FunnelRow(
-            stage.name,
-            stage.count,
-            stage.share,
-            log.url(since, until, step=stage.step) if stage.step and stage.count else "",
-        )
-        for stage in stages
-    ]
     people = _people(query, by_day)
+    ends, change = _ends(query, by_bar, store.sums(span.unit, clients, since - span.whole, since, _ENDING), log)
     new, returning = _people_within(query, people)
     unit = "day" if query.is_whole_days else "hour"
     return SignInReport(
         query,
         stages,
-        FunnelChart("funnel", f"From request to tokens, last {span.words}", rows),
-        _ends(query, by_bar, log),
+        _funnel(query, stages, log),
+        ends,
         people,
         losses_of(counts, "refused", Step.TURNED_AWAY),
         total(counts, Step.REFRESHED),
@@ -273,30 +268,51 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int], log: LogLink) 
         _by_client(store.busiest(unit, clients, since, until, MAX_ROWS)) if len(clients) > 1 else [],
         new,
         returning,
+        change,
         is_empty=not counts,
     )
 
 
-def _ends(query: AnalyticsQuery, counts: CountsByTime, log: LogLink) -> BarChart:
+def _funnel(query: AnalyticsQuery, stages: Sequence[Stage], log: LogLink) -> FunnelChart:
+    links = [log.url(*query.bounds, step=stage.step) if stage.step and stage.count else "" for stage in stages]
+    rows = [FunnelRow(stage.name, stage.count, stage.share, url) for stage, url in zip(stages, links, strict=True)]
+    return FunnelChart("funnel", f"From request to tokens, last {query.span.words}", rows)
+
+
+def _ends(
+    query: AnalyticsQuery, counts: CountsByTime, counts_before: CountsByTime, log: LogLink
+) -> tuple[BarChart, str]:
+    """Return the chart of ended sign-ins, and the change of the successful ones from the period before."""
     span, starts = query.span, query.starts
     since, _ = query.bounds
-    values = [[0] * len(starts) for _ in _ENDS]
-    for (start, step, _), times in counts.items():
-        place = (start - since) // span.step
-        if step in _ENDING and place < len(starts):
-            values[_ENDING[step]][place] += times
+    values, before = (
+        _by_end(found, start, query) for found, start in ((counts, since), (counts_before, since - span.whole))
+    )
     bands = [Series(name, kind, numbers) for (name, kind, _), numbers in zip(_ENDS, values, strict=True)]
 
     def link(start: datetime, end: datetime, band: Series | None) -> str:
         return log.url(start, end, step=_STEP_OF[band.kind] if band else ANY_END)
 
-    return BarChart("ends", f"How sign-ins ended, last {span.words}", starts, span.step, bands, link=link)
+    all_before = [sum(numbers) for numbers in zip(*before, strict=True)]
+    title = f"Ends of sign-ins, last {span.words}"
+    chart = BarChart("ends", title, starts, span.step, bands, link=link, before=all_before if any(all_before) else ())
+    return chart, format_change(values[0], before[0])
+
+
+def _by_end(counts: CountsByTime, since: datetime, query: AnalyticsQuery) -> list[list[int]]:
+    """Return the counts of each of _ENDS in the bars from `since` on."""
+    values = [[0] * len(query.starts) for _ in _ENDS]
+    for (start, step, _), times in counts.items():
+        place = (start - since) // query.span.step
+        if step in _ENDING and place < len(query.starts):
+            values[_ENDING[step]][place] += times
+    return values
 
 
 def _people(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
     days = query.days
     returning, new = ([counts.get((day, step, ""), 0) for day in days] for step in (Step.RETURNING, Step.NEW_PERSON))
-    bands = [Series("Returning", "good", returning), Series("New", "limited", new)]
+    bands = [Series("Returning", "good", returning), Series("New", "second", new)]
     return BarChart("people", f"People a day, last {len(days)} days", days, _DAY, bands)
 
 

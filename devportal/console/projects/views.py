@@ -14,13 +14,15 @@ from django.urls import reverse
 from accounts.models import Account
 from accounts.sessions.authentication import account_of
 from core.limits.middleware import limited_by_person
-from devportal.console import activity, idempotency
+from devportal.console import idempotency
 from devportal.console.access import get_membership
 from devportal.console.forms import accept_saved_name, confirm_by_name, name_field
 from devportal.console.members import CHANGED, LAST_OWNER, members_of
 from devportal.console.navigation import console_page, render_page
-from devportal.console.projects import overview
-from devportal.console.projects.overview import is_complete, onboarding_steps
+from devportal.console.people import limit_usage
+from devportal.console.projects import trends
+from devportal.console.projects.first_steps import first_steps
+from devportal.console.projects.overview import project_overview
 from oidc.models import Client, ProjectMember
 from oidc.projects import lifecycle, members
 from oidc.projects.lifecycle import QuotaExceeded
@@ -31,7 +33,7 @@ from oidc.projects.roles import Gone, Role, lock_for_change
 class ProjectNameForm(forms.Form):
     """A project's name."""
 
-    name = name_field("For you and your team. People who sign in read the names of the clients.")
+    name = name_field("Only your team sees this name.")
 
 
 class TransferForm(forms.Form):
@@ -56,7 +58,7 @@ class TransferForm(forms.Form):
         return self.members[self.cleaned_data["to"]]
 
 
-FEW = 5
+MAX_APPS = 10
 
 
 @limited_by_person
@@ -87,27 +89,37 @@ def _make(request: HttpRequest, account: Account, name: str) -> str:
             idempotency.record_result(sent, project.public_id)
     except idempotency.AlreadyProcessed as repeated:
         return repeated.made
-    messages.success(request, f"{project.name} is created. Add its first client.")
+    messages.success(request, f"{project.name} is created. Add its first app.")
     return project.public_id
 
 
 @console_page()
 def project(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/p/<id>/: checklist, figures and warnings of a project."""
+    """GET …/p/<id>/: what changed in a project and needs attention; in its first days also a checklist."""
     membership = get_membership(request, project_id)
-    member = ProjectMember(project=membership.project, account=membership.account, role=membership.role)
-    (found,) = overview.project_overviews([member])
-    clients = list(Client.objects.filter(project=membership.project).order_by("-pk")[:FEW])
-    steps = onboarding_steps(membership, found.facts, clients[0] if clients else None)
+    project = membership.project
+    member = ProjectMember(project=project, account=membership.account, role=membership.role)
+    clients = list(
+        Client.objects.filter(project=project).order_by("-pk").values_list("pk", "verified_at", "first_party")
+    )
+    unreviewed = [pk for pk, verified_at, first_party in clients if not (verified_at or first_party)]
+    limit = limit_usage(project) if unreviewed else None
+    found = project_overview(member, limit)
+    newest = list(Client.objects.filter(pk__in=[pk for pk, *_ in clients[:MAX_APPS]]).order_by("-pk"))
+    is_in_use = found.facts.ever_signed_in or found.facts.first_request_at
     return render_page(
         request,
         "console/project.html",
         membership,
         overview=found,
-        checklist=steps,
-        is_started=is_complete(steps),
-        clients=clients,
-        lines=activity.activity_entries(membership, activity.events_of(membership.project)[:FEW]),
+        checklist=first_steps(membership, found.facts, newest[0] if newest else None),
+        limit=limit,
+        to_review=next((client for client in newest if client.pk in unreviewed), None),
+        trends=[trends.sign_in_trend(project, [pk for pk, *_ in clients]), trends.request_trend(project)]
+        if is_in_use
+        else [],
+        apps=trends.app_rows(project, newest),
+        days=trends.DAYS,
     )
 
 

@@ -1,13 +1,14 @@
 """Charts: what is drawn is what was counted, and the table says all of it."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
 import pytest
 from django.template.loader import render_to_string
 
-from devportal.console.charts import KINDS, SIZES, BarChart, LimitLine, Series, nice_scale, short_number
+from devportal.console.charts import KINDS, SIZES, BarChart, LimitLine, Series, format_change, nice_scale, short_number
 
 START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -59,7 +60,7 @@ def test_numbers_are_short_on_an_axis(number: int, text: str) -> None:
 
 def test_full_hours_and_days_are_marked() -> None:
     def times(step: timedelta, count: int) -> list[str]:
-        texts = drawing(chart(Series("All", "plain", [1] * count), step=step)).findall(f"{SVG}text")
+        texts = drawing(chart(Series("All", "good", [1] * count), step=step)).findall(f"{SVG}text")
         return [text.text or "" for text in texts if text.get("text-anchor") != "end" or "Nov" in (text.text or "")]
 
     assert times(timedelta(minutes=1), 60)[:3] == ["03:00", "03:10", "03:20"]
@@ -96,13 +97,13 @@ def test_the_limit_is_on_the_scale_of_the_bars() -> None:
     assert float(line.get("y1") or 0) == pytest.approx(foot - 2 * height, abs=0.02)
 
 
-def test_colour_is_not_the_only_carrier() -> None:
+def test_every_other_kind_has_a_pattern_for_more_contrast() -> None:
     marks = set()
-    for kind in set(KINDS) - {"good", "plain"}:
+    for kind in set(KINDS) - {"good"}:
         svg = drawing(chart(Series("One", kind, [1])))
         (path,) = svg.findall(f"{SVG}defs/{SVG}pattern/{SVG}path")
         marks.add(path.get("d"))
-    assert len(marks) == len(KINDS) - 2
+    assert len(marks) == len(KINDS) - 1
 
 
 def test_a_chart_has_a_text_alternative() -> None:
@@ -126,6 +127,40 @@ def test_the_table_holds_every_value() -> None:
     rows = re.findall(r"<tr>(.*?)</tr>", page, re.S)[1:]
     cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t", row) for row in rows]
     assert cells == [["20 Nov, 03:00", "1,234", "0", "1,234"], ["20 Nov, 04:00", "3", "4", "7"]]
+
+
+def test_a_change_leaves_out_the_last_bar_which_has_not_ended() -> None:
+    assert format_change([10, 12, 1], [10, 10, 99]) == "+10 %"
+    assert format_change([5, 1], [10, 9]) == "-50 %"
+    assert format_change([10, 12], [0, 4]) == ""
+    assert format_change([10, 12], ()) == ""
+
+
+def test_the_table_compares_with_the_period_before() -> None:
+    made = replace(chart(Series("Good", "good", [1234, 3])), before=[1000, 7])
+    page = render_to_string("console/partials/chart.html", {"chart": made})
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.S)
+    cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t", row) for row in rows]
+    assert cells == [
+        ["From (UTC)", "Good", "Period before"],
+        ["20 Nov, 03:00", "1,234", "1,000"],
+        ["20 Nov, 04:00", "3", "7"],
+    ]
+
+
+def test_each_bar_names_its_row_of_the_table() -> None:
+    svg = drawing(chart(Series("Good", "good", [1, 0, 2])))
+    assert [rect.get("data-bar") for rect in svg.iter(f"{SVG}rect") if rect.get("data-bar")] == ["0", "2"]
+
+
+def test_a_small_chart_has_bars_and_no_axes() -> None:
+    page = render_to_string(
+        "console/partials/chart.html", {"chart": chart(Series("Good", "good", [4, 2])), "small": True}
+    )
+    assert "chart__drawing--small" in page
+    assert "chart__grid" not in page
+    assert "chart__legend" not in page
+    assert "Show as a table" in page
 
 
 def test_an_empty_chart_shows_a_sentence() -> None:

@@ -135,10 +135,17 @@ def test_counts_of_usage_lead_to_their_calls(span: str, as_viewer: Browser, proj
 def test_the_share_of_errors_leads_to_the_errors(as_viewer: Browser, project: Project) -> None:
     make_calls(project)
     errors = RequestLog.objects.filter(status__gte=400, is_counted=True).count()
-    for url in (at("usage", project), at("project", project), "/console/"):
+    for url in (at("usage", project), "/console/"):
         (link,) = [link for link in links(as_viewer, url) if "%" in str(link["aria-label"])]
         assert link.get_text().replace("\xa0", " ") in str(link["aria-label"])
         assert len(entries(as_viewer, link)) == errors
+
+
+def test_the_errors_of_the_overview_lead_to_them(as_viewer: Browser, project: Project) -> None:
+    make_calls(project)
+    soup = BeautifulSoup(as_viewer.get(at("project", project)).content, "html.parser")
+    (link,) = soup.select(".trend__errors a")
+    assert str(len(entries(as_viewer, link))) == link.get_text().split()[0]
 
 
 def test_rising_errors_lead_to_the_latest_ones(as_viewer: Browser, project: Project) -> None:

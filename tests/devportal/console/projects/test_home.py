@@ -11,7 +11,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from api.models import ApiKey, UsageTotal
 from core import clock
-from devportal.console.projects.overview import CallStatistics, project_memberships, project_overviews
+from devportal.console.projects.overview import RequestCounts, project_memberships, project_overviews
 from devportal.review.models import AppReview
 from oidc.authorization import consent
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
@@ -34,7 +34,7 @@ def warnings_of(owner: Account) -> list[str]:
     return [warning.text for one in project_overviews(list(project_memberships(owner))) for warning in one.warnings]
 
 
-def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: int = 0) -> None:
+def count_requests(project: Project, count: int, *, status: int = 200, hours_ago: int = 0) -> None:
     hour = clock.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=hours_ago)
     code = "" if status < 400 else "not_found"
     UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=status, code=code, count=count)
@@ -54,13 +54,13 @@ def test_a_card_shows_the_figures(as_viewer: Browser, project: Project, owner: A
         consent.record_consent(person, client, ["openid"])
     consent.record_consent(people[0], second, ["openid"])  # counts once
     consent.remove_consent(consent.record_consent(make_account(), second, ["openid"]))
-    count_calls(project, 90)
-    count_calls(project, 10, status=404, hours_ago=23)
-    count_calls(project, 5000, hours_ago=24)
+    count_requests(project, 90)
+    count_requests(project, 10, status=404, hours_ago=23)
+    count_requests(project, 5000, hours_ago=24)
     text = text_of(as_viewer)
-    assert "<dt>Clients</dt><dd>2</dd>" in text
+    assert "<dt>Apps</dt><dd>2</dd>" in text
     assert "<dt>People</dt><dd>3</dd>" in text
-    assert "<dt>Calls, 24 h</dt><dd>100</dd>" in text
+    assert "<dt>Requests, 24 h</dt><dd>100</dd>" in text
     assert re.search(
         r'<dt>Errors, 24 h</dt><dd><a href="[^"]+status=errors[^"]*" aria-label="[^"]+">10 %</a></dd>', text
     )
@@ -76,11 +76,11 @@ def test_only_own_projects_are_listed(as_outsider: Browser, project: Project) ->
 
 def test_figures_of_other_projects_are_not_shown(owner: Account, project: Project, outsider: Account) -> None:
     other = Project.objects.get(name="Elsewhere")
-    count_calls(other, 7)
+    count_requests(other, 7)
     consent.record_consent(make_account(), make_client(other), ["openid"])
     make_key(other, outsider)
     (mine,) = project_overviews(list(project_memberships(owner)))
-    assert (mine.facts.clients, mine.facts.people, mine.facts.keys, mine.calls) == (0, 0, 0, CallStatistics())
+    assert (mine.facts.clients, mine.facts.people, mine.facts.keys, mine.requests) == (0, 0, 0, RequestCounts())
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_figures_of_other_projects_are_not_shown(owner: Account, project: Projec
         (0, AppReview.Status.DRAFT, "Not reviewed"),
         (0, AppReview.Status.SUBMITTED, "In review"),
         (0, AppReview.Status.IN_REVIEW, "In review"),
-        (1, None, "1 of 2 verified"),
-        (2, None, "Verified"),
+        (1, None, "1 of 2 reviewed"),
+        (2, None, "Reviewed"),
     ],
 )
 def test_the_card_says_how_far_review_is(
@@ -115,7 +115,7 @@ def test_a_project_without_problems_has_no_warnings(project: Project, owner: Acc
     make_web_client(project)
     make_client(project)
     make_key(project, owner)
-    count_calls(project, 1000)
+    count_requests(project, 1000)
     assert warnings_of(owner) == []
 
 
@@ -167,19 +167,19 @@ def test_a_rise_of_failed_calls_is_a_warning(
     project: Project, owner: Account, before: tuple[int, int], recent: tuple[int, int], rises: bool
 ) -> None:
     for hours_ago, (calls, errors) in ((10, before), (0, recent)):
-        count_calls(project, calls - errors, hours_ago=hours_ago)
-        count_calls(project, errors, status=429, hours_ago=hours_ago)
+        count_requests(project, calls - errors, hours_ago=hours_ago)
+        count_requests(project, errors, status=429, hours_ago=hours_ago)
     found = [text for text in warnings_of(owner) if "Errors are rising" in text]
     assert bool(found) == rises
     if rises:
-        assert found == ["Errors are rising: 10 % of the latest calls failed."]
+        assert found == ["Errors are rising: 10 % of the latest requests failed."]
 
 
 def test_a_web_client_without_a_secret_is_a_warning(project: Project, owner: Account) -> None:
     make_web_client(project)
     assert warnings_of(owner) == []
     ClientSecret.objects.update(revoked_at=clock.now())
-    assert warnings_of(owner) == ["A web client has no secret: nobody can sign in there."]
+    assert warnings_of(owner) == ["A web app has no secret: nobody can sign in there."]
     Client.objects.update(enabled=False)
     assert warnings_of(owner) == []
 
@@ -265,7 +265,7 @@ def test_fifty_projects_take_ten_statements(
     for number in range(50):
         mine = make_project(account, name=f"Project {number}")
         consent.record_consent(person, make_client(mine), ["openid"])
-        count_calls(mine, 50 - number)
+        count_requests(mine, 50 - number)
         if number % 10 == 9:
             make_key(mine, account, expires_at=clock.now() + timedelta(days=3))
             lifecycle.delete_project(make_project(account, name=f"Deleted {number}"), account)

@@ -1,6 +1,7 @@
 """Making a project, its overview, and its settings: name, handing over, leaving, deleting, restoring."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from accounts.models import Account
 from api.models import UsageTotal
 from core import clock
 from devportal.console import idempotency
+from devportal.console.analytics.store import SignInCount, add_counts
 from devportal.console.models import AuditEvent
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
@@ -54,10 +56,13 @@ def test_the_limit_of_owned_projects_is_shown(as_outsider: Browser, settings: An
     assert "You own 1 projects" in text_of(make(as_outsider, "Lunar Notes"))
 
 
-def test_the_checklist_ticks_itself(as_owner: Browser, project: Project, owner: Account) -> None:
+def overview_of(browser: Browser, project: Project) -> str:
+    return text_of(browser.get(f"/console/p/{project.public_id}/"))
+
+
+def test_the_checklist_ticks_itself_until_its_steps_are_done(as_owner: Browser, project: Project) -> None:
     def done() -> int:
-        text = text_of(as_owner.get(f"/console/p/{project.public_id}/"))
-        return text.count("checklist__step--done")
+        return overview_of(as_owner, project).count("checklist__step--done")
 
     assert done() == 0
     client = make_client(project)
@@ -67,13 +72,65 @@ def test_the_checklist_ticks_itself(as_owner: Browser, project: Project, owner: 
     UsageTotal.objects.create(project=project, hour=clock.now(), endpoint="/v1/me", status=200, count=1)
     assert done() == 3
     Client.objects.update(verified_at=clock.now())
-    assert done() == 4
+    assert "checklist" not in overview_of(as_owner, project)
+
+
+def test_the_checklist_ends_with_the_first_days_once_someone_has_signed_in(
+    as_owner: Browser, project: Project, later: Later
+) -> None:
+    client = make_client(project)
+    later(15 * DAY)
+    assert "checklist" in overview_of(as_owner, project)
+    consent.record_consent(make_account(), client, ["openid"])
+    assert "checklist" not in overview_of(as_owner, project)
+
+
+def test_the_overview_compares_two_weeks_with_the_two_before(as_viewer: Browser, project: Project) -> None:
+    client = make_client(project, name="Starling")
+    consent.record_consent(make_account(), client, ["openid"])
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    counted = {"exchanged": ((0, 7), (13, 30), (14, 99), (15, 20), (28, 5000)), "refused": ((1, 3),)}
+    add_counts(
+        SignInCount(client.pk, today - timedelta(days=ago), step, "", count)
+        for step, rows in counted.items()
+        for ago, count in rows
+    )
+    for ago, status, count in ((0, 200, 50), (2, 200, 90), (2, 404, 10), (16, 200, 200)):
+        hour = today - timedelta(days=ago)
+        UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=status, count=count)
+    response = as_viewer.get(f"/console/p/{project.public_id}/")
+    sign_ins, requests = response.context["trends"]
+    # Today has not ended, so the change leaves it out, and the day two weeks before it too.
+    assert (sign_ins.value, sign_ins.change, sign_ins.errors) == (37, "+50 %", 3)
+    assert (requests.value, requests.change, requests.errors) == (150, "-50 %", 10)
+    assert [len(trend.chart.starts) for trend in (sign_ins, requests)] == [14, 14]
+    text = text_of(response)
+    assert "step=any_refusal" in sign_ins.errors_url
+    assert "of 100 until review" in text
+    assert "Submit Starling for review" in text
+
+
+def test_the_overview_lists_the_apps_with_their_day(as_viewer: Browser, project: Project) -> None:
+    client, other = make_client(project, name="Starling"), make_client(project, name="Wren")
+    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    add_counts(
+        [
+            SignInCount(client.pk, hour, "exchanged", "", 4),
+            SignInCount(client.pk, hour - timedelta(hours=23), "turned_away", "invalid_request", 2),
+            SignInCount(client.pk, hour - timedelta(hours=24), "exchanged", "", 100),
+        ]
+    )
+    rows = as_viewer.get(f"/console/p/{project.public_id}/").context["apps"]
+    assert [(row.client, row.signed_in, row.refused, bool(row.refused_url)) for row in rows] == [
+        (other, 0, 0, False),
+        (client, 4, 2, True),
+    ]
 
 
 def test_viewers_get_no_links_to_forbidden_actions(as_viewer: Browser, project: Project) -> None:
-    text = text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
+    text = overview_of(as_viewer, project)
     assert "clients/new" not in text
-    assert "You are a viewer" in text
+    assert "You: viewer" in text
 
 
 def settings_of(project: Project) -> str:
