@@ -12,7 +12,6 @@ from api.models import LATENCY_EDGES_MS
 from core import names
 from core.http import responses
 from core.outbound.limits import SECONDS
-from devportal.console.analytics.apis import MOST_SIGN_INS
 from devportal.console.notices.checks import UNUSED_DAYS
 from devportal.console.notices.records import KEPT
 from devportal.docs import events
@@ -118,7 +117,6 @@ def _limits() -> dict[str, Any]:
         "hour_days": settings.SIGN_IN_HOUR_DAYS,
         "count_days": settings.SIGN_IN_COUNT_DAYS,
         "sign_in_log_days": settings.SIGN_IN_LOG_DAYS,
-        "most_sign_ins": MOST_SIGN_INS,
         "latency_edges": ", ".join(f"{edge:,}" for edge in LATENCY_EDGES_MS),
         "notice_days": KEPT.days,
         "unused_days": UNUSED_DAYS,

@@ -49,8 +49,8 @@ TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.KEY_EXPIRES: Definition(
         Topic.EXPIRY,
         "The API key {key} expires in {days} days",
-        "The API key {key} ({masked}) of the project {project} expires on {expires_at:minute}. From then on, calls "
-        "with it are refused.\n\nIf you still use it, rotate it, or change its expiry.",
+        "The API key {key} ({masked}) of the project {project} expires on {expires_at:minute}. From then on, "
+        "requests with it are refused.\n\nIf you still use it, rotate it, or change its expiry.",
         *_KEYS,
     ),
     NoticeKind.SECRET_UNUSED: Definition(
@@ -78,7 +78,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.CALL_ERRORS: Definition(
         Topic.ERRORS,
         "More API errors than usual with {caller}",
-        "Since {since_at:minute}, {errors} of {total} API calls with {caller} (project {project}) have failed: "
+        "Since {since_at:minute}, {errors} of {total} API requests with {caller} (project {project}) have failed: "
         "{rate}%. In the week before, it was {usual_rate}%.\n\nThe request log shows each of them.",
         "requests",
         "Open the request log",
@@ -86,15 +86,15 @@ TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.PEOPLE_NEAR_LIMIT: Definition(
         Topic.PEOPLE,
         "{project} has {people} of {limit} people",
-        "{people} people have authorized the unreviewed apps of {project}. When {limit} have, nobody else can sign in "
-        "to them.\n\nTo remove the limit, submit the apps for review.",
+        "{people} people have authorized the apps of {project} that are not reviewed. When {limit} have, nobody "
+        "else can sign in to them.\n\nTo remove the limit, submit the apps for review.",
         *_PEOPLE,
     ),
     NoticeKind.PEOPLE_AT_LIMIT: Definition(
         Topic.PEOPLE,
         "{project} has reached the limit of {limit} people",
-        "{people} people have authorized the unreviewed apps of {project}. People who already use the apps keep "
-        "access, but nobody else can sign in to them.\n\nTo remove the limit, submit the apps for review.",
+        "{people} people have authorized the apps of {project} that are not reviewed. People who already use the "
+        "apps keep access, but nobody else can sign in to them.\n\nTo remove the limit, submit the apps for review.",
         *_PEOPLE,
     ),
     NoticeKind.OWNER_ADDED: Definition(
@@ -188,7 +188,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
     NoticeKind.KEY_LEAKED_AND_REVOKED: Definition(
         Topic.LEAKS,
         "The API key {label} has leaked and was revoked",
-        "The API key {label} of the project {project} was found in public, so we revoked it. Calls with it are "
+        "The API key {label} of the project {project} was found in public, so we revoked it. Requests with it are "
         f"refused.\n\nIf a program of yours used it, create a new key. {_AFTER_LEAK}",
         *_KEYS,
     ),
@@ -207,7 +207,7 @@ TABLE: Mapping[NoticeKind, Definition] = {
         "The team of {service} turned off {client} (project {project}). Within about 30 seconds, nobody can sign in "
         "to it any more, and its tokens no longer work. Nothing is deleted.",
         "client_settings",
-        "Open the client",
+        "Open the app",
     ),
     NoticeKind.REVIEW_SUSPENDED: Definition(
         Topic.AVAILABILITY,
