@@ -70,7 +70,7 @@ def test_the_project_s_menu_opens_without_a_script(at: Callable[[Page, str], Non
         at(page, "")
         keys = page.locator(".site-header").get_by_role("link", name="API keys")
         expect(keys).to_be_hidden()
-        page.locator(".site-header").get_by_text("Project menu").click()
+        page.locator(".site-header summary", has_text="Project menu").click()
         keys.click()
         expect(page.get_by_role("heading", level=1)).to_have_text("API keys")
 
