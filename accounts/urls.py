@@ -15,6 +15,7 @@ from accounts.views import (
     mailbox,
     plan,
     recovery,
+    sign_up,
     undo,
 )
 from core.http.headers import in_popups
@@ -26,8 +27,6 @@ for view in (
     account_views.complete_password_reset,
     account_views.confirm_login_code,
     account_views.password_reset,
-    account_views.signup,
-    account_views.signup_by_passkey,
 ):
     limited_by_address(view)
 
@@ -40,8 +39,6 @@ for page in (
     account_views.login,
     account_views.password_reset,
     account_views.password_reset_from_key_done,
-    account_views.signup,
-    account_views.signup_by_passkey,
     data_and_deletion.closed,
     factors.ActivateAppView,
     factors.AddKeyView,
@@ -113,6 +110,9 @@ urlpatterns = [
     path("account/2fa/webauthn/conditional/", factors.ConditionalKeyView.as_view(), name="mfa_conditional_webauthn"),
     path("account/2fa/webauthn/login/", factors.LoginKeyView.as_view(), name="mfa_login_webauthn"),
     path("account/2fa/webauthn/signup/", factors.SignUpKeyView.as_view(), name="mfa_signup_webauthn"),
+    path("account/signup/", sign_up.SignUpView.as_view(), name="account_signup"),
+    path("account/signup/details/", sign_up.SignUpDetailsView.as_view(), name="account_signup_details"),
+    path("account/signup/passkey/", sign_up.SignUpByPasskeyView.as_view(), name="account_signup_by_passkey"),
     path("account/signup/password/", factors.sign_up_password, name="account_signup_password"),
     path(
         "account/2fa/webauthn/reauthenticate/",

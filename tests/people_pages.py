@@ -54,6 +54,7 @@ _PAGES = """
     /account/logout/                                     owner      2
     /account/inactive/                                   anonymous  0
     /account/signup/                                     anonymous  0
+    /account/signup/details/                             anonymous  0
     /account/signup/passkey/                             anonymous  0
     /account/reauthenticate/                             owner      8
     /account/email/                                      owner      8

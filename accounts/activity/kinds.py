@@ -52,7 +52,7 @@ _IF_FIRST = {"is_first": {True: "All other browsers that were signed in to your 
 _IF_CODES_ENDED = {
     "ends_codes": {
         True: "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, "
-        "or on the page “Two-step verification and passkeys”."
+        "or on the page “Security”."
     }
 }
 _CODES_LEFT = {

@@ -29,6 +29,7 @@ SIGN_IN_PAGES = frozenset(
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
+        "account_signup_details",
         "account_signup_password",
         "mfa_authenticate",
         "mfa_login_webauthn",
@@ -84,9 +85,14 @@ class _Redirect(HttpResponseRedirect):
 
 
 def typed_email(request: HttpRequest) -> str:
-    """Return the email address of the last form with errors in this session, "" without one."""
+    """Return the email address of the last form with errors or of the first page of a sign-up, "" without one."""
     typed: str = request.session.get(TYPED, "")
     return typed
+
+
+def keep_typed_email(request: HttpRequest, email: str) -> None:
+    """Store an email address that was typed, so that a later page of this session can fill it in."""
+    request.session[TYPED] = email
 
 
 def _is_navigation(request: HttpRequest) -> bool:
@@ -112,7 +118,7 @@ def _keep(request: HttpRequest, name: str, form: BaseForm) -> None:
         "errors": form.errors.get_json_data(),
     }
     if email := typed.get("login") or typed.get("email"):
-        request.session[TYPED] = email
+        keep_typed_email(request, email)
 
 
 def _restore(request: HttpRequest, forms: Mapping[str, BaseForm]) -> None:

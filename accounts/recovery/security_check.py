@@ -26,7 +26,7 @@ class Step:
 
 _FIRST = Step(
     "Add a passkey",
-    "Your password is enough to sign in. Nobody can guess a passkey, and you can’t type it into a fake page.",
+    "A stolen password is then not enough, and fake pages can’t steal it.",
     "Add a passkey",
     "mfa_add_webauthn",
 )

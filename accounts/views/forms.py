@@ -26,7 +26,7 @@ from accounts.allauth_internals import (
     SECRET_SESSION_KEY,
 )
 from accounts.entrance import guesses, reauthentication, sign_up
-from accounts.entrance.forms import TAKES_EMAIL, EmailField
+from accounts.entrance.forms import EmailField
 from accounts.mail import recipient_limit
 from accounts.models import Account
 from accounts.profile import files
@@ -70,7 +70,6 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
         # The page offers both ways, so the form has a password field even if it was sent with the other button.
         self.by_passkey = by_passkey
         self.fields["password1"].required = not (by_passkey and self.is_bound)
-        self.fields["email"].widget.attrs[TAKES_EMAIL] = True
 
     def clean_password1(self) -> str:
         return "" if self.by_passkey else self.cleaned_data["password1"]

@@ -3,13 +3,14 @@
 from datetime import timedelta
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts import guessed_urls
 from core import clock
 from core.http import error_pages, split_hosts
 
@@ -36,14 +37,18 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return 404, with the search of the docs or of the console if the URL is below theirs.
+    """Redirect to the account page that the URL means, or return 404, with the search of the docs or of the console if the URL is below theirs.
 
     Programs that call a wrong endpoint of the sign-in service get JSON, unless they prefer HTML.
     """
     prefers_html = request.get_preferred_type(["application/json", "text/html"]) == "text/html"
     if request.path.startswith(("/connect/", "/.well-known/")) and not prefers_html:
         text = "There is no such endpoint. /.well-known/openid-configuration lists the endpoints."
-        response = JsonResponse({"error": "not_found", "error_description": text}, status=404)
+        response: HttpResponse = JsonResponse({"error": "not_found", "error_description": text}, status=404)
+        add_never_cache_headers(response)
+        return response
+    if request.method in ("GET", "HEAD") and (meant := guessed_urls.find_meant(request.path)):
+        response = HttpResponseRedirect(split_hosts.link(meant, request))
         add_never_cache_headers(response)
         return response
     template = ""

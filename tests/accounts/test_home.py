@@ -110,7 +110,7 @@ def test_it_is_not_all_good_while_factors_are_about_to_be_removed(signed_in: Bro
 
 
 def test_people_without_a_password_do_not_read_that_theirs_is_enough(signed_in: Browser, person: Account) -> None:
-    assert "Your password is enough" in home(signed_in)
+    assert "A stolen password is then not enough" in home(signed_in)
     Account.objects.filter(pk=person.pk).update(password="!none")
     assert check_security(Account.objects.get()).step == _WITHOUT_PASSWORD
 

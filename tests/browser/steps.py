@@ -27,16 +27,22 @@ def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
 def sign_up(page: Page, email: str) -> None:
     """Go from the sign-in page to the sign-up page, fill in its form and submit it."""
     page.get_by_role("link", name="Create an account").click()
-    page.fill("input[name=email]", email)
+    type_new_email(page, email)
     page.fill("input[name=given_name]", "Mary")
     page.fill("input[name=password1]", PASSWORD)
     page.get_by_role("button", name="Create account").click()
 
 
+def type_new_email(page: Page, email: str) -> None:
+    """Fill in the first page of a sign-up and submit it."""
+    page.fill("input[name=email]", email)
+    page.get_by_role("button", name="Continue").click()
+
+
 def sign_up_by_passkey(page: Page, service: Service, email: str, given_name: str) -> None:
     """Sign up from the sign-in page without a password, and enter the mailed code."""
     page.get_by_role("link", name="Create an account").click()
-    page.fill("input[name=email]", email)
+    type_new_email(page, email)
     page.fill("input[name=given_name]", given_name)
     page.get_by_role("button", name="Continue with a passkey").click()
     type_code(page, service, email)

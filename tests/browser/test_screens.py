@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.camera import Camera
-from tests.browser.steps import Device, allow, expect_consent_page, sign_in, sign_up, type_code
+from tests.browser.steps import Device, allow, expect_consent_page, sign_in, sign_up, type_code, type_new_email
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
@@ -66,6 +66,8 @@ def test_screens_before_sign_in(apps: Apps, browser: Chromium, axe: str) -> None
         expect(page.locator("form .alert--error")).to_be_visible()
         camera.take("sign-in-refused")
         camera.visit(apps.at("/account/signup/"), "sign-up")
+        type_new_email(page, "newcomer@example.com")
+        camera.take("sign-up-details")
         page.goto(apps.verified.authorization_url())
         sign_up(page, "newcomer@example.com")
         expect(page.locator("input[name=code]")).to_be_visible()
@@ -202,7 +204,7 @@ def test_screens_of_two_step_verification(apps: Apps, browser: Chromium, axe: st
         device.lock()
         page.goto(apps.verified.authorization_url())
         page.get_by_role("link", name="Create an account").click()
-        page.fill("input[name=email]", "pat@example.com")
+        type_new_email(page, "pat@example.com")
         page.fill("input[name=given_name]", "Pat")
         page.get_by_role("button", name="Continue with a passkey").click()
         type_code(page, apps.service, "pat@example.com")

@@ -20,8 +20,8 @@ class NewPerson:
         self._ledger = ledger
 
     def sign_up(self) -> httpx.Response:
-        """Submit the form of the sign-up page; return the page that asks for the code."""
-        form = self._form_with("/account/signup/", "password1")
+        """Submit the form with the password; return the page that asks for the code."""
+        form = self._form_with("/account/signup/details/", "password1")
         names = {"email": self.email, "given_name": "Eve", "family_name": "", "password1": PASSWORD}
         return self._visit(self._send("sign-up", form, names))
 

@@ -56,7 +56,7 @@ class Visitor:
 
 def new_person(browser: httpx.Client, number: int) -> Visitor:
     names = {"email": f"new{number}@example.com", "given_name": "Eve", "family_name": "", "password1": PASSWORD}
-    return Visitor(browser, "/account/signup/", "password1", **names)
+    return Visitor(browser, "/account/signup/details/", "password1", **names)
 
 
 def all_at_once(*steps: Callable[[], None]) -> None:

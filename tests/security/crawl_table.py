@@ -262,6 +262,7 @@ GROUPS = (
         /account/login/code/confirm/        302 302 | 302 302
         /account/login/mailbox/             302 302 | 302 302
         /account/signup/                    200 302 | 200 302
+        /account/signup/details/            200 302 | 200 302
         /account/signup/passkey/            200 302 | 200 302
         /account/signup/password/           302 302 | 302 302
         /account/2fa/authenticate/          302 302 | 302 302

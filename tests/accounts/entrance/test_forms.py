@@ -141,9 +141,10 @@ def test_a_wrong_password_brings_the_email_address_to_the_reset_page(browser: Br
 
 
 def test_terms_and_privacy_are_named_at_sign_up_once_they_are_set(client: Browser, settings: Any) -> None:
-    assert "By creating an account" not in client.get(SIGN_UP).content.decode()
+    details = f"{SIGN_UP}details/"
+    assert "By creating an account" not in client.get(details).content.decode()
     settings.TERMS_URL, settings.PRIVACY_URL = "https://example.com/terms", "https://example.com/privacy"
-    text = client.get(SIGN_UP).content.decode()
+    text = client.get(details).content.decode()
     assert 'you agree to the <a href="https://example.com/terms">terms</a>' in text
     assert 'The <a href="https://example.com/privacy">privacy policy</a>' in text
 

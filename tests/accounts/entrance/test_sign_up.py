@@ -37,6 +37,24 @@ def confirm(browser: Browser, mail: Any) -> Any:
 # --- The form ---
 
 
+def test_the_email_address_comes_first_and_is_not_looked_up(
+    client: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    first, details = "/account/signup/", "/account/signup/details/"
+    assert "password1" not in client.get(first).content.decode()
+    for address in (person.email, "new@example.com"):
+        answer = client.post(first, {"step": "email", "email": address, "next": "/account/apps/"})
+        assert answer["Location"] == f"{details}?next=%2Faccount%2Fapps%2F"
+        text = client.get(answer["Location"]).content.decode()
+        assert f'<input type="hidden" name="email" value="{address}"' in text
+        assert text.count('name="next" value="/account/apps/"') == 1
+    assert mailoutbox == []
+    assert "@" not in client.post(first, {"step": "email", "email": "nobody"}).headers.get("Location", "")
+    form = {"email": "new@example.com", "given_name": "Grace", "family_name": "", "password1": PASSWORD}
+    assert client.post(details, form).status_code == 302
+    assert mailoutbox[0].to == ["new@example.com"]
+
+
 def test_it_creates_an_account_with_an_unverified_email_address(client: Browser, mailoutbox: list[Any]) -> None:
     response = sign_up(client)
     assert response.status_code == 302
